@@ -14,7 +14,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, source_of, working
-from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
+from shoal.cli.options import FORCE, JSON_, LABELS, TABLES, SourceOptions, Text, asks, flag, with_options
 from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
@@ -220,7 +220,7 @@ class ColumnsOfRelease(NamedTuple):
         None, "--sensitive", "Sensitive columns, separated by commas; the certificate's by default."
     )
     certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
+    hierarchy: list[str] = LABELS
     k: int | None = flag(None, "--k", "The k that the release promises; the certificate's by default.")
     l: float | None = flag(None, "--l", "The l that the release promises; the certificate's by default.")
 
@@ -270,6 +270,7 @@ def attack(
 
 
 @app.command()
+@with_options
 def init(
     table: Path = typer.Argument(
         help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
@@ -277,8 +278,7 @@ def init(
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
-    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default."),
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1."),
+    text: Text = Text(),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
@@ -292,7 +292,7 @@ def init(
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
     present(table, folders=True)
     if is_arx(table):
-        if separator is not None or encoding is not None:
+        if text != Text(None, None):
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         if l is not None:
             raise PolicyError("--l: a project says itself which models it asks for; change the policy made of it")
@@ -302,9 +302,9 @@ def init(
     target = output or table.with_name(f"{named_after(table)}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     with working("looking at the columns"):
-        found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
-    text = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
-    publish_text(target, text, closed=closed | SHARED)  # its comments tell figures of the table
+        found, together, rows = looked_at(table, l=l, **text._asdict())
+    written = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
+    publish_text(target, written, closed=closed | SHARED)  # its comments tell figures of the table
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
@@ -317,7 +317,7 @@ def init(
     lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
-    read = "".join(f" --{n} {quote(v)}" for n, v in (("separator", separator), ("encoding", encoding)) if v is not None)
+    read = "".join(f" --{n} {quote(v)}" for n, v in text._asdict().items() if v is not None)
     lines.append(f"next    {first}, then run: shoal anonymize {quote(str(table))} --policy {quote(str(target))}{read}")
     facts = {
         "columns": [

@@ -12,10 +12,13 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.options import (
+    DATES,
+    DECIMAL,
     EFFORT,
     FORCE,
     JSON_,
     REPORT,
+    SECRET,
     Decision,
     OutputFiles,
     Text,
@@ -89,8 +92,8 @@ class Distance(NamedTuple):
     )
     categories: str | None = flag(None, "--categories", "Columns whose numbers are names.")
     cyclic: list[str] = flag([], "--cyclic", "column=period, for numbers on a circle: hour=24, bearing=360.")
-    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
-    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
+    date: list[str] = DATES
+    decimal: list[str] = DECIMAL
     weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default. A place is called 'place'.")
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
@@ -135,7 +138,7 @@ class CentersAndOrder(NamedTuple):
         "record", "--center", "record (a real record of the cluster), mean, or medoid (column by column)."
     )
     keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows of --assignments.")
-    secret: Path | None = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
+    secret: Path | None = SECRET
 
 
 @app.command()
