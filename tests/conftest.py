@@ -32,6 +32,7 @@ LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py",
            "tests/tables/test_bounds.py", "tests/experiments/test_l_diversity.py", "tests/regions/test_prices.py",
            "tests/tables/test_global_recoding.py", "tests/gathering/test_cellular.py",
            "tests/engines/test_parts.py")  # fmt: skip
+ON_SPARK = ("tests/engines/", "tests/judge/test_elsewhere.py")  # where tests named so begin a session
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def together(test: str) -> str:
     """Which tests one worker runs: those of a file, so that it alone compiles their kernels, and all on Spark."""
     file, _, name = test.partition("::")
-    return "tests/engines/spark" if file.startswith("tests/engines/") and "spark" in file + name else file
+    return "tests/engines/spark" if file.startswith(ON_SPARK) and "spark" in file + name else file
 
 
 @pytest.hookimpl(trylast=True)
