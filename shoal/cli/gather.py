@@ -187,7 +187,7 @@ def _run(
     asked  the table of the problem's conditions, what was said of them, and how clusters are searched for
     """
     from shoal import gathering, release
-    from shoal.cli.common import answer, in_flags, put, reported, seconds, working
+    from shoal.cli.common import answer, in_flags, put, reported, say, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.order import read_secret
     from shoal.engines.store import read_table
@@ -236,7 +236,8 @@ def _run(
         option = f"--date {name}={notation}" if notation[0] == "%" else f"--decimal {name}={notation}"
         what = "dates" if notation[0] == "%" else "numbers"
         warnings.append(f"{name!r}: its {what} count as words, alike or not; say {option} to measure their difference")
-    _warn(warnings)
+    for note in warnings:
+        say(f"note: {note}", "warning")
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": r, "center": how.center,
         "warnings": warnings, "seconds": seconds(begun, read, solved), **wrote,
@@ -284,10 +285,3 @@ def _refuse(
         )
     if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
-
-
-def _warn(warnings: list[str]) -> None:
-    from shoal.cli.common import say
-
-    for text in warnings:
-        say(f"note: {text}", "warning")
