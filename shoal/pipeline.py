@@ -37,6 +37,7 @@ from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
 from shoal.paths import is_remote, kind_of, without_secrets
+from shoal.publishing.by_centers import by_centers
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -52,14 +53,15 @@ from shoal.publishing.people import (
     weighed_need,
     without_units,
 )
-from shoal.publishing.recodings import ColumnText, recodings, shown
-from shoal.publishing.replaced import (
+from shoal.publishing.recodings import (
+    ColumnText,
     blurred_columns,
-    by_centers,
     of_columns,
     ordered_as_equal,
     published_classes,
+    recodings,
     replacement,
+    shown,
 )
 from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
 from shoal.publishing.tables.figures import figures_of_original
