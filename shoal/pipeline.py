@@ -19,7 +19,7 @@ from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import filled, harbored
-from shoal.engines.source import Scope, ScopeSettings, SearchSize, is_remote, refuse_too_many, without_secrets
+from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
@@ -36,7 +36,8 @@ from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
-from shoal.paths import kind_of
+from shoal.paths import is_remote, kind_of, without_secrets
+from shoal.publishing.by_centers import by_centers
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -52,14 +53,15 @@ from shoal.publishing.people import (
     weighed_need,
     without_units,
 )
-from shoal.publishing.recodings import ColumnText, recodings, shown
-from shoal.publishing.replaced import (
+from shoal.publishing.recodings import (
+    ColumnText,
     blurred_columns,
-    by_centers,
     of_columns,
     ordered_as_equal,
     published_classes,
+    recodings,
     replacement,
+    shown,
 )
 from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
 from shoal.publishing.tables.figures import figures_of_original

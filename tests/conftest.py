@@ -25,13 +25,15 @@ if (
 # Hashes and draws of pseudo-random numbers wrap around on purpose; without compilation NumPy says so of scalars.
 WRAPPING = ("tables.lattice", "tables.near_groups", "gathering.pairs", "regions.areas", "tiles.guillotine")
 # What takes longest comes first, so that no worker is left with it in the end.
-LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py",
-           "tests/conformance/test_every_method.py", "tests/population/test_models.py",
+LONGEST = ("tests/engines/spark", "tests/docs/test_examples.py", "tests/docs/test_start.py",
+           "tests/test_nothing_more.py", "tests/conformance/test_every_method.py", "tests/workbench/test_walk.py",
+           "tests/docs/test_guide_commands.py", "tests/tables/test_mondrian.py", "tests/population/test_models.py",
            "tests/test_pipeline.py", "tests/tables/test_models.py", "tests/test_release.py",
            "tests/tiles/test_split.py", "tests/publishing/test_clusters.py", "tests/gathering/test_degenerate.py",
            "tests/tables/test_bounds.py", "tests/experiments/test_l_diversity.py", "tests/regions/test_prices.py",
            "tests/tables/test_global_recoding.py", "tests/gathering/test_cellular.py",
            "tests/engines/test_parts.py")  # fmt: skip
+ON_SPARK = ("tests/engines/", "tests/judge/test_elsewhere.py")  # where tests named so begin a session
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def together(test: str) -> str:
     """Which tests one worker runs: those of a file, so that it alone compiles their kernels, and all on Spark."""
     file, _, name = test.partition("::")
-    return "tests/engines/spark" if file.startswith("tests/engines/") and "spark" in file + name else file
+    return "tests/engines/spark" if file.startswith(ON_SPARK) and "spark" in file + name else file
 
 
 @pytest.hookimpl(trylast=True)

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from shoal.errors import ShoalError
+from shoal.paths import hidden_in, is_server
 
 HALTED = "interrupted; no file is half written"
 
@@ -155,7 +156,6 @@ def _refuse_servers(words: list[str]) -> None:
     if not any("://" in word for word in words):
         return
     from shoal.engines.open import elsewhere
-    from shoal.engines.source import is_server
 
     for word in words:
         if is_server(word) and words[0] not in ("anonymize", "verify"):
@@ -165,12 +165,8 @@ def _refuse_servers(words: list[str]) -> None:
 def _hidden(message: str) -> str:
     """A message without the passwords that stand in the addresses typed."""
     typed = [word.partition("=")[2] if word.startswith("--") else word for word in sys.argv[1:]]
-    addresses = [word for word in typed if "://" in word]
-    if addresses:
-        from shoal.engines.source import hidden_in
-
-        for address in addresses:
-            message = hidden_in(message, address)
+    for address in (word for word in typed if "://" in word):
+        message = hidden_in(message, address)
     return message
 
 

@@ -23,7 +23,7 @@ from shoal.cli.options import (
 )
 from shoal.errors import PolicyError
 from shoal.model.cards import floored, number, several, times
-from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, release_name
+from shoal.paths import JSON, PAGE, TABLE, certified_name, is_json, is_page, is_server, release_name, without_secrets
 
 if TYPE_CHECKING:
     from shoal.engines.atomic import Wanted
@@ -108,7 +108,6 @@ def anonymize(
     from shoal.cli.unchanged import matching
     from shoal.engines.open import engine_of, open_table
     from shoal.engines.order import read_secret
-    from shoal.engines.source import is_server
     from shoal.pipeline import misspelled_first, prepare
     from shoal.publishing.documents import Documents
 
@@ -225,7 +224,6 @@ class Destination(NamedTuple):
 
     def words(self) -> str:
         """The destination, without the secrets of an address."""
-        from shoal.engines.source import without_secrets
 
         if self.server:
             return f"{without_secrets(self.server[0])}, table {self.path}"
@@ -234,7 +232,6 @@ class Destination(NamedTuple):
 
 def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
-    from shoal.engines.source import is_server
 
     if files.output is None or not is_server(files.output):
         if files.output_table is not None:

@@ -6,20 +6,22 @@ commented policy for a table.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, source_of, working
-from shoal.cli.options import FORCE, JSON_, TABLES, SourceOptions, Text, asks, flag, with_options
+from shoal.cli.options import FORCE, JSON_, LABELS, TABLES, SourceOptions, Text, asks, flag, with_options
 from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
+
+if TYPE_CHECKING:
+    from shoal.engines.propose import Proposal
 
 
 class AuditOptions(NamedTuple):
@@ -218,7 +220,7 @@ class ColumnsOfRelease(NamedTuple):
         None, "--sensitive", "Sensitive columns, separated by commas; the certificate's by default."
     )
     certificate: Path | None = flag(None, "--certificate", "The release's certificate, if it is not next to it.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
+    hierarchy: list[str] = LABELS
     k: int | None = flag(None, "--k", "The k that the release promises; the certificate's by default.")
     l: float | None = flag(None, "--l", "The l that the release promises; the certificate's by default.")
 
@@ -268,6 +270,7 @@ def attack(
 
 
 @app.command()
+@with_options
 def init(
     table: Path = typer.Argument(
         help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
@@ -275,8 +278,7 @@ def init(
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
-    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default."),
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1."),
+    text: Text = Text(),
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
@@ -290,7 +292,7 @@ def init(
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
     present(table, folders=True)
     if is_arx(table):
-        if separator is not None or encoding is not None:
+        if text != Text(None, None):
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         if l is not None:
             raise PolicyError("--l: a project says itself which models it asks for; change the policy made of it")
@@ -300,13 +302,13 @@ def init(
     target = output or table.with_name(f"{named_after(table)}.policy.toml")
     closed = check_outputs([(target, POLICY)], [table], overwrite=force)
     with working("looking at the columns"):
-        found, together, rows = looked_at(table, l=l, separator=separator, encoding=encoding)
-    text = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
-    publish_text(target, text, closed=closed | SHARED)  # its comments tell figures of the table
+        found, together, rows = looked_at(table, l=l, **text._asdict())
+    written = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
+    publish_text(target, written, closed=closed | SHARED)  # its comments tell figures of the table
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    lines += _warned([(column.name, warning) for column in found for warning in column.warnings])
+    lines += _warned(found)
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
@@ -315,7 +317,7 @@ def init(
     lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
-    read = "".join(f" --{n} {quote(v)}" for n, v in (("separator", separator), ("encoding", encoding)) if v is not None)
+    read = "".join(f" --{n} {quote(v)}" for n, v in text._asdict().items() if v is not None)
     lines.append(f"next    {first}, then run: shoal anonymize {quote(str(table))} --policy {quote(str(target))}{read}")
     facts = {
         "columns": [
@@ -329,19 +331,19 @@ def init(
     answer(facts, lines, as_json)
 
 
-def _warned(warnings: list[tuple[str, str]]) -> list[str]:
-    """A line for each warning, (column, sentence), that names all its columns; counts of rows may differ in them."""
-    alike: dict[str, list[tuple[str, str, str]]] = {}
-    for name, sentence in warnings:
-        counted = re.match(r"([\d,]+ rows?) contains? ", sentence)
-        rest = sentence[counted.end() :] if counted else sentence
-        alike.setdefault(rest, []).append((name, counted[1] if counted else "", sentence))
+def _warned(found: list[Proposal]) -> list[str]:
+    """A line for each warning that names all its columns; counts of rows may differ in them."""
+    alike: dict[str, list[tuple[str, int, str]]] = {}
+    for column in found:
+        for (rows, what), sentence in zip(column.notes, column.warnings, strict=True):
+            alike.setdefault(what, []).append((column.name, rows, sentence))
     lines = []
-    for rest, found in alike.items():
-        if found[0][1] and len(found) > 1:
-            lines.append(f"{', '.join(f'{name} ({rows})' for name, rows, _ in found)}: these rows contain {rest}")
+    for what, of in alike.items():
+        if of[0][1] and len(of) > 1:
+            named = ", ".join(f"{name} ({several(rows, 'row')})" for name, rows, _ in of)
+            lines.append(f"{named}: these rows contain {what}")
         else:
-            lines.append(f"{', '.join(name for name, _, _ in found)}: {found[0][2]}")
+            lines.append(f"{', '.join(name for name, _, _ in of)}: {of[0][2]}")
     return [f"warning: {line}" for line in lines]
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
 from shoal.model.cards import json_value
 from shoal.model.settings import entry_of
-from shoal.paths import JSON, RECORD, certificate_path, record_path
+from shoal.paths import JSON, RECORD, certificate_path, is_remote, record_path
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Estimate
@@ -393,7 +393,6 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 def source_of(tables: list[str], glob: bool) -> Any:
     """What was named on the command line: a path, or several; InputError for a name that nothing has."""
     from shoal.engines.lakes import is_target
-    from shoal.engines.source import is_remote
 
     elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
     present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)

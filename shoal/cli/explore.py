@@ -14,13 +14,14 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, in_flags, listed, pairs, present, progress, say, working
-from shoal.cli.options import FORCE, JSON_, METHODS, ROLES, Text, asks, flag, value_of, with_options
+from shoal.cli.options import FORCE, JSON_, LABELS, METHODS, ROLES, Text, asks, flag, setting, value_of, with_options
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import floored, number
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
 POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
+EFFORT = "fast (default without a policy), balanced, thorough, or seconds a point."
 
 
 class RequestGrid(NamedTuple):
@@ -40,23 +41,16 @@ class RequestGrid(NamedTuple):
         }  # fmt: skip
 
 
-class ReadOptions(NamedTuple):
-    """How the table is read."""
-
-    engine: str | None = flag(None, "--engine", "polars (default), duckdb or spark.")
-    separator: str | None = flag(None, "--separator", "Field separator of a CSV.")
-    encoding: str | None = flag(None, "--encoding", "utf-8 (default), windows-1252, or latin-1.")
-
-
 @app.command()
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
     policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
-    said: dict[str, Any] = asks(POINT, models=True, effort="fast (default), balanced, thorough, or seconds a point."),
+    said: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
     grid: RequestGrid = RequestGrid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
-    source: ReadOptions = ReadOptions(),
+    engine: str | None = setting("engine"),
+    text: Text = Text(),
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
@@ -78,7 +72,7 @@ def explore(
     try:
         with progress() as listener:
             keep = None if output is None else partial(_keep, output)
-            found = look(table, asked, **tried, **source._asdict(), progress=listener, partial=keep)
+            found = look(table, asked, **tried, engine=engine, **text._asdict(), progress=listener, partial=keep)
     except BaseException as stop:
         if not hasattr(stop, "found"):
             raise
@@ -130,7 +124,7 @@ class ColumnsOfTable(NamedTuple):
 
     quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
-    hierarchy: list[str] = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
+    hierarchy: list[str] = LABELS
 
     def settings(self) -> dict[str, Any]:
         """These options as keywords of ``shoal.compare``."""

@@ -12,10 +12,13 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.options import (
+    DATES,
+    DECIMAL,
     EFFORT,
     FORCE,
     JSON_,
     REPORT,
+    SECRET,
     Decision,
     OutputFiles,
     Text,
@@ -89,8 +92,8 @@ class Distance(NamedTuple):
     )
     categories: str | None = flag(None, "--categories", "Columns whose numbers are names.")
     cyclic: list[str] = flag([], "--cyclic", "column=period, for numbers on a circle: hour=24, bearing=360.")
-    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
-    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
+    date: list[str] = DATES
+    decimal: list[str] = DECIMAL
     weights: list[str] = flag([], "--weight", "--weights", "column=weight, 1 by default. A place is called 'place'.")
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
@@ -135,7 +138,7 @@ class CentersAndOrder(NamedTuple):
         "record", "--center", "record (a real record of the cluster), mean, or medoid (column by column)."
     )
     keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows of --assignments.")
-    secret: Path | None = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
+    secret: Path | None = SECRET
 
 
 @app.command()
@@ -184,7 +187,7 @@ def _run(
     asked  the table of the problem's conditions, what was said of them, and how clusters are searched for
     """
     from shoal import gathering, release
-    from shoal.cli.common import answer, in_flags, put, reported, seconds, working
+    from shoal.cli.common import answer, in_flags, put, reported, say, seconds, working
     from shoal.engines.features import Features, codes_of
     from shoal.engines.order import read_secret
     from shoal.engines.store import read_table
@@ -233,7 +236,8 @@ def _run(
         option = f"--date {name}={notation}" if notation[0] == "%" else f"--decimal {name}={notation}"
         what = "dates" if notation[0] == "%" else "numbers"
         warnings.append(f"{name!r}: its {what} count as words, alike or not; say {option} to measure their difference")
-    _warn(warnings)
+    for note in warnings:
+        say(f"note: {note}", "warning")
     payload = {
         **found.as_dict(), "smallest_cluster": made.facts["smallest_group"], "r": r, "center": how.center,
         "warnings": warnings, "seconds": seconds(begun, read, solved), **wrote,
@@ -281,10 +285,3 @@ def _refuse(
         )
     if request.coordinates and center == "mean":
         raise PolicyError("the mean of places is no code; publish --center record or medoid")
-
-
-def _warn(warnings: list[str]) -> None:
-    from shoal.cli.common import say
-
-    for text in warnings:
-        say(f"note: {text}", "warning")

@@ -12,6 +12,8 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, certificate_place, pairs, papers, put, reported, seconds, working
 from shoal.cli.options import (
+    DATES,
+    DECIMAL,
     FORCE,
     JSON_,
     REPORT,
@@ -117,8 +119,8 @@ def labels(
 class ValueNotation(NamedTuple):
     """How the values of intervals are written."""
 
-    date: list[str] = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
-    decimal: list[str] = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
+    date: list[str] = DATES
+    decimal: list[str] = DECIMAL
 
     def read(self) -> dict[str, dict[str, str]]:
         """The arguments of ``shoal.release``."""

@@ -47,6 +47,12 @@ JSON_ = flag(False, "--json", "One JSON object on standard output.")
 EXPLORED = flag(
     None, "--explored", "JSON that explore writes next to its page: the cost of other requests, for the report."
 )
+SEPARATOR = flag(None, "--separator", "Column separator of a CSV; detected by default.")
+ENCODING = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
+DATES = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
+DECIMAL = flag([], "--decimal", "column=decimal mark of its numbers, a comma or a point.")
+LABELS = flag([], "--hierarchy", "column=file.csv, to read the labels of the column. Repeatable.")
+SECRET = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
 EFFORT = flag("balanced", "--effort", "fast, balanced, thorough or seconds.")
 RECIPIENT = flag("", "--recipient", "Recipient of the release, for the report.")
 PURPOSE = flag("", "--purpose", "Purpose of the release, for the report.")
@@ -69,8 +75,8 @@ class SourceOptions(NamedTuple):
         None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
     )
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
-    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
+    separator: str | None = SEPARATOR
+    encoding: str | None = ENCODING
 
     def scope(self) -> Scope:
         """What of it says which rows are meant and what reading them may take."""
@@ -83,14 +89,14 @@ class Order(NamedTuple):
     """In what order rows are written."""
 
     keep_order: bool = flag(False, "--keep-order", "Keep the order of the rows.")
-    secret: Path | None = flag(None, "--secret", "File of at least 16 bytes that fixes the row order.")
+    secret: Path | None = SECRET
 
 
 class Text(NamedTuple):
     """How a CSV is read."""
 
-    separator: str | None = flag(None, "--separator", "Column separator of a CSV; detected by default.")
-    encoding: str | None = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
+    separator: str | None = SEPARATOR
+    encoding: str | None = ENCODING
 
 
 class Decision(NamedTuple):

@@ -29,6 +29,7 @@ from shoal.errors import PolicyError
 from shoal.model.cards import number
 from shoal.paths import PAGE, TABLE, internal_path, named_after
 
+SIGNER = flag(None, "--signer", "Public key of the person who must have signed.")
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
 
 
@@ -50,7 +51,7 @@ def verify(
     areas: Path | None = flag(None, "--areas", "Areas of a column published as regions, if they are in another place."),
     edges: Path | None = flag(None, "--edges", "Pairs of neighbors among the areas."),
     population: Path | None = flag(None, "--population", "Population of the release."),
-    signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
+    signer: Path | None = SIGNER,
     table: str | None = flag(
         None, "--table", "--layer", "Table of an original that is a DuckDB or SQLite file; layer of a map of points."
     ),
@@ -109,7 +110,7 @@ def report(
     certificate: Path | None = CERTIFICATE,
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
     explored: Path | None = EXPLORED,
-    signer: Path | None = flag(None, "--signer", "Public key of the person who must have signed."),
+    signer: Path | None = SIGNER,
     recipient: str = RECIPIENT,
     purpose: str = PURPOSE,
     decided_by: str = DECIDED_BY,

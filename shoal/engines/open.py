@@ -25,23 +25,11 @@ from shoal.engines import frames, spark
 from shoal.engines.csv import examine, one_character, other_separator, read_csv, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
-from shoal.engines.source import (
-    Scope,
-    Source,
-    codec_of,
-    database_kind,
-    is_remote,
-    is_server,
-    is_several,
-    locate,
-    parts_of,
-    parts_of_one,
-    without_secrets,
-)
+from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
 from shoal.engines.table import Counted, EngineModule, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
-from shoal.paths import is_map, kind_of
+from shoal.paths import is_map, is_remote, is_server, kind_of, without_secrets
 
 
 class Engine(NamedTuple):

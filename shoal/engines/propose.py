@@ -50,6 +50,7 @@ _PERSONS = 0.9  # different values per row from which on a column of names may a
 class Proposal:
     """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
 
+    notes     (rows, what they contain) for each warning; 0 rows: a sentence about the column
     measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
     ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
     person    an identifier whose values stand in many rows, each row having one: k should count them
@@ -63,13 +64,20 @@ class Proposal:
     reason: str
     distinct: int
     missing: int
-    warnings: tuple[str, ...] = ()
+    notes: tuple[tuple[int, str], ...] = ()
     measured: bool = False
     ordered: bool = False
     person: bool = False
     share: float = 0.0
     dates: str | None = None
     decimal: str | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes as sentences."""
+        return tuple(
+            f"{several(rows, 'row')} contain{'s' * (rows == 1)} {what}" if rows else what for rows, what in self.notes
+        )
 
     @property
     def notation(self) -> str | None:
@@ -139,7 +147,7 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
     if share <= SHARES[-1]:
         return replace(column, share=share)
     why = f"people keep it private, and {100 * share:.1f} % have the same value, so no group can hide it"
-    return replace(column, role=DIRECT, reason=why, warnings=())
+    return replace(column, role=DIRECT, reason=why, notes=())
 
 
 def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], rows: int) -> list[Proposal]:
@@ -170,7 +178,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     if (column.distinct > FEW and not named_words(column.name) & CODES) or not _holds_numbers(coded):
         return replace(column, measured=True, ordered=True)
     note = "few different numbers, which ranges treat as amounts; if they are codes, replace them with labels"
-    return replace(column, ordered=True, warnings=(*column.warnings, note))
+    return replace(column, ordered=True, notes=(*column.notes, (0, note)))
 
 
 def _holds_numbers(coded: Coded) -> bool:
@@ -209,7 +217,7 @@ def _as_tiles(found: list[Proposal], frame: pl.DataFrame) -> list[Proposal]:
         f'{quoted(y[0])}] instead of here, with publish = "hierarchy"'
     )
     return [
-        replace(c, warnings=(*(w for w in c.warnings if "coarsen" not in w), hint)) if c.name in (x[0], y[0]) else c
+        replace(c, notes=(*(n for n in c.notes if "coarsen" not in n[1]), (0, hint))) if c.name in (x[0], y[0]) else c
         for c in found
     ]
 
@@ -256,7 +264,6 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
             f"its name and {distinct:,} numbers within {period} suggest a cycle: for clusters in which the last value "
             f"is next to the first, use --cyclic {quoted(f'{name}={period}')}"
         )
-    warnings += codes(series)
     dates = decimal = None
     if series.dtype == pl.String:
         dates, said = local_dates(series, texts)
@@ -276,7 +283,8 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
         warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    return Proposal(name, role, reason, distinct, missing, tuple(warnings), person=person, dates=dates, decimal=decimal)
+    notes = (*codes(series), *((0, sentence) for sentence in warnings))
+    return Proposal(name, role, reason, distinct, missing, notes, person=person, dates=dates, decimal=decimal)
 
 
 def _role(

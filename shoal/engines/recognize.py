@@ -22,7 +22,6 @@ from typing import NamedTuple
 import polars as pl
 
 from shoal.engines.codes import on_a_line
-from shoal.model.cards import several
 from shoal.model.notation import day_of, marks_of, notations_of, place
 
 DIRECT = "identifier"
@@ -415,8 +414,10 @@ NUMBERS = frozenset([77.7777, 99.9999, 777.7777, 999.9999])
 NINES = frozenset([99.0, 999.0, 9999.0, 99999.0, 999999.0, -9.0, -99.0, -999.0, -9999.0])
 
 
-def codes(series: pl.Series) -> list[str]:
-    """Sentences when a column holds texts or numbers that often stand for a missing value.
+def codes(series: pl.Series) -> list[tuple[int, str]]:
+    """(rows, what they contain) when a column holds texts or numbers that often stand for a missing value.
+
+    0 rows: a sentence about the column.
 
     Texts such as NA, NULL, ?, - or a spreadsheet's #REF! count always; numbers of sevens and nines (77.7777, 999)
     where they lie apart from all others.
@@ -430,25 +431,24 @@ def codes(series: pl.Series) -> list[str]:
         count = int(text.str.to_lowercase().is_in(list(ODD_CODES)).sum())
         if count:
             found.append(
-                f"{several(count, 'row')} contain{'s' * (count == 1)} a text that often means a missing value "
-                "(NA, NULL, ?, - or a spreadsheet's error); it counts as a value like any other; empty these cells if "
-                "the value is missing"
-            )
+                (count, "a text that often means a missing value (NA, NULL, ?, - or a spreadsheet's error); it counts "
+                 "as a value like any other; empty these cells if the value is missing")
+            )  # fmt: skip
             others = text.filter(~text.str.to_lowercase().is_in(list(ODD_CODES))).drop_nulls().unique()
             if on_a_line(others):
                 found.append(
-                    "all its other values are numbers or dates, which count as texts because of that one, so a range "
-                    "of them is a set"
-                )
+                    (0, "all its other values are numbers or dates, which count as texts because of that one, so a "
+                     "range of them is a set")
+                )  # fmt: skip
         numbers = text.cast(pl.Float64, strict=False)
     if numbers.dtype.is_numeric():
         values = numbers.cast(pl.Float64).drop_nulls().drop_nans()
         count = int(values.is_in(list(NUMBERS)).sum()) + _apart(values)
         if count:
             found.append(
-                f"{several(count, 'row')} contain{'s' * (count == 1)} a number that often means a missing value "
-                "(77.7777, 99.9999, 999, -9); it counts as a number; empty these cells if the value is missing"
-            )
+                (count, "a number that often means a missing value (77.7777, 99.9999, 999, -9); it counts as a number; "
+                 "empty these cells if the value is missing")
+            )  # fmt: skip
     return found
 
 

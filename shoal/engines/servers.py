@@ -20,9 +20,10 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from shoal.engines import ibis as tables
-from shoal.engines.source import Scope, hides_password, scheme_of, without_secrets
+from shoal.engines.source import Scope
 from shoal.engines.table import Origin, Table
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
+from shoal.paths import hides_password, scheme_of, without_secrets
 
 POSTGRES, MYSQL = ("postgres", "postgresql"), ("mysql", "mariadb")
 _STAGE = "__shoal_"  # how the name of a table begins that is on its way

@@ -169,63 +169,6 @@ def database_kind(path: Any) -> str | None:
     return "sqlite" if head == b"SQLite format 3\0" else None
 
 
-def is_remote(path: Any) -> bool:
-    """Whether a path is a place that only Spark knows, such as s3a://bucket/table."""
-    return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
-
-
-SERVERS = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle", "snowflake", "bigquery", "trino")
-
-
-def is_server(path: Any) -> bool:
-    """Whether a path is the address of a server of databases."""
-    return is_remote(path) and scheme_of(path) in SERVERS
-
-
-def scheme_of(address: str) -> str:
-    """The kind of server an address names, without its driver."""
-    return address.partition("://")[0].partition("+")[0].lower()
-
-
-def hides_password(address: str) -> bool:
-    """Whether a password stands in the address of a server, before its host or behind a question mark."""
-    rest = address.partition("://")[2]
-    before, _, place = rest.rpartition("@")
-    return re.search("[:?#;]", before) is not None or re.search(r"(?i)[?&](password|passwd|pwd)=", place) is not None
-
-
-def hidden_in(text: str, address: str) -> str:
-    """A text without the secrets of an address: user, password and query stand in it in no form.
-
-    Also where the address was taken for a path, of which two slashes are one, or for a folder and a name.
-    """
-    shown = without_secrets(address)
-    rest = address.partition("://")[2]
-    before = rest.rpartition("@")[0]
-    query = re.split("[?#;]", rest.rpartition("@")[2] or rest, maxsplit=1)
-    for whole in (address, str(Path(address))):
-        for form in (whole, repr(whole)[1:-1]):
-            text = text.replace(form, shown)
-    user, _, password = before.partition(":")
-    parts = [before, str(Path(before)) if before else "", password, *query[1:]]
-    for secret in sorted({p for p in parts if p and p not in (".", user)}, key=len, reverse=True):
-        for form in (secret, repr(secret)[1:-1]):
-            text = text.replace(form, "...")
-    return text
-
-
-def without_secrets(address: str) -> str:
-    """A remote address as it may be shown and kept: without user, password and what follows a question mark and alike.
-
-    Where such a mark stands before an @ nobody can tell a password from a query, and neither is shown.
-    """
-    scheme, _, rest = address.partition("://")
-    before, _, place = rest.rpartition("@")
-    if re.search("[?#;]", before):
-        return f"{scheme}://..."
-    return f"{scheme}://{re.split('[?#;]', place)[0]}"
-
-
 MANIFEST = "manifest.json"
 
 

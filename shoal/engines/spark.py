@@ -21,9 +21,10 @@ import polars as pl
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
 from shoal.engines.order import DIGITS, LatePlacement, Sql, compared_sql, payload_sql
-from shoal.engines.source import Scope, too_little, without_secrets
+from shoal.engines.source import Scope, too_little
 from shoal.engines.table import CheckedFiles, Origin, Workers
 from shoal.errors import InputError, MissingDependencyError, VerificationError
+from shoal.paths import without_secrets
 
 OLDEST = 4
 _ANSWER = "number int, held binary"

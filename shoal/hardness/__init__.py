@@ -38,7 +38,7 @@ from shoal.hardness.instances import (
     TwoPartition,
 )
 from shoal.hardness.planar import planar_regions, plane_tiles, rtile
-from shoal.hardness.tables import (
+from shoal.hardness.reductions import (
     anonymity_27,
     bin_covering,
     binary_anonymity,

@@ -16,7 +16,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
 
-READINGS = {
+READINGS = {  # of missing values, in words
     "category": "a missing value is a value of its own, never a wildcard",
     "apart": "rows with a missing quasi-identifier are grouped among themselves, never with rows without one; among "
     "them a missing value is a value of its own",
@@ -24,11 +24,6 @@ READINGS = {
     "counted, so cost, bound and levels are those of the filled table; a filled cell is no value of its row and counts "
     "as lost, with any value that it shows",
 }
-
-
-def missing_words(reading: str) -> str:
-    """A reading in one sentence."""
-    return READINGS[reading]
 
 
 def with_filled(ncp: float, cells: Mapping[str, int] | None, rows: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from shoal.model.cards import number, several
 from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
-from shoal.model.refusals import missing_words
+from shoal.model.refusals import READINGS
 from shoal.model.settings import RECODINGS
 from shoal.report.parts import ALL_BUT, as_sentence, model_words, paragraph, percent_up, released, share, table, term
 
@@ -29,7 +29,7 @@ def assumptions(policy: Mapping[str, Any]) -> list[str]:
         + (" (" + ", ".join(policy["sensitive"]) + ")" if policy["sensitive"] else "")
         + ".",
         "Columns without a role are published unchanged; the person who chose the roles is responsible for them.",
-        as_sentence(missing_words(policy["missing"])),
+        as_sentence(READINGS[policy["missing"]]),
         "A star is a value of its own too: fully starred rows are a group like any other and keep every promise.",
         "Which of several equal rows went into which group was chosen at random.",
         "The rows have the order of the input." if policy["keep_order"] else "The rows were shuffled.",
@@ -170,7 +170,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         *_limits(figures),
         ("published as", RECODINGS[policy["publish"]].words),
         *_forms(policy),
-        ("missing values", missing_words(policy["missing"])),
+        ("missing values", READINGS[policy["missing"]]),
         ("search", f"method {policy['method']}, effort {policy['effort']}"),
         *([("seed of the search", str(policy["seed"]))] if policy.get("seed") is not None else []),
         ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli import program
-from shoal.engines.source import hidden_in, is_server
+from shoal.paths import hidden_in, is_server
 from tests.commands import run
 
 PASSWORDS = ["s3cretword", "s3cret%40word", "s3cret?word", "s3cret/word", "s3cret#word", "s3cret@word", "s3'cret\"word"]

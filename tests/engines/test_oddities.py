@@ -71,8 +71,7 @@ def test_init_names_them_too(tmp_path: Path) -> None:
     ],
 )
 def test_codes_for_missing_values(values: list[object], rows: int) -> None:
-    told = codes(pl.Series("c", values, strict=False))
-    assert sum(int(sentence.split(" ")[0]) for sentence in told) == rows
+    assert sum(count for count, _ in codes(pl.Series("c", values, strict=False))) == rows
 
 
 BIG = [2**64 - 2] * 3 + [5] * 3

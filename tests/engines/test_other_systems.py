@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, source
+from shoal.engines import atomic
 from shoal.engines import atomic as system
 from shoal.engines.atomic import check_outputs
 from shoal.engines.source import parts_of
 from shoal.errors import InputError, PolicyError
-from shoal.paths import RECORD, TABLE
+from shoal.paths import RECORD, TABLE, is_remote, is_server
 from tests.commands import python
 
 MISSING = ("getuid", "geteuid", "getgid", "getegid", "chown", "fork", "O_DIRECTORY", "getpgid", "killpg")
@@ -278,8 +278,8 @@ DRIVE = "C:\\data\\people.csv"
     "name", [DRIVE, "C:/data/people.csv", "c:people.csv", "C://data/people.csv", "\\\\host\\share\\p.csv"]
 )
 def test_a_drive_is_no_scheme(name: str) -> None:
-    assert not source.is_remote(name)
-    assert not source.is_server(name)
+    assert not is_remote(name)
+    assert not is_server(name)
     with pytest.raises(InputError, match="no file"):
         shoal.audit(name, quasi_identifiers=["age"])
 

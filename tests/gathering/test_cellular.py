@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering.duals import excess
-from shoal.problems.gathering import exact, search
-from shoal.problems.gathering import search as prices
-from shoal.problems.gathering import search as three_step
-from shoal.problems.gathering.search import Distances, procedure_one, tight, unshare
+from shoal.problems.gathering import cellular_methods as methods
+from shoal.problems.gathering import exact
+from shoal.problems.gathering.cellular_methods import Distances, procedure_one, tight, unshare
 from shoal.problems.gathering.space import space_of
 from tests.amount import thinned
 from tests.families import gathering as families
@@ -115,12 +114,12 @@ def test_raised_prices_are_feasible(seed, n, r, whole, ties, effort):
     setup = rng.random(n) * float(rng.integers(0, 3)) * (effort == "fast")
     w = n if whole else min(n, r + 3)
     near, far = space.nearest(w)
-    price, first = prices.raised(near, far, r, setup, effort=effort)
+    price, first = methods.raised(near, far, r, setup, effort=effort)
     d = space.matrix()
     assert violation(d, price, r, setup) <= 1e-9
     assert price.sum() >= first - 1e-9
     if w == n:
-        trial, _ = prices.raised(near, far, r, setup, left_out=min(2, n - 1))
+        trial, _ = methods.raised(near, far, r, setup, left_out=min(2, n - 1))
         assert violation(d, trial, r, setup) <= 1e-9
 
 
@@ -131,7 +130,7 @@ def test_prices_that_fall_let_others_rise():
     d, r = space.matrix(), 4
     for w in (120, 30):
         near, far = space.nearest(w)
-        plain, climbed = (prices.raised(near, far, r, np.zeros(120), effort=e)[0] for e in ("fast", "thorough"))
+        plain, climbed = (methods.raised(near, far, r, np.zeros(120), effort=e)[0] for e in ("fast", "thorough"))
         assert climbed.sum() > 1.01 * plain.sum()
         assert violation(d, climbed, r, np.zeros(120)) <= 1e-9
     near, far = space.nearest(120)
@@ -211,7 +210,7 @@ def test_every_step_of_the_theorems_on_thousands_of_metrics():
         kept = final.labels >= 0
         assert (np.bincount(final.labels[kept]) >= r).all()
         assert (~kept).sum() <= out
-        assert three_step.priced_cost(final) <= 6 * total * ALIKE
+        assert methods.priced_cost(final) <= 6 * total * ALIKE
         assert max(d[np.ix_(*2 * [final.labels == c])].max() for c in range(final.center.size)) <= 18 * cap
 
 
@@ -231,7 +230,7 @@ def test_leftovers_on_both_sides_are_grouped_around_the_middle(r):
     points, labels, centers = families.leftovers_on_both_sides(r)
     d = distances(points)
     ranked = np.argsort(d, axis=1, kind="stable").astype(np.int32)
-    found = unshare(d, ranked, r, three_step.PricedClusters(labels, centers, np.zeros(len(d))))
+    found = unshare(d, ranked, r, methods.PricedClusters(labels, centers, np.zeros(len(d))))
     assert found.radius == 3  # around a leftover's center it would be 5
 
 
@@ -275,10 +274,10 @@ def test_the_widest_a_search_may_look_at_does_not_matter_for_validity():
     points = np.random.default_rng(4).random((300, 2))
     space = space_of(points)
     near, far = space.nearest(60)
-    problem = search.GatherProblem(space, 40, np.zeros(300), near, far)
-    start = search.greedy(problem, np.zeros(300, bool))
-    found = search.improve(problem, start, "balanced", 0)
-    assert search.cost(problem, found) <= search.cost(problem, start)
+    problem = methods.CellularProblem(space, 40, np.zeros(300), near, far)
+    start = methods.greedy(problem, np.zeros(300, bool))
+    found = methods.improve(problem, start, "balanced", 0)
+    assert methods.cost(problem, found) <= methods.cost(problem, start)
     assert np.bincount(found.labels).min() >= 40
 
 
@@ -326,9 +325,9 @@ def test_a_search_for_the_diameter_keeps_what_three_steps_promise(monkeypatch):
     start = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step", improve=False)
 
     def one_cluster(problem, found, *_):
-        return search.without_empty(problem.space, np.zeros(problem.space.n, np.int64), found.center[:1])
+        return methods.without_empty(problem.space, np.zeros(problem.space.n, np.int64), found.center[:1])
 
-    monkeypatch.setattr(search, "improve", one_cluster)
+    monkeypatch.setattr(methods, "improve", one_cluster)
     g = shoal.gathering.cellular(points, 3, max_diameter=0.5, method="three_step")
     assert g.cost == start.cost
     assert g.diameter == start.diameter

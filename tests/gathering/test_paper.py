@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.kernels.gathering import duals
-from shoal.problems.gathering.search import Distances, PricedClusters, priced_cost, procedure_one, tight, unshare
+from shoal.problems.gathering.cellular_methods import (
+    Distances,
+    PricedClusters,
+    priced_cost,
+    procedure_one,
+    tight,
+    unshare,
+)
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable
 

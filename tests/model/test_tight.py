@@ -80,7 +80,7 @@ def test_clusters(monkeypatch):
     monkeypatch.setattr(module, "_bound", lambda *_: (1e6, "forced"))
     with pytest.raises(CertificateError, match="forced"):
         shoal.gathering.gather(points, 2)
-    prices = import_module("shoal.problems.gathering.search")
+    prices = import_module("shoal.problems.gathering.cellular_methods")
     monkeypatch.setattr(prices, "bound", lambda *_: 1e6)
     with pytest.raises(CertificateError, match="raised prices"):
         shoal.gathering.cellular(points, 2, seed=0)

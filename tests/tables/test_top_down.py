@@ -78,6 +78,6 @@ def test_the_published_form_spreads_a_value_over_its_class():
 
 def test_wide_ranges_are_cut_at_quantiles():
     rng = np.random.default_rng(0)
-    histogram = Histogram.from_rows(np.arange(3000), rng.integers(0, 6, 3000))
-    found = group(histogram, LDiversity(3), "top_down", recoding=columns_of("range", (3000,)))
-    assert found.certificate.details["classes"]["q0"] > 300
+    histogram = Histogram.from_rows(np.arange(1000), rng.integers(0, 6, 1000))
+    found = group(histogram, LDiversity(3), "top_down", recoding=columns_of("range", (1000,)), effort="fast")
+    assert found.certificate.details["classes"]["q0"] > 100

@@ -16,7 +16,7 @@ pytest.importorskip("selenium", reason="selenium is not installed")
 TELLING = ("Zebedee", "Quixotis")  # values of the table that stand nowhere but in its cells
 
 
-def sample(folder: Path, every: int = 1) -> tuple[Path, int]:
+def sample(folder: Path, every: int) -> tuple[Path, int]:
     """A table with names that would show anywhere, and its rows."""
     held = drawn(
         3000, 3, age=(17, 91), sex=["Male", "Female"], education=[f"grade {i}" for i in range(16)],
@@ -43,7 +43,7 @@ def quiet(page: Any, address: str) -> None:
 
 
 def test_from_choosing_a_file_to_a_verified_release(site: Site, page: Any, tmp_path: Path):
-    (table, rows), out = sample(tmp_path), tmp_path / "out"
+    (table, rows), out = sample(tmp_path, 10), tmp_path / "out"
     chooser = page.find_element("css selector", "input[type=file]")
     for name, held in (("torn.xlsx", b"no zip"), ("empty.csv", b"")):  # a wrong file leaves room for the next
         (tmp_path / name).write_bytes(held)

@@ -15,11 +15,11 @@ from shoal.model.arguments import Effort, number, recorded, renamed, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
-from shoal.problems.gathering import exact, search
-from shoal.problems.gathering import search as prices
+from shoal.problems.gathering import cellular_methods as methods
+from shoal.problems.gathering import exact
+from shoal.problems.gathering.cellular_methods import CellularProblem, Distances, procedure_one, three_step, tight
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
 from shoal.problems.gathering.result import SECONDS, Gathering, check, setup_of
-from shoal.problems.gathering.search import Distances, GatherProblem, procedure_one, three_step, tight
 from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.threads import heard
@@ -44,7 +44,7 @@ class CellularAsk:
     until    clock reading at which no further round of the search begins; None: one round
     """
 
-    problem: GatherProblem
+    problem: CellularProblem
     left_out: int
     effort: str
     improve: bool
@@ -67,12 +67,12 @@ def by_search(ask: CellularAsk) -> CellularAnswer:
     """Greedy, then the search; with points to leave out, the dearest first."""
     p, space = ask.problem, ask.problem.space
     if not ask.left_out:
-        return CellularAnswer(_improved(ask, search.greedy(p, np.zeros(space.n, np.bool_))))
-    price, _ = prices.raised(p.near, p.far, p.r, p.setup)
+        return CellularAnswer(_improved(ask, methods.greedy(p, np.zeros(space.n, np.bool_))))
+    price, _ = methods.raised(p.near, p.far, p.r, p.setup)
     out = np.zeros(space.n, np.bool_)
     out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r must remain
     with within(0.0, 0.4):
-        best = _improved(ask, search.greedy(p, out))
+        best = _improved(ask, methods.greedy(p, out))
     return CellularAnswer(_exchange(ask, best))
 
 
@@ -80,7 +80,7 @@ def by_tight(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: clusters frozen as they are paid, the largest kept."""
     p = _plain(ask, "tight")
     found = tight(Distances(p.space), 1, p.setup)
-    start = search.without_empty(p.space, found.labels, found.center)
+    start = methods.without_empty(p.space, found.labels, found.center)
     promise = Guarantee(factor=3.0, theorem="docs/gathering.md, Theorem 5: the largest of the paid clusters")
     return CellularAnswer(_improved(ask, start), promise, found.alpha)
 
@@ -89,7 +89,7 @@ def by_procedure_one(ask: CellularAsk) -> CellularAnswer:
     """Set-up costs: the paper's Procedure 1."""
     p = _plain(ask, "procedure_one")
     found = procedure_one(Distances(p.space), 1, p.setup)
-    start = search.without_empty(p.space, found.labels, found.center)
+    start = methods.without_empty(p.space, found.labels, found.center)
     return CellularAnswer(_improved(ask, start), Guarantee(factor=4.0, theorem=f"{PAPER}, Theorem 3.3"), found.alpha)
 
 
@@ -119,11 +119,11 @@ def by_three_step(ask: CellularAsk) -> CellularAnswer:
 def _within_promise(ask: CellularAsk, start: Clusters, factor: float) -> Clusters:
     """The search trades cost for diameter; its answer is taken only if cost and diameter are still as promised."""
     p = ask.problem
-    trial = search.improve(p, start, ask.effort, ask.seed)
-    price, _ = prices.raised(p.near, p.far, p.r, p.setup, left_out=ask.left_out)
-    cheap = max(search.cost(p, start), factor * prices.bound(price, ask.left_out) * SAFE)
-    wide = max(float(search.diameters(p.space, start).max(initial=0.0)), p.max_diameter or 0.0)
-    kept = search.cost(p, trial) <= cheap and float(search.diameters(p.space, trial).max(initial=0.0)) <= wide
+    trial = methods.improve(p, start, ask.effort, ask.seed)
+    price, _ = methods.raised(p.near, p.far, p.r, p.setup, left_out=ask.left_out)
+    cheap = max(methods.cost(p, start), factor * methods.bound(price, ask.left_out) * SAFE)
+    wide = max(float(methods.diameters(p.space, start).max(initial=0.0)), p.max_diameter or 0.0)
+    kept = methods.cost(p, trial) <= cheap and float(methods.diameters(p.space, trial).max(initial=0.0)) <= wide
     return trial if kept else start
 
 
@@ -135,11 +135,11 @@ def by_exact(ask: CellularAsk) -> CellularAnswer:
     found, bound = exact.cellular_exact(p.space, p.r, p.setup, ask.left_out, p.max_diameter, ask.seconds)
     if found is None and bound == np.inf:
         raise InfeasibleError(f"no clustering of r = {p.r} meets the largest diameter {p.max_diameter}")
-    if found is not None and bound >= search.cost(p, found) * (1 - EXACT):
+    if found is not None and bound >= methods.cost(p, found) * (1 - EXACT):
         promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii")
         return CellularAnswer(found, promise, None, bound)
     searched = by_search(ask).clusters  # the time ran out, and what the program left may be worse than a search's
-    if found is None or (_cap_met(p, searched) and search.cost(p, searched) < search.cost(p, found)):
+    if found is None or (_cap_met(p, searched) and methods.cost(p, searched) < methods.cost(p, found)):
         found = searched
     return CellularAnswer(found, bound=bound)
 
@@ -153,7 +153,7 @@ METHODS: dict[str, Callable[[CellularAsk], CellularAnswer]] = {
 }
 
 
-def _plain(ask: CellularAsk, name: str) -> GatherProblem:
+def _plain(ask: CellularAsk, name: str) -> CellularProblem:
     p = ask.problem
     if p.r > 1 or ask.left_out or p.max_diameter is not None or p.diversity is not None:
         raise PolicyError(f"method {name!r} takes set-up costs alone; use 'search' or 'three_step' with r and the rest")
@@ -173,12 +173,12 @@ def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
     """One round of the search; of an effort in seconds one after the other until they are over, or gain nothing."""
     p, vain, turn, begun = ask.problem, 0, 1, clock()
     with within(0.0, 1.0 if ask.until is None else 0.1):
-        best = search.improve(p, found, ask.effort, ask.seed)
+        best = methods.improve(p, found, ask.effort, ask.seed)
     while ask.until is not None and vain < VAIN and clock() < ask.until:
         share = max(0.1, (clock() - begun) / (ask.until - begun))
         with within(share, share):
-            trial = search.improve(p, best, ask.effort, ask.seed + turn)
-        gains = search.penalized(p, trial) < search.penalized(p, best)
+            trial = methods.improve(p, best, ask.effort, ask.seed + turn)
+        gains = methods.penalized(p, trial) < methods.penalized(p, best)
         best, vain, turn = (trial, 0, turn + 1) if gains else (best, vain + 1, turn + 1)
     return best
 
@@ -191,14 +191,14 @@ def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
     p = ask.problem
     best = found
     for i in range(EXCHANGES if ask.improve else 1):
-        back = search.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
+        back = methods.admit(p.space, best.labels.copy(), best.center, np.flatnonzero(best.labels < 0))
         if p.diversity is not None:
             return best
-        trial = search.leave_out(p, back, ask.left_out)
+        trial = methods.leave_out(p, back, ask.left_out)
         if ask.improve:
             with within(0.4 + 0.6 * i / EXCHANGES, 0.4 + 0.6 * (i + 1) / EXCHANGES):
-                trial = search.improve(p, trial, ask.effort, ask.seed)
-        if search.penalized(p, trial) >= search.penalized(p, best):
+                trial = methods.improve(p, trial, ask.effort, ask.seed)
+        if methods.penalized(p, trial) >= methods.penalized(p, best):
             break
         best = trial
     return best
@@ -273,7 +273,7 @@ def cellular(
 
 def _problem(
     space: Space, r: int, setup_costs: Any, max_diameter: Any, diversity: Diversity | None, left_out: int, effort: str
-) -> GatherProblem:
+) -> CellularProblem:
     """The request as the methods take it; InfeasibleError where no clusters of that size or width exist."""
     least = max(r, diversity.smallest) if diversity is not None else r
     if space.n < least:
@@ -281,11 +281,11 @@ def _problem(
             f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
         )
     setup = setup_of(setup_costs, space.n)
-    near, far = space.nearest(prices.width(space, least, effort), tell=True)
+    near, far = space.nearest(methods.width(space, least, effort), tell=True)
     if max_diameter is not None:
         max_diameter = number("max_diameter", max_diameter, "a distance, at least 0", lambda x: x >= 0)
         _feasible_cap(max_diameter, far, least, left_out)
-    return GatherProblem(space, least, setup, near, far, max_diameter, diversity)
+    return CellularProblem(space, least, setup, near, far, max_diameter, diversity)
 
 
 def _paid(setup: np.ndarray) -> float | str:
@@ -298,10 +298,10 @@ def _paid(setup: np.ndarray) -> float | str:
 def _bound(ask: CellularAsk, answer: CellularAnswer) -> tuple[float, str, float]:
     """The best of the bounds that are proved, why it holds, and the sum of tau that prices were raised from."""
     p, left_out = ask.problem, ask.left_out
-    price, start = prices.raised(p.near, p.far, p.r, p.setup, answer.price, left_out, ask.effort)
-    bound, why = prices.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
-    if answer.price is not None and not left_out and prices.bound(answer.price, 0) > bound:
-        bound, why = prices.bound(answer.price, 0), "the dual of the primal-dual method"
+    price, start = methods.raised(p.near, p.far, p.r, p.setup, answer.price, left_out, ask.effort)
+    bound, why = methods.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
+    if answer.price is not None and not left_out and methods.bound(answer.price, 0) > bound:
+        bound, why = methods.bound(answer.price, 0), "the dual of the primal-dual method"
     if answer.bound > bound and _cap_met(p, answer.clusters):  # the program knows no answer that breaks the cap
         bound, why = answer.bound, "integer program"
     return bound, why, start
@@ -316,7 +316,7 @@ def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
     if kept.size == space.n:
         return _solve(ask, method)
     part = space.part(kept)
-    near, far = part.nearest(prices.width(part, p.r, ask.effort))
+    near, far = part.nearest(methods.width(part, p.r, ask.effort))
     inner = replace(p, space=part, setup=p.setup[kept], near=near, far=far, diversity=p.diversity.part(kept))
     name, answer = _solve(replace(ask, problem=inner, left_out=left_out - (space.n - kept.size)), method)
     return name, replace(answer, clusters=answer.clusters.among(kept, space.n))
@@ -330,31 +330,31 @@ def _solve(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
     name, answer = _searched(ask)
     if p.space.n > FEW or p.diversity is not None or not ask.improve or ask.effort == "fast":
         return name, answer
-    if search.cost(p, answer.clusters) == 0 and _cap_met(p, answer.clusters):  # nothing costs less
+    if methods.cost(p, answer.clusters) == 0 and _cap_met(p, answer.clusters):  # nothing costs less
         return name, answer
     try:
         proved = by_exact(ask)
     except InfeasibleError:  # nothing meets the largest diameter: the answer at hand says so
         return name, answer
-    dearer = search.cost(p, proved.clusters) > search.cost(p, answer.clusters)
+    dearer = methods.cost(p, proved.clusters) > methods.cost(p, answer.clusters)
     return (name, answer) if dearer and _cap_met(p, answer.clusters) else ("exact", proved)
 
 
 def _searched(ask: CellularAsk) -> tuple[str, CellularAnswer]:
     p = ask.problem
     simple = not ask.left_out and p.max_diameter is None and p.diversity is None
-    if simple and p.r == 1 and p.space.n <= prices.DENSE:
+    if simple and p.r == 1 and p.space.n <= methods.DENSE:
         return "tight", by_tight(ask)
     answer = by_search(ask)
-    if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1 and search.cost(p, answer.clusters) > 0:
+    if simple and p.space.n <= SMALL and not p.setup.any() and p.r > 1 and methods.cost(p, answer.clusters) > 0:
         other = by_three_step(ask)
-        better = search.cost(p, other.clusters) < search.cost(p, answer.clusters)
+        better = methods.cost(p, other.clusters) < methods.cost(p, answer.clusters)
         return "search", CellularAnswer(other.clusters if better else answer.clusters, other.promise, other.price)
     return "search", answer
 
 
-def _cap_met(p: GatherProblem, found: Clusters) -> bool:
-    return p.max_diameter is None or float(search.diameters(p.space, found).max(initial=0.0)) <= p.max_diameter
+def _cap_met(p: CellularProblem, found: Clusters) -> bool:
+    return p.max_diameter is None or float(methods.diameters(p.space, found).max(initial=0.0)) <= p.max_diameter
 
 
 def _feasible_cap(cap: float, far: np.ndarray, r: int, left_out: int) -> None:
@@ -370,7 +370,7 @@ def _result(ask: CellularAsk, answer: CellularAnswer, name: str, bound: float, w
     p, found = ask.problem, answer.clusters
     space = p.space
     kept = np.flatnonzero(found.labels >= 0)
-    radii = search.radii(found)
+    radii = methods.radii(found)
     sizes = np.bincount(found.labels[kept], minlength=found.center.size)
     service = math.fsum((sizes * radii).tolist())
     setup = math.fsum(p.setup[found.center].tolist())
@@ -378,7 +378,7 @@ def _result(ask: CellularAsk, answer: CellularAnswer, name: str, bound: float, w
     details: dict[str, Any] = {"r": p.r, "sum_of_tau": start, "effort": ask.effort}
     diameter = None
     if p.max_diameter is not None:
-        diameter = float(search.diameters(space, found).max(initial=0.0))
+        diameter = float(methods.diameters(space, found).max(initial=0.0))
         details |= {"max_diameter": p.max_diameter, "diameter": diameter, "cap_met": diameter <= p.max_diameter}
     low = agreed(bound, total, f"points x {space.metric.unit}", why)
     mean = float(found.away[kept].mean()) if kept.size else 0.0

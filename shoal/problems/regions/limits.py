@@ -117,8 +117,7 @@ def maxima(
         values.append(whole.astype(np.int64))
         most.append(whole_number(f"at_most[{name!r}]", limit))
     if apart is not None:
-        codes = coded(apart, n, "apart")
-        free = np.array([v is None or v == "" for v in apart], np.bool_)
+        codes, free = coded(apart, n, "apart"), _unlabelled(apart)
         for code in np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1).tolist():
             values.append(((codes == code) & ~free).astype(np.int64))
             most.append(1)
@@ -127,6 +126,11 @@ def maxima(
     return RegionLimits(
         np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter
     )
+
+
+def _unlabelled(labels: Sequence[Any]) -> np.ndarray:
+    """bool[labels]: where there is none, None or ""."""
+    return np.array([label is None or label == "" for label in labels], np.bool_)
 
 
 def limited(
@@ -365,14 +369,10 @@ def contract(
 
     Raises PolicyError for areas fixed together that are not connected by themselves (within the boundaries).
     """
-    gone = np.zeros(n, np.bool_) if exclude is None else array_of(exclude, "exclude", "one truth value for each area")
-    if gone.shape != (n,):
-        raise InputError(f"exclude has shape {gone.shape}; give one truth value for each of {n} areas")
-    gone = gone.astype(np.bool_)
+    gone = np.zeros(n, np.bool_) if exclude is None else _flags(exclude, n, "exclude")
     together = np.arange(n)
     if fixed is not None:
-        codes = coded(fixed, n, "fixed")
-        free = np.array([v is None or v == "" for v in fixed], np.bool_)
+        codes, free = coded(fixed, n, "fixed"), _unlabelled(fixed)
         together = np.where(free | gone, np.arange(n) + n, codes)
         g = graph(edges, n)
         if boundaries is not None:
@@ -388,6 +388,14 @@ def contract(
                 f"{sets} not connected{within}; fix the areas between them as well, or add the pair of neighbors"
             )
     return _units(edges, together, gone)
+
+
+def _flags(given: Any, n: int, name: str) -> np.ndarray:
+    """bool[n]; InputError for anything but a truth value for each area."""
+    found = array_of(given, name, "one truth value for each area")
+    if found.shape != (n,):
+        raise InputError(f"{name} has shape {found.shape}; give one truth value for each of {n} areas")
+    return found.astype(np.bool_)
 
 
 def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
@@ -441,9 +449,7 @@ def expanded(found: Regions, held: FixedAreas, soft: Sequence[Any] | None, areas
     inside = held.unit >= 0
     labels = np.full(len(held.unit), -1, np.int64)
     labels[inside] = found.labels[held.unit[inside]]
-    sizes = np.bincount(labels[labels >= 0], minlength=found.regions)
-    certificate = found.certificate
-    details = dict(certificate.details) | {
+    details = dict(found.certificate.details) | {
         "areas": areas,
         "left_out": int((labels < 0).sum()),
         "excluded": int((~inside).sum()),
@@ -452,14 +458,7 @@ def expanded(found: Regions, held: FixedAreas, soft: Sequence[Any] | None, areas
     if soft is not None:
         mixed = [len({soft[i] for i in np.flatnonzero(labels == r).tolist()}) for r in range(found.regions)]
         details["regions_across_soft_boundaries"] = sum(m > 1 for m in mixed)
-    more = int((labels >= 0).sum() - (found.labels >= 0).sum()) if details["objective"][0] == "count" else 0
-    certificate = replace(
-        certificate, cost=certificate.cost + more, lower_bound=certificate.lower_bound + more, details=details
-    )
-    return replace(
-        found, labels=labels, sizes=sizes, certificate=certificate, cost=certificate.cost,
-        joined=ends_of(held, found.joined),
-    )  # fmt: skip
+    return replace(_with_labels(found, labels, details), joined=ends_of(held, found.joined))
 
 
 def join_light(
@@ -518,18 +517,14 @@ def water_of(
 
     Raises InputError for water that weighs something, PolicyError for water with a label.
     """
-    n = len(features)
-    found = array_of(water, "water", "one truth value for each area")
-    if found.shape != (n,):
-        raise InputError(f"water has shape {found.shape}; give one truth value for each of {n} areas")
-    found = found.astype(np.bool_)
+    found = _flags(water, len(features), "water")
     if exclude is not None:
         found &= ~np.asarray(exclude).astype(np.bool_)
     held = int((features[found] > 0).any(axis=1).sum())
     if held:
         raise InputError(f"{held} areas of water weigh something; say that they are land, or give them no weight")
     for name, labels in labelled.items():
-        if labels is not None and any(labels[i] not in (None, "") for i in np.flatnonzero(found).tolist()):
+        if labels is not None and (found & ~_unlabelled(labels)).any():
             raise PolicyError(f"an area of water has a value of {name}; leave it out there, or let the area be land")
     return found
 
@@ -563,20 +558,24 @@ def attached(
             if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
                 label[v] = r
         waiting = [v for v in waiting if label[v] < 0]
-    return with_labels(found, label, water)
+    return water_attached(found, label, water)
 
 
-def with_labels(found: Regions, label: np.ndarray, water: np.ndarray) -> Regions:
-    """Regions with water attached; their sizes, cost, and counts follow."""
-    more = int((label >= 0).sum() - (found.labels >= 0).sum())
-    certificate, details = found.certificate, dict(found.certificate.details)
+def water_attached(found: Regions, label: np.ndarray, water: np.ndarray) -> Regions:
+    """Regions with water attached."""
+    details = dict(found.certificate.details)
     details |= {
-        "left_out": int((label < 0).sum()), "water": int(water.sum()), "water_attached": more,
+        "left_out": int((label < 0).sum()), "water": int(water.sum()),
+        "water_attached": int((label >= 0).sum() - (found.labels >= 0).sum()),
         "excluded": details.get("excluded", 0) - int(water.sum()),
     }  # fmt: skip
-    paid = more if details["objective"][0] == "count" else 0
-    certificate = replace(
-        certificate, cost=certificate.cost + paid, lower_bound=certificate.lower_bound + paid, details=details
-    )
-    sizes = np.bincount(label[label >= 0], minlength=found.regions)
-    return replace(found, labels=label, sizes=sizes, certificate=certificate, cost=certificate.cost)
+    return _with_labels(found, label, details)
+
+
+def _with_labels(found: Regions, labels: np.ndarray, details: dict[str, Any]) -> Regions:
+    """Regions of other areas, at least as many; sizes follow, and the cost where it counts areas."""
+    more = int((labels >= 0).sum() - (found.labels >= 0).sum()) if details["objective"][0] == "count" else 0
+    stated = found.certificate
+    stated = replace(stated, cost=stated.cost + more, lower_bound=stated.lower_bound + more, details=details)
+    sizes = np.bincount(labels[labels >= 0], minlength=found.regions)
+    return replace(found, labels=labels, sizes=sizes, certificate=stated, cost=stated.cost)

@@ -26,7 +26,7 @@ from shoal.problems.regions.limits import (
     join_light,
     refuse_torn,
     soften,
-    with_labels,
+    water_attached,
 )
 from shoal.problems.regions.request import (
     Conditions,
@@ -325,7 +325,7 @@ def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None)
 
 def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:
     """Regions of a level with the water that the regions ``below`` have."""
-    return with_labels(found, _followed(found.labels, below), wet & (below >= 0))
+    return water_attached(found, _followed(found.labels, below), wet & (below >= 0))
 
 
 def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:

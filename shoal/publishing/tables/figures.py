@@ -417,10 +417,10 @@ def _before(
     least, most = ((x.T * rows @ y).astype(np.int64) for x, y in ((a.surely, b.surely), (a.maybe, b.maybe)))
     return [
         [
-            disclosed(int(counts[i, j]), int(least[i, j]), int(most[i, j]), step) if disclosable[i, j] else None
-            for j in range(wide)
+            disclosed(n, low, high, step) if told else None
+            for n, low, high, told in zip(*(x.tolist() for x in line), strict=True)
         ]
-        for i, wide in enumerate([disclosable.shape[1]] * disclosable.shape[0])
+        for line in zip(counts, least, most, disclosable, strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import polars as pl
 
 from shoal.engines.atomic import SHARED, check_outputs, publish_page
-from shoal.engines.source import FilesOfTable, is_server
+from shoal.engines.source import FilesOfTable
 from shoal.engines.table import Expected, StoredFrame, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
@@ -29,7 +29,7 @@ from shoal.model.notation import Members
 from shoal.model.policy import Policy
 from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing
-from shoal.paths import PAGE, internal_path, usual_separator
+from shoal.paths import PAGE, internal_path, is_server, usual_separator
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import Exposed, graphs_of, scales_of

@@ -25,7 +25,7 @@ from shoal.model.cards import several
 from shoal.model.certificate import FORMAT, PRIVATE_SETTINGS, PROVED, PublicCertificate, digest, promised, rung
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
-from shoal.model.refusals import missing_words
+from shoal.model.refusals import READINGS
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing.documents import Documents, made_now
 from shoal.publishing.tables.limits import scales_of
@@ -175,7 +175,7 @@ def certificate_file(
         "shuffled": not policy.keep_order,
         "order": release._placement.order,
         "orders": release._placement.orders,
-        "missing_values": missing_words(policy.missing),
+        "missing_values": READINGS[policy.missing],
         "groups": release.audit.classes,
         "smallest_group": release.audit.smallest_class,
         "privacy": reached,

@@ -154,7 +154,7 @@ def _alike(stated: Any, found: Any) -> bool:
         return mine and all(_alike(a, b) for a, b in zip(stated, found, strict=True))
     if isinstance(found, float) and type(stated) in (int, float):
         return math.isclose(stated, found, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(stated == found)
+    return bool(stated == found) and isinstance(stated, bool) is isinstance(found, bool)
 
 
 def population_of(record: Record, audit: Audit) -> Finding:
@@ -270,20 +270,12 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     cost = found.cost(said.unit, bool(policy.weights))
     pairs = [(raw["loss"].get(name), value, name) for name, value in found.loss.items()]
     pairs.append((record.stated.cost, cost, "cost"))
-    wrong = next((p for p in pairs if not _same(p[0], p[1])), None)
+    wrong = next((p for p in pairs if not _alike(p[0], p[1])), None)
     if wrong is not None:
         return [*findings, Finding("loss", False, f"{wrong[2]}: {wrong[1]} counted, {wrong[0]} certified")]
     words = {"stars": "{:,.0f} stars", "suppressed_tuples": "{:,.0f} rows changed", "ncp": "NCP {:.6g}"}
     shown = ", ".join(words[name].format(value) for _, value, name in pairs[:-1] if value is not None)
     return [*findings, Finding("loss", True, f"{shown or 'nothing'} by what the file shows, as certified")]
-
-
-def _same(stated: Any, found: float | None) -> bool:
-    """Whether a figure stated is the one found, None where none can be."""
-    if stated is None or found is None:
-        return stated is found
-    good = isinstance(stated, (int, float)) and not isinstance(stated, bool)
-    return good and math.isclose(stated, found, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _agrees(record: Record) -> Finding:

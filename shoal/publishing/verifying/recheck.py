@@ -271,9 +271,6 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         if pair is not None and len(_texts(pair)) != 2:
             raise TypeError
         _refuse_unasked(record, policy)
-        separator = record.get("separator")
-        if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or not separator.isascii()):
-            raise InputError("the certificate file names a separator that is not one character")
         return Record(
             raw=record,
             policy=policy,
@@ -285,7 +282,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
             groups=_count(record["groups"]),
             smallest=_count(record["smallest_group"]),
             levels={str(n): None if v is None else _number(v) for n, v in dict(record["privacy"]).items()},
-            separator=separator,
+            separator=_one_character(record.get("separator")),
             orders={c: _texts(order) for c, order in dict(record.get("orders") or {}).items() if c in policy.sensitive},
             hierarchies=named,
             harbor=_harbor(record.get("safe_harbor")),
@@ -315,10 +312,9 @@ def belongs(public: Record, private: Record) -> list[Finding]:
     right = silent or step == stated.ratio_at_most
     said = "the certificate states no ratio" if silent else f"at most {stated.ratio_at_most} certified"
     shown = "none is proved" if known.ratio is None else f"{float(known.ratio):.6g} proved"
-    sealed = private.raw.get("seal") == seal(private.raw)
     return [
         Finding("record", not odd, text, CONSISTENT),
-        Finding("record's seal", sealed, "unchanged" if sealed else "it was changed after it was written", CONSISTENT),
+        _sealed(private.raw, "record's seal"),
         Finding("ratio", right, f"{shown}; {said}", CONSISTENT),
     ]
 

@@ -21,7 +21,7 @@ import polars as pl
 from shoal.engines import lakes, servers
 from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
-from shoal.engines.source import Scope, is_server, without_secrets
+from shoal.engines.source import Scope
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
@@ -40,7 +40,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
-from shoal.paths import certificate_of, is_map, kind_of
+from shoal.paths import certificate_of, is_map, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
 from shoal.publishing.opening import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns

@@ -47,7 +47,7 @@ EXCESS = 1e3  # cost of a point per unit of diameter above the cap
 
 
 @dataclass(frozen=True, eq=False)
-class GatherProblem:
+class CellularProblem:
     """Everything the search needs, made once.
 
     near, far  int64[n, w], float64[n, w]: nearest points
@@ -78,7 +78,7 @@ class GatherProblem:
         return int(min(max(6 * self.r, 5 * usual, 48), max(LARGEST, 3 * self.r), self.space.n))
 
 
-def greedy(problem: GatherProblem, out: np.ndarray) -> Clusters:
+def greedy(problem: CellularProblem, out: np.ndarray) -> Clusters:
     """Clusters where they are cheapest a point, again and again; who remains joins where that costs least.
 
     out  bool[n]  points left out
@@ -129,7 +129,7 @@ def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Cluste
     return Clusters(labels, center, away)
 
 
-def halve(problem: GatherProblem, found: Clusters) -> Clusters:
+def halve(problem: CellularProblem, found: Clusters) -> Clusters:
     """Clusters of more points than the search takes, cut by distance from their center; free without set-up costs."""
     limit = max(problem.largest(found) // 2, 2 * problem.r)
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
@@ -145,7 +145,7 @@ def halve(problem: GatherProblem, found: Clusters) -> Clusters:
     return without_empty(problem.space, labels, np.array(center, np.int64))
 
 
-def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> Clusters:
+def improve(problem: CellularProblem, found: Clusters, effort: str, seed: int) -> Clusters:
     """The search from a given start; never worse than it.  O(pairs looked at * largest^2) time."""
     space = problem.space
     start = found
@@ -165,7 +165,7 @@ def improve(problem: GatherProblem, found: Clusters, effort: str, seed: int) -> 
     return min((start, nearby(problem, without_empty(space, owner, center))), key=lambda c: penalized(problem, c))
 
 
-def nearby(problem: GatherProblem, found: Clusters) -> Clusters:
+def nearby(problem: CellularProblem, found: Clusters) -> Clusters:
     """Every center moved to the point nearby that makes its cluster cheapest, a member or not, but none left out."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
@@ -186,13 +186,13 @@ def radii(found: Clusters) -> np.ndarray:
     return radius
 
 
-def cost(problem: GatherProblem, found: Clusters) -> float:
+def cost(problem: CellularProblem, found: Clusters) -> float:
     """Sum of size times radius, plus set-up costs."""
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
     return float((size * radii(found)).sum() + problem.setup[found.center].sum())
 
 
-def penalized(problem: GatherProblem, found: Clusters) -> float:
+def penalized(problem: CellularProblem, found: Clusters) -> float:
     """The cost, plus the price of diameters above the cap; inf for a cluster that is not eligible."""
     d = problem.diversity
     total = cost(problem, found)
@@ -214,7 +214,7 @@ def diameters(space: Space, found: Clusters) -> np.ndarray:
     return out
 
 
-def leave_out(problem: GatherProblem, found: Clusters, spare: int) -> Clusters:
+def leave_out(problem: CellularProblem, found: Clusters, spare: int) -> Clusters:
     """Drop up to ``spare`` points: the farthest of some clusters, or whole clusters, where that saves most a point."""
     space, r = problem.space, problem.r
     labels = found.labels.copy()

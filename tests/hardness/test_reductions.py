@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shoal import hardness
 from shoal.errors import InputError
 from shoal.hardness import Formula, ThreePartition, Tripartite, Triples
-from shoal.hardness.tables import triples_of_edges
+from shoal.hardness.reductions import triples_of_edges
 from tests.oracles import hardness as oracle
 
 seeds = st.integers(0, 10_000)
