@@ -173,6 +173,16 @@ def test_pandas_columns_keep_their_type(kind: str) -> None:
             assert pd.isna(value) or value == "*"
 
 
+@pytest.mark.parametrize(("k", "hidden"), [(2, 2), (4, 4)])
+def test_the_type_of_pandas_booleans_does_not_tell_whether_a_hidden_one_was_missing(k: int, hidden: int) -> None:
+    known, missing = pd.DataFrame({"a": [True, True, True, False]}), pd.DataFrame({"a": [True, True, True, None]})
+    assert known["a"].dtype != missing["a"].dtype
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "k": k, "secret": b"32 bytes that nobody else knows."}
+    out = [shoal.anonymize(table, **asked).table for table in (known, missing)]
+    assert out[0]["a"].isna().sum() == hidden
+    pd.testing.assert_frame_equal(*out)
+
+
 def test_pandas_integers_stay_exact_where_some_are_suppressed() -> None:
     frame = pd.DataFrame({"a": [2**60 + 1, 2**60 + 1, 3, 4]})
     out = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, effort="fast").table

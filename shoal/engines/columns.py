@@ -200,10 +200,10 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     elif isinstance(like, pd.ArrowDtype):
         made = arrow_column(values, index, like.pyarrow_dtype)
         return pd.Series(made, dtype=pd.ArrowDtype(made.type))
-    elif getattr(like, "kind", None) == "O" and isinstance(like, np.dtype):
-        # pandas keeps booleans as objects if one is missing; if none is missing now, that type tells of a filled one
-        whole = values.dtype == pl.Boolean and not values.null_count()
-        short = pd.Series(values.to_list(), dtype=bool if whole else object)
+    elif isinstance(like, np.dtype) and like.kind in "Ob" and values.dtype in (pl.Boolean, pl.Null):
+        short = _truth_values(values)
+    elif isinstance(like, np.dtype) and like.kind == "O":
+        short = pd.Series(values.to_list(), dtype=object)
     else:
         short = _pandas(values, like)
     return short.take(index).reset_index(drop=True)
@@ -235,6 +235,20 @@ def pandas_without_levels(column: Any) -> Any:
     return column
 
 
+def _truth_values(values: pl.Series) -> Any:
+    """Booleans of a numpy type as a pandas Series, by what is published alone.
+
+    pandas keeps booleans as objects if one is missing.  If the type of the original stayed, it would tell whether
+    a hidden or filled value was missing.
+    """
+    import pandas as pd
+
+    if not values.null_count():
+        return pd.Series(values.to_list(), dtype=bool)
+    nothing = values.null_count() == len(values)
+    return pd.Series(values.to_list(), dtype=object if nothing else pd.BooleanDtype())
+
+
 def _pandas(values: pl.Series, like: Any) -> Any:
     import pandas as pd
 
@@ -244,7 +258,7 @@ def _pandas(values: pl.Series, like: Any) -> Any:
         return values.to_pandas()  # a recoded text is no truth value, date or number
     whole = values.dtype.is_integer() or values.dtype == pl.Boolean
     if whole and isinstance(like, np.dtype) and values.null_count():
-        like = pd.BooleanDtype() if values.dtype == pl.Boolean else pd.api.types.pandas_dtype(_nullable(like))
+        like = pd.api.types.pandas_dtype(_nullable(like))
     try:
         if whole and isinstance(like, np.dtype) and not values.null_count():
             return pd.Series(values.to_numpy().astype(like))  # pd.array changes unsigned numbers past 2^63
