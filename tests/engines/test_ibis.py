@@ -197,7 +197,7 @@ def test_a_connection_that_is_lost_is_one_sentence(
     other.disconnect()
 
 
-ODD = [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("xml", "'<a/>'")]
+ODD = [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("tsvector", "'a'")]
 ODD_MARIA = [
     ("point", "point(1, 2)"), ("inet6", "'::1'"), ("blob", "'a'"), ("bit(3)", "b'101'"), ("bit(1)", "b'1'"),
 ]  # fmt: skip
@@ -238,18 +238,16 @@ def test_a_column_in_latin_letters_is_hashed_as_every_other(request: pytest.Fixt
     connection.disconnect()
 
 
-def test_a_reader_who_may_write_nothing_is_enough(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("backend", ["postgres", "mysql"])
+def test_a_reader_who_may_write_nothing_is_enough(backend: str, request: pytest.FixtureRequest) -> None:
     """Temporary tables need no right to the data: nothing else is made."""
     frame = people()
-    for backend in ("postgres", "mysql"):
-        owner = connected(backend, request)
-        held(owner, frame)
-        reader = connected(backend, request, "reader")
-        assert alike(
-            read(shoal.anonymize(reader.table("people"), **ASKED).table), shoal.anonymize(frame, **ASKED).table
-        )
-        reader.disconnect()
-        owner.disconnect()
+    owner = connected(backend, request)
+    held(owner, frame)
+    reader = connected(backend, request, "reader")
+    assert alike(read(shoal.anonymize(reader.table("people"), **ASKED).table), shoal.anonymize(frame, **ASKED).table)
+    reader.disconnect()
+    owner.disconnect()
 
 
 def test_a_table_of_the_process_is_a_table(tmp_path: Path) -> None:
