@@ -204,6 +204,18 @@ def test_rows_passed_over_hide_no_group(seed):
     np.testing.assert_allclose(excess, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("kinds", [("set",), ("set", "set")])
+def test_groups_of_rows_that_are_all_equally_far_apart_need_no_search(kinds, monkeypatch):
+    """Every row adds a value to the sets of its group, so five rows lose four steps: the first node says so."""
+    monkeypatch.setattr(boxes, "NODES", 0)
+    n = 40
+    table = Histogram.from_rows(np.repeat(np.arange(n)[:, None], len(kinds), axis=1), np.zeros((n, 0), np.int64))
+    p = boxes.Pairs.of(Task(table, Requirement(5, (), ()), Recoding(tuple(Sets.of(n) for _ in kinds), "ncp")))
+    exact = np.full(n, 4 * len(kinds) / (n - 1))
+    np.testing.assert_allclose(boxes._sweep(p, exact, None)[0], 0.0, atol=1e-9)
+    assert boxes._sweep(p, 1.01 * exact, None)[0][0] >= 0.05 * exact[0] - 1e-9
+
+
 @settings(deadline=None, max_examples=200)
 @given(task=tasks(most=8, sensitive=(1, 2), least=3))
 def test_the_least_group_has_as_many_rows_as_shares_ask(task):

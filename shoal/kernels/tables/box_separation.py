@@ -64,6 +64,8 @@ class BoxSearch(NamedTuple):
                               that from each on
     saved int64[K + 1], old int64[K d], was float64[K d]  levels to put back, depth by depth
     taken int64[K + 1]        members, as places in the ball
+    asked int64[e]            0: how many candidates ask more of each axis, for one node at a time
+    net float64[r]            multipliers of candidates less K times their part of what they ask
     """
 
     cell: np.ndarray
@@ -85,6 +87,8 @@ class BoxSearch(NamedTuple):
     old: np.ndarray
     was: np.ndarray
     taken: np.ndarray
+    asked: np.ndarray
+    net: np.ndarray
 
 
 @njit(**INNER)
@@ -96,7 +100,7 @@ def _search(rows, d, group, axes):
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
         np.zeros(deep), np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
         np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
-        np.empty(deep, whole),
+        np.empty(deep, whole), np.zeros(axes, whole), np.empty(rows),
     )  # fmt: skip
 
 
@@ -320,6 +324,23 @@ def _ready(search, depth):
 
 
 @njit(**INNER)
+def _into(heap, held, y, new):
+    """A number into a heap of ``held`` with the least on top: behind the others, or for the top, at place y."""
+    while y > 0 and heap[(y - 1) // 2] > new:
+        heap[y] = heap[(y - 1) // 2]
+        y = (y - 1) // 2
+    while 2 * y + 1 < held:
+        below = 2 * y + 1
+        if below + 1 < held and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= new:
+            break
+        heap[y] = heap[below]
+        y = below
+    heap[y] = new
+
+
+@njit(**INNER)
 def _allows(search, depth, first, need, group, heap, enough):
     """By how much a group of the members and ``need`` candidates from place ``first`` on can exceed its loss at most.
 
@@ -342,30 +363,67 @@ def _allows(search, depth, first, need, group, heap, enough):
         x = first + order[z]
         new = search.price[search.member[depth, x]]
         if held < need:
-            y = held
             held += 1
-            while y > 0 and heap[(y - 1) // 2] > new:
-                heap[y] = heap[(y - 1) // 2]
-                y = (y - 1) // 2
-            heap[y] = new
             total += new
+            _into(heap, held, held - 1, new)
         elif new > heap[0]:
             total += new - heap[0]
-            y = 0
-            while 2 * y + 1 < need:
-                below = 2 * y + 1
-                if below + 1 < need and heap[below + 1] < heap[below]:
-                    below += 1
-                if heap[below] >= new:
-                    break
-                heap[y] = heap[below]
-                y = below
-            heap[y] = new
+            _into(heap, held, 0, new)
         if held == need:
             best = max(best, total - group * search.joined[depth, x])
             if best > enough:
                 return best
     return best
+
+
+@njit(**INNER)
+def _parted(search, depth, first, need, group, heap):
+    """The same, where candidates part what they ask; and what the least of the ``need`` best adds to it.
+
+    An axis on which the group needs more loses as much as any of its members asks there, so at least the mean.  No more
+    of them ask than candidates do, and no more than ``need``.
+    """
+    member, asked, many = search.member[depth], search.asked, search.many[depth]
+    for x in range(first, many):
+        for e in range(search.start[member[x]], search.start[member[x] + 1]):
+            if search.amount[e] > search.level[search.axis[e]]:
+                asked[search.axis[e]] += 1
+    held, total = 0, search.sum[depth] - group * search.box[depth]
+    for x in range(first, many):
+        part = 0.0
+        for e in range(search.start[member[x]], search.start[member[x] + 1]):
+            g = search.axis[e]
+            if search.amount[e] > search.level[g]:
+                part += (search.amount[e] - search.level[g]) / min(asked[g], need)
+        new = search.price[member[x]] - group * part
+        search.net[x] = new
+        if held < need:
+            y = held
+            held += 1
+        elif new > heap[0]:
+            total -= heap[0]
+            y = 0
+        else:
+            continue
+        total += new
+        _into(heap, held, y, new)
+    for x in range(first, many):
+        for e in range(search.start[member[x]], search.start[member[x] + 1]):
+            asked[search.axis[e]] = 0
+    return (total, heap[0]) if held == need else (-np.inf, 0.0)
+
+
+@njit(**INNER)
+def _kept(search, depth, need, group, heap, enough):
+    """How many candidates of this depth are left that can be in a group which exceeds its loss by more than enough."""
+    most, least = _parted(search, depth, 0, need, group, heap)
+    kept = 0
+    for x in range(search.many[depth] if most > enough else 0):
+        if search.net[x] >= least or most - least + search.net[x] > enough:
+            search.member[depth, kept], search.joined[depth, kept] = search.member[depth, x], search.joined[depth, x]
+            kept += 1
+    search.many[depth] = kept
+    return kept
 
 
 @njit(**INNER)
@@ -410,15 +468,18 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             search.member[1, n], search.joined[1, n] = y, search.loss[y]
             n += 1
     search.many[1], search.sum[1], search.box[1], search.saved[1] = n, own, 0.0, 0
-    _ready(search, 1)
     depth = 1
     if group > 1 and _allows(search, 1, 0, group - 1, group, heap, TINY) <= TINY:
         return 0.0, n
     asks(cells, search, a, size, offset, areas_column(areas))
+    looks += n * offset.size
+    if group > 1 and _kept(search, 1, group - 1, group, heap, TINY) < group - 1:
+        return 0.0, looks
     begin_areas(areas, taken, cells, a)
     if completes:
         nearest_first(other_values)
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
+    _ready(search, 1)
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf
@@ -452,14 +513,16 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             continue
         seen += 1
         if seen > nodes:
-            most = best
-            for z in range(1, depth + 1):  # the branches that are open, this one among them
-                from_here = search.at[z] - (z == depth)
-                most = max(most, _allows(search, z, from_here, group - z, group, heap, np.inf))
-            while depth > 1:
+            most, x = best, search.at[depth] - 1
+            while True:  # the branches that are open, this one first
+                open_here = _allows(search, depth, x, group - depth, group, heap, np.inf)
+                most = max(most, min(open_here, _parted(search, depth, x, group - depth, group, heap)[0]))
                 depth -= 1
+                if depth == 0:
+                    break
                 _put_back(search, depth)
                 put_area_back(areas, taken, depth)
+                x = search.at[depth]
             return most, looks + other_values.many[1] * offset.size
         box = search.box[depth] + more_with(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         _take(search, depth, y)
@@ -488,7 +551,11 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
         search.many[below], search.sum[below], search.box[below] = rows, paid, box
-        if rows < need - 1 or _allows(search, below, 0, need - 1, group, heap, best + TINY) <= best + TINY:
+        cut = rows < need - 1 or _allows(search, below, 0, need - 1, group, heap, best + TINY) <= best + TINY
+        if not cut:
+            looks += rows * offset.size
+            cut = _kept(search, below, need - 1, group, heap, best + TINY) < need - 1
+        if cut:
             _put_back(search, depth)
             put_area_back(areas, taken, depth)
             continue
