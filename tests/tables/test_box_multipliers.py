@@ -216,6 +216,33 @@ def test_groups_of_rows_that_are_all_equally_far_apart_need_no_search(kinds, mon
     assert boxes._sweep(p, 1.01 * exact, None)[0][0] >= 0.05 * exact[0] - 1e-9
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_that_shares_ask_for_are_in_every_eligible_group(seed):
+    """No K rows are said to lose more than the cheapest eligible group that holds them, whatever else is in it."""
+    random = np.random.default_rng(seed)
+    n, v = int(random.integers(8, 11)), int(random.integers(2, 5))
+    found = Histogram.from_rows(random.integers(0, 4, (n, 2)), random.integers(0, v, (n, 1)))
+    table = replace(found, quasi_sizes=(4, 4), sensitive_sizes=(v,))
+    t, k = float(random.choice([0.05, 0.1, 0.15, 0.2, 0.3, 0.4])), int(random.integers(2, 5))
+    at, recoding = random.uniform(0.0, 2.5, table.cells), Recoding((Sets.of(4), Sets.of(4)), "ncp")
+    row, distances = np.repeat(np.arange(table.cells), table.count), ("equal", "ordered")
+    for model in (*(TCloseness(t, distance) for distance in distances), EntropyLDiversity(1.8), DeltaDisclosure(2 * t)):
+        need = requirement([KAnonymity(k), model], table.sensitive_names, table)
+        p = boxes.Pairs.of(Task(table, need, recoding))
+        if shortfall(table, need) is not None or p.cells.group < 2:
+            continue
+        value, excess = table.sensitive[row, 0], np.zeros(table.cells)
+        excess[p.order] = boxes._sweep(p, at[p.order], None)[0]
+        for some in (some for size in range(p.cells.group, n + 1) for some in combinations(range(n), size)):
+            if not all(rule.holds(value[list(some), None], np.ones(len(some), np.int64)) for rule in need.rules):
+                continue
+            loss = row_loss(recoding, [tuple(map(int, table.quasi[row[i]])) for i in some])
+            for cells, held in ((one, held) for one in p.sizes for held in combinations(some, one.group)):
+                if np.bincount(value[list(held)]).max() <= cells.alike:  # no others are drawn from a group
+                    over = float(at[row[list(held)]].sum()) - cells.group * loss
+                    assert over <= excess[max(row[list(held)], key=at.__getitem__)] + 1e-9
+
+
 @settings(deadline=None, max_examples=200)
 @given(task=tasks(most=8, sensitive=(1, 2), least=3))
 def test_the_least_group_has_as_many_rows_as_shares_ask(task):
