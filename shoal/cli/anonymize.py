@@ -224,7 +224,6 @@ class Destination(NamedTuple):
 
     def words(self) -> str:
         """The destination, without the secrets of an address."""
-
         if self.server:
             return f"{without_secrets(self.server[0])}, table {self.path}"
         return self.lake or str(self.path)
@@ -232,7 +231,6 @@ class Destination(NamedTuple):
 
 def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     """The address and the table of a server that a release goes to; None where it goes to a file."""
-
     if files.output is None or not is_server(files.output):
         if files.output_table is not None:
             raise PolicyError("--output-table names a table of a server: say -o postgresql://user@host/database too")

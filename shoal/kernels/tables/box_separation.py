@@ -378,10 +378,10 @@ def _allows(search, depth, first, need, group, heap, enough):
 
 @njit(**INNER)
 def _parted(search, depth, first, need, group, heap):
-    """The same, where candidates part what they ask; and what the least of the ``need`` best adds to it.
+    """A second upper bound on the excess of the members and ``need`` candidates, and what the least of these adds.
 
-    An axis on which the group needs more loses as much as any of its members asks there, so at least the mean.  No more
-    of them ask than candidates do, and no more than ``need``.
+    The group loses on each axis as much as the row that asks for most there.  This is at least the sum of what its new
+    rows ask for, divided by how many of them ask: no more than all candidates that ask, and no more than ``need``.
     """
     member, asked, many = search.member[depth], search.asked, search.many[depth]
     for x in range(first, many):
@@ -415,7 +415,7 @@ def _parted(search, depth, first, need, group, heap):
 
 @njit(**INNER)
 def _kept(search, depth, need, group, heap, enough):
-    """How many candidates of this depth are left that can be in a group which exceeds its loss by more than enough."""
+    """Leaves the candidates of this depth that can be in a group whose excess is above ``enough``; how many."""
     most, least = _parted(search, depth, 0, need, group, heap)
     kept = 0
     for x in range(search.many[depth] if most > enough else 0):

@@ -272,7 +272,8 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
 def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
     """Slices of the cells on all cores; whether any was reached before time ran out, or all where ``whole``."""
     workers = cores(float(cells) ** 2)
-    # few enough to cost less than they do; of a large table many, so that the clock is asked often
+    # Handing out one cell takes longer than its search, so up to sixteen go together.  A large table has many slices,
+    # so that time is looked at often.
     step, stop = max(1, min(16, cells // (workers * 40)), cells // (workers * 400)), flag()
 
     def slice_from(first: int) -> bool:
