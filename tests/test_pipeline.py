@@ -183,6 +183,13 @@ def test_the_type_of_pandas_booleans_does_not_tell_whether_a_hidden_one_was_miss
     pd.testing.assert_frame_equal(*out)
 
 
+def test_the_type_of_pandas_integers_does_not_tell_whether_one_was_missing_if_all_are_hidden() -> None:
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "k": 4, "secret": b"32 bytes that nobody else knows."}
+    known, missing = (shoal.anonymize(pd.DataFrame({"a": [1, 1, 1, last]}), **asked).table for last in (2, None))
+    assert known["a"].isna().all()
+    pd.testing.assert_frame_equal(known, missing)
+
+
 def test_pandas_integers_stay_exact_where_some_are_suppressed() -> None:
     frame = pd.DataFrame({"a": [2**60 + 1, 2**60 + 1, 3, 4]})
     out = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, effort="fast").table

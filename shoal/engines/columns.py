@@ -258,6 +258,8 @@ def _pandas(values: pl.Series, like: Any) -> Any:
         return values.to_pandas()  # a recoded text is no truth value, date or number
     whole = values.dtype.is_integer() or values.dtype == pl.Boolean
     if whole and isinstance(like, np.dtype) and values.null_count():
+        if values.null_count() == len(values):  # pandas keeps whole numbers as floats if one is missing
+            return pd.Series(np.full(len(values), np.nan))
         like = pd.api.types.pandas_dtype(_nullable(like))
     try:
         if whole and isinstance(like, np.dtype) and not values.null_count():
