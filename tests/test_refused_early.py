@@ -18,7 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.cards import times
 from shoal.model.privacy import AlphaKAnonymity, LDiversity
 from shoal.model.privacy.population import OfPersons
-from shoal.report.parts import certificate_words
+from shoal.report.words import certificate_words
 from tests.commands import run
 from tests.oracles.tables import partitions
 

@@ -22,7 +22,8 @@ from shoal.judge.file import set_bits
 from shoal.model.foreign import STARS, Domain, Spread, domain_of, parsed, spread
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition
-from shoal.model.notation import RangeOf, SetOf, from_to
+from shoal.model.members import from_to
+from shoal.model.notation import RangeOf, SetOf
 from shoal.model.recoding import Recoding
 
 _BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go

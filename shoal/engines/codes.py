@@ -17,7 +17,8 @@ import polars as pl
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.histogram import mixed_radix, narrowest
-from shoal.model.notation import MARKS, NUMBER, ends, in_order, place
+from shoal.model.members import place
+from shoal.model.notation import MARKS, NUMBER, ends, in_order
 
 _DENSE = 1 << 22
 _STEP = 1 << 15

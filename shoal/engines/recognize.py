@@ -22,7 +22,8 @@ from typing import NamedTuple
 import polars as pl
 
 from shoal.engines.codes import on_a_line
-from shoal.model.notation import day_of, marks_of, notations_of, place
+from shoal.model.members import place
+from shoal.model.notation import day_of, marks_of, notations_of
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"

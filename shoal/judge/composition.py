@@ -36,7 +36,8 @@ from shoal.judge.file import canonical, codes, number, set_bits
 from shoal.model.audit import Composition, Learned, RowsAlone, Worst
 from shoal.model.foreign import STARS, domain_of, spread
 from shoal.model.hierarchy import GENERATED
-from shoal.model.notation import Members, SetOf, known_values, meanings, parse, places, ruler_of
+from shoal.model.members import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import SetOf, parse
 
 CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
 _STEPS = 300

@@ -31,7 +31,8 @@ from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, known_values, meanings, named_notations, places, ruler_of
+from shoal.model.members import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import named_notations
 
 Text = str | None
 

@@ -15,18 +15,8 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import (
-    RangeOf,
-    SetOf,
-    from_to,
-    in_order,
-    marks_of,
-    notations_of,
-    parse,
-    place,
-    places,
-    reader_of,
-)
+from shoal.model.members import from_to, place, places
+from shoal.model.notation import RangeOf, SetOf, in_order, marks_of, notations_of, parse, reader_of
 
 _INTERVAL = re.compile(r"([\[\]\(])\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*([\[\]\)])\Z")
 _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")

@@ -18,7 +18,8 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import Members, known_values, meanings, numeral, of_days, of_numbers, places, ruler_of
+from shoal.model.members import Members, known_values, meanings, places, ruler_of
+from shoal.model.notation import numeral, of_days, of_numbers
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 

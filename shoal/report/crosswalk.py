@@ -23,8 +23,6 @@ from shoal.report.parts import (
     paragraph,
     part,
     proof,
-    proved,
-    public_words,
     released,
     table,
     term,
@@ -32,6 +30,7 @@ from shoal.report.parts import (
 )
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.sections import risk_word
+from shoal.report.words import proved, public_words
 
 _GOALS = {
     "max": "the largest as small as can be",

@@ -10,31 +10,33 @@ from markupsafe import Markup
 from shoal.report.exploring import exploration_picture
 from shoal.report.exploring import exploration_table as choices
 from shoal.report.parts import (
-    BOUNDS_PAGE,
-    MEASURES,
-    METHOD_PAGES,
-    UNITS,
     again,
-    certificate_words,
     code,
     decision,
     drawing,
     glossary,
     in_guide,
     listed,
-    model_words,
     paragraph,
     part,
-    promise,
     proof,
-    share,
     table,
     term,
     whole,
 )
-from shoal.report.parts import theorem_words as explained
 from shoal.report.pictures import class_sizes, heat, paired_bars, trade_off
 from shoal.report.sections import asked, assumptions, attacks, left, stated, unchanged_columns, verdict, warnings
+from shoal.report.words import (
+    BOUNDS_PAGE,
+    MEASURES,
+    METHOD_PAGES,
+    UNITS,
+    certificate_words,
+    model_words,
+    promise,
+    share,
+)
+from shoal.report.words import theorem_words as explained
 
 
 def release_page(figures: Mapping[str, Any]) -> str:

@@ -22,7 +22,8 @@ from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.paths import PICTURES, ending, is_page, is_picture
 from shoal.report.outlines import Shape, dissolve, turned
-from shoal.report.parts import part, share
+from shoal.report.parts import part
+from shoal.report.words import share
 
 
 def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:

@@ -17,7 +17,8 @@ from shoal.model.hierarchy import REGIONS
 from shoal.model.privacy import restore
 from shoal.model.refusals import READINGS
 from shoal.model.settings import RECODINGS
-from shoal.report.parts import ALL_BUT, as_sentence, model_words, paragraph, percent_up, released, share, table, term
+from shoal.report.parts import paragraph, released, table, term
+from shoal.report.words import ALL_BUT, as_sentence, model_words, percent_up, share
 
 
 def assumptions(policy: Mapping[str, Any]) -> list[str]:

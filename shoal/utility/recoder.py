@@ -27,7 +27,8 @@ from shoal.model.arguments import known
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
-from shoal.model.notation import place, reader_of, ruler_of, span
+from shoal.model.members import place, ruler_of, span
+from shoal.model.notation import reader_of
 from shoal.model.policy import GENERATED, Policy
 from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare

@@ -21,7 +21,8 @@ from shoal.errors import PolicyError
 from shoal.judge.finding import as_number, is_number
 from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of, spread
-from shoal.model.notation import MARKS, RangeOf, meanings, numeral, parse, writer_of
+from shoal.model.members import meanings
+from shoal.model.notation import MARKS, RangeOf, numeral, parse, writer_of
 from tests.commands import run
 from tests.engines.kinds_of_table import handed, rows
 from tests.kept import kept, verify

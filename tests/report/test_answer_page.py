@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.parts import shown, theorem_words
+from shoal.report.words import shown, theorem_words
 from tests.commands import run
 from tests.kept import kept
 from tests.report.links import dead_links

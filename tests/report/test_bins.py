@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import known_values, meanings, places, ruler_of
+from shoal.model.members import known_values, meanings, places, ruler_of
 from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import bins_of, places_in, possible, shares_of
 

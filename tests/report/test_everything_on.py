@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.parts import promise
 from shoal.report.sections import warnings
+from shoal.report.words import promise
 from tests.report.test_page import figures_of
 
 N = 600

@@ -19,13 +19,14 @@ from markupsafe import Markup
 import shoal
 from shoal.model.cards import floored
 from shoal.model.certificate import Certificate
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from shoal.model.policy import Policy
 from shoal.problems.catalogue import CATALOGUE, crosswalk_problems, names
 from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import distribution, round_to
-from shoal.report.parts import BOUNDS_PAGE, METHOD_PAGES, PROOFS, certificate_words, part, promise, proved, rendered
+from shoal.report.parts import part, rendered
 from shoal.report.sections import assumptions, attacks
+from shoal.report.words import BOUNDS_PAGE, METHOD_PAGES, PROOFS, certificate_words, promise, proved
 from tests.data import drawn
 from tests.report.links import dead_links
 

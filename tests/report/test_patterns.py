@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from shoal.problems.tables.bounds.bounds import ARGUMENTS
 from shoal.problems.tables.constraints import ARGUMENT, PROGRAM
 from shoal.publishing.decode import DecodedColumn
 from shoal.publishing.tables.figures import possible, shares_of
 from shoal.report.page import release_page
-from shoal.report.parts import BOUNDS, share, theorem_words
+from shoal.report.words import BOUNDS, share, theorem_words
 
 RNG = np.random.default_rng(5)
 FRAME = pl.DataFrame(

@@ -15,8 +15,8 @@ import shoal
 from shoal.model.notation import range_text
 from shoal.model.policy import Policy
 from shoal.publishing.tables.figures import sole_ends
-from shoal.report.parts import as_sentence, promise, proved
 from shoal.report.sections import asked, attacks, stated, unchanged_columns, verdict, warnings
+from shoal.report.words import as_sentence, promise, proved
 from tests.commands import run
 from tests.report.links import dead_links
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.judge.series import _leaves, _within, judge_views
 from shoal.model.certificate import read_json
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from tests.commands import run
 from tests.series.common import frame, people, policy, seen
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.model.notation import Members, meanings, span
+from shoal.model.members import Members, meanings, span
 
 QUASI = ["age", "wage", "town", "zip", "born"]
 TREE = {"n": ["a, b", "c"], "s": ["*x", "{d}", '"e"']}

@@ -25,7 +25,8 @@ from shoal.judge.finding import Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy
-from shoal.model.notation import Members, meanings_of_classes, of_days, of_ranges
+from shoal.model.members import Members, meanings_of_classes, of_ranges
+from shoal.model.notation import of_days
 from shoal.model.rule_books import RESTRICTED, Harbor
 
 NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.model.notation import Members
+from shoal.model.members import Members
 
 Labels = Sequence[Sequence[str | None]]
 Line = Callable[[], np.ndarray | None]

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
 FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise

@@ -12,7 +12,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.model.notation import Members, of_ranges, range_text, set_text, single
+from shoal.model.members import Members, of_ranges
+from shoal.model.notation import range_text, set_text, single
 from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
 BITS = 60  # of a slot

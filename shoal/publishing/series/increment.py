@@ -21,20 +21,8 @@ import polars as pl
 from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import (
-    Members,
-    RangeOf,
-    SetOf,
-    in_order,
-    of_ranges,
-    parse,
-    place,
-    range_text,
-    reader_of,
-    ruler_of,
-    set_text,
-    single,
-)
+from shoal.model.members import Members, of_ranges, place, ruler_of
+from shoal.model.notation import RangeOf, SetOf, in_order, parse, range_text, reader_of, set_text, single
 from shoal.model.policy import Policy
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 

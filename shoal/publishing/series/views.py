@@ -18,7 +18,8 @@ import polars as pl
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import RangeOf, SetOf, meanings_of_classes, parse, reader_of
+from shoal.model.members import meanings_of_classes
+from shoal.model.notation import RangeOf, SetOf, parse, reader_of
 from shoal.model.policy import Policy
 
 Text = str | None

@@ -24,7 +24,8 @@ from shoal.engines.table import Counted
 from shoal.engines.unassigned import notes
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
-from shoal.model.notation import Members, RangeOf, SetOf, of_days, of_numbers, parse, places
+from shoal.model.members import Members, places
+from shoal.model.notation import RangeOf, SetOf, of_days, of_numbers, parse
 from shoal.publishing.decode import Decoded, DecodedColumn
 from shoal.publishing.documents import made_now
 from shoal.publishing.tables.statement import hierarchies

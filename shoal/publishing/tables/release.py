@@ -25,7 +25,7 @@ from shoal.model.audit import Audit, Check, Composition, largest_share
 from shoal.model.cards import card, in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from shoal.model.policy import Policy
 from shoal.model.rule_books import Harbor
 from shoal.model.task import nothing

@@ -29,7 +29,7 @@ from shoal.model.refusals import READINGS
 from shoal.model.rule_books import RULE_BOOKS
 from shoal.publishing.documents import Documents, made_now
 from shoal.publishing.tables.limits import scales_of
-from shoal.report.parts import certificate_words
+from shoal.report.words import certificate_words
 
 RECORDED = (
     "groups",
