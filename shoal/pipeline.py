@@ -37,7 +37,6 @@ from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
 from shoal.paths import is_remote, kind_of, without_secrets
-from shoal.publishing.by_centers import by_centers
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -361,6 +360,8 @@ def _solve(
 
     histogram, texts = cells.counted.histogram, cells.texts
     if asked.publish == "centers":
+        from shoal.publishing.crosswalks.clusters import by_centers
+
         grouping, recoding, columns = by_centers(asked, cells.counted, texts, cells.wanted)
         return _Solved(within_budget(grouping, columns, asked), recoding, None, columns)
     recoding, labels = recodings(asked, cells.counted, texts, cells.need.smallest)

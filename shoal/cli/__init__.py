@@ -95,7 +95,7 @@ def program() -> Any:
     import typer
     from typer.utils import get_params_from_function
 
-    from shoal.cli import anonymize, apply, audit, explore, gather, labels, regions, tiles, verify  # noqa: F401
+    from shoal.cli import anonymize, audit, explore, gather, labels, regions, tiles, verify  # noqa: F401
     from shoal.cli.app import app, dress
 
     dress(app)

@@ -22,7 +22,6 @@ from shoal.workbench import (
     open_step,
     places_step,
     release_step,
-    series_step,
 )
 from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
@@ -35,7 +34,7 @@ STEPS: dict[str, Callable[[Any], None]] = {
     "Explore": explore_step.draw,
     "Release": release_step.draw,
     "Intruder": release_step.draw_intruder,
-    "Series": series_step.draw,
+    "Series": release_step.draw_series,
     "Places": places_step.draw,
 }
 
@@ -242,7 +241,7 @@ class Window:
             self.task.months = None
             self.changed(*STEPS)
             self.go(left["step"] if left["step"] in STEPS else "Open")
-            if series_step.begun(left["series"]):  # it is verified meanwhile
+            if release_step.begun(left["series"]):  # it is verified meanwhile
                 months = await self.ask("months", long=True, folder=left["series"])
                 if self.task.series == left["series"]:
                     self.task.months = months

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError
-from shoal.judge.composition import ReleaseOfPeople, compose, fitted, fitted_places
+from shoal.judge.composition import ReleaseOfPeople, compose
+from shoal.judge.fitting import fitted, fitted_places
 
 
 def release(original: pl.DataFrame, groups: list[int]) -> ReleaseOfPeople:
