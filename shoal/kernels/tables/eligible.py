@@ -342,19 +342,6 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
     return gap
 
 
-@njit(**INNER)
-def in_order_of_persons(rules, values, m):
-    """The m cells, int64[m]; where a rule counts persons in the order of its column, so that counting is linear."""
-    person = np.zeros(m)
-    if rules is not None:
-        for i in range(rules.person.size):
-            if rules.person[i] >= 0:
-                for c in range(m):
-                    person[c] = values[c, rules.person[i]]
-                break
-    return stable_argsort(person)
-
-
 @njit(**LEAN_INNER)
 def group_gap(rules, values, who, many, size, held, seen, enough):
     """How far a group is from meeting all rules, 0 when it does; above ``enough`` no further rule is asked.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.tables.eligible import GroupRequirement, in_order_of_persons
+from shoal.kernels.tables.eligible import GroupRequirement
 from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
 
 __all__ = ["GroupRequirement", "Raised", "Reserve", "Stock", "publish", "publish_priced"]
@@ -47,10 +47,12 @@ class Reserve(NamedTuple):
 
 
 class Stock(NamedTuple):
-    """The rows of cells: sensitive int32[m, s], left int64[m] rows not yet published, and those held back."""
+    """The rows of cells: sensitive int32[m, s], left int64[m] rows not yet published, order int64[m] in which cells are
+    looked at, those of a person together where a rule counts persons, and the rows held back."""
 
     sensitive: np.ndarray
     left: np.ndarray
+    order: np.ndarray
     reserve: Reserve
 
 
@@ -186,7 +188,7 @@ def by_class(active, of, found, left, spare, smallest, out):
 @njit(**INNER)
 def _ruled(required, cells, stock, scratch, group, out, written):
     """Publish what ``part_of`` says of a class; returns the triples written now."""
-    sensitive, left, _ = stock
+    sensitive, left, _, _ = stock
     frequency, part, many = required.frequency, scratch.part, scratch.many
     if not part_of(required, sensitive, cells, left, scratch):
         return written
@@ -210,7 +212,7 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     smallest  least rows of a group;  size  the class's rows, and those held back
     The row taken is one that loses least by moving: home groups are numbered in order of rising loss.
     """
-    sensitive, left, reserve = stock
+    sensitive, left, _, reserve = stock
     k, frequency, distinct, _ = required
     held, seen = scratch.held, scratch.seen
     (n, reserved), s, taken = size, frequency.size, -1
@@ -288,7 +290,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
     fine, h, n, taken = _allowed(required, cells, stock, scratch, limits[0], limits[1])
     if not fine:
         return written
-    sensitive, left, reserve = stock
+    sensitive, left, _, reserve = stock
     frequency = required.frequency
     back = np.int64(0)
     if taken >= 0:
@@ -341,28 +343,25 @@ def still(active, left, spare):
 
 
 @njit(cache=True, nogil=True)
-def publish(raised, levels, stock, required, values, group, out):
+def publish(rules, raised, levels, stock, required, values, group, out):
     """The cascade: at each lattice node in turn, publish the eligible part of every class of the rows still there.
 
     stock     ``Stock``, updated;  values int64[s]  number of codes of each sensitive column
     required  ``GroupRequirement``, only of the columns of which something is asked; with other models and one sensitive
               column a class keeps what ``part_of`` says
+    rules     those of ``required``, by themselves: what an argument that is None asks for is not compiled
     group     int64      number of the next group
     returns (nodes done, triples written, next group); stops early when the output might not suffice
 
     With one sensitive column a class keeps min(count, h) rows of every value, with several all or nothing.
     Space O(m), time O(cells left * d) per node.
     """
-    return _published(required.rules, raised, levels, stock, required, values, group, out)
-
-
-@njit(**INNER)
-def _published(rules, raised, levels, stock, required, values, group, out):
-    """``publish``; rules by themselves, for what an argument that is None asks for is not compiled."""
-    sensitive, left, reserve = stock
+    _, left, order, reserve = stock
     k, frequency, distinct, _ = required
     m, s = left.size, frequency.size
-    active = in_order_of_persons(rules, sensitive, m)
+    active = np.empty(m, np.int64)
+    for i in range(m):
+        active[i] = order[i]
     active = active[: still(active, left, reserve.spare)]
     numbering, of = numbering_for(m, active.size)
     by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.multipliers import BoundedRows, Tight, take
+from shoal.kernels.tables.multipliers import BoundedRows, take
 
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
@@ -61,12 +61,10 @@ class CellPrices(NamedTuple):
 
 
 class SweepResult(NamedTuple):
-    """What a pass over the lattice lowers or writes down: out float64[m], at_node float64[nodes] or a sum float64[1],
-    and classes."""
+    """What a pass over the lattice lowers: out float64[m], at_node float64[nodes] or a sum float64[1]."""
 
     out: np.ndarray
     at_node: np.ndarray
-    tight: Tight
 
 
 @njit(**INNER)
@@ -322,10 +320,11 @@ def _lower(inside, b, e, need, prices, asleep, dearest, out):
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, need, prices, fixed, mode, budget, least_of):
+def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     lattice, need, prices, least_of  ``CellsInLattice``, ``Need``, ``CellPrices``, ``SweepResult``
+    tight  ``Tight``; or None, with which TIGHT_CLASSES and EXCESS are not compiled
     fixed int64[f]  levels of the first f columns
     budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
     mode  CHEAPEST            out = cost c of the cheapest class that counts
@@ -348,7 +347,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     """
     height, columns = lattice.height, lattice.columns
     sensitive, values, count, least, distinct, group, per_value = need
-    out, at_node, tight = least_of
+    out, at_node = least_of
     price, order, active = prices
     m, s, d = count.size, distinct.size, columns.size
     widest, kept = 1, 1
@@ -370,11 +369,12 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
     stamp, mark = np.zeros(kept, np.int64), 1
     seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
     mixes = s > 0 and not per_value and distinct[0] > 1
-    value, none = np.zeros(m, np.int64), np.empty(0, np.int64)
-    if mode == EXCESS and mixes:
-        for i in range(m):
-            value[i] = sensitive[i, 0]
-    asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
+    if tight is not None:
+        value, none = np.zeros(m, np.int64), np.empty(0, np.int64)
+        if mode == EXCESS and mixes:
+            for i in range(m):
+                value[i] = sensitive[i, 0]
+        asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
     last[0], p = m, 0
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
@@ -418,11 +418,12 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             for i in range(b, e):
                 out[inside[i]] = min(out[inside[i]], here_cost)
             continue
-        if mode in (TIGHT_CLASSES, EXCESS) and not _lowest(inside, b, e, lattice, level):
-            continue
-        if mode == EXCESS:
-            at_node[0] += max(take(inside, b, e, here_cost, asked, price, seen, none), 0.0)
-            continue
+        if tight is not None:
+            if mode in (TIGHT_CLASSES, EXCESS) and not _lowest(inside, b, e, lattice, level):
+                continue
+            if mode == EXCESS:
+                at_node[0] += max(take(inside, b, e, here_cost, asked, price, seen, none), 0.0)
+                continue
         if mode >= TIGHT_CLASSES and mixes:
             _tops(inside, b, e, sensitive, distinct[0], seen)
             bar = group * (here_cost - _mean(inside, b, e, need, price, seen, seen[0], 0))
@@ -433,14 +434,14 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of):
             node = np.int64(0)
             for y in range(d):
                 node = node * height[columns[y]] + level[y]
-            if mode == LEAST_AT_NODE:
+            if tight is not None and mode == TIGHT_CLASSES:
+                lowers = False
+                for i in range(b, e):
+                    lowers = lowers or out[inside[i]] > bar
+                if lowers and not _noted(tight, inside, b, e, node, here_cost, need, distinct[0] if mixes else 1):
+                    return -1
+            else:
                 at_node[node] = min(at_node[node], bar)
-                continue
-            lowers = False
-            for i in range(b, e):
-                lowers = lowers or out[inside[i]] > bar
-            if lowers and not _noted(tight, inside, b, e, node, here_cost, need, distinct[0] if mixes else 1):
-                return -1
             continue
         _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, dear, kth, share, seen, high), out)
     return budget

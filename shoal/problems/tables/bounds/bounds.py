@@ -362,8 +362,10 @@ class Sweeper:
                     return True
                 if stop.is_set() or (until is not None and clock() > until):
                     return False
-                least = sweep.SweepResult(found[worker], at_node[worker], tight[worker] if tight else NONE)
-                looks[worker] = kernel(table, need, prices, np.array(levels, np.int64), mode, looks[worker], least)
+                least = sweep.SweepResult(found[worker], at_node[worker])
+                room = tight[worker] if tight else NONE if mode == sweep.EXCESS else None
+                fixed = np.array(levels, np.int64)
+                looks[worker] = kernel(table, need, prices, fixed, mode, looks[worker], least, room)
                 if looks[worker] < 0:
                     return False
 

@@ -436,7 +436,10 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     left = histogram.count.copy()
     raised = Raised(histogram.quasi, up, at, size, exact)
     reserve = Reserve(common, np.zeros_like(left), np.zeros_like(left))
-    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, reserve)
+    order = np.arange(histogram.cells)
+    if rules is not None and (rules.person >= 0).any():  # persons are counted in linear time where theirs lie together
+        order = np.argsort(sensitive[:, rules.person[rules.person >= 0][0]], kind="stable")
+    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, order, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0
@@ -445,7 +448,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         before = int(left.sum())
         batch = nodes[done : done + BATCH]
         steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
-            raised, batch, stock, required, values, group, out
+            rules, raised, batch, stock, required, values, group, out
         )
         done += steps
         found.append(tuple(a[:written].copy() for a in out))

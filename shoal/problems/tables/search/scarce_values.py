@@ -197,6 +197,7 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
     """
     from shoal.kernels.tables.eligible import prices
     from shoal.kernels.tables.scarce_values import cheapest, place
+    from shoal.kernels.uncompiled import quick
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:
@@ -209,7 +210,7 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
     leaf, value = leaves_and_values(rows)
     state = rows.states(group)
     size = np.bincount(group[inside])
-    price = prices(rows.slots, state)
+    price = quick(prices, state.size)(rows.slots, state)
     if value.shape[1]:
         held = value[waiting, 0]
         waiting = waiting[np.argsort(-np.bincount(held)[held], kind="stable")]
