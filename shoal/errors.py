@@ -49,16 +49,12 @@ class Sentence(str):
 
     def said(self, words: Callable[[Mention], str]) -> str:
         """The sentence with each setting in these words."""
-        return _MENTION.sub(lambda found: words(_mention(found)), self.marked)
+        return _MENTION.sub(lambda found: words(Mention(found[1], found[2], found[3], found[0][1:-1])), self.marked)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """The keywords of the settings that it names, each once, in the order of the sentence."""
         return tuple(dict.fromkeys(found[1] for found in _MENTION.finditer(self.marked)))
-
-
-def _mention(found: re.Match[str]) -> Mention:
-    return Mention(found[1], found[2], found[3], found[0][1:-1])
 
 
 class ShoalError(ValueError):

@@ -50,7 +50,10 @@ class Attack:
     @property
     def table(self) -> pl.DataFrame:
         """A row for each finding."""
-        rows = [[f.attack, f.name, f.figure, f.low, f.high, _base(f), f.promise, f.risk, f.gain] for f in self.findings]
+        rows = []
+        for f in self.findings:
+            base = max(f.baselines.values(), default=None)
+            rows.append([f.attack, f.name, f.figure, f.low, f.high, base, f.promise, f.risk, f.gain])
         kinds = [pl.String] * 2 + [pl.Float64] * 6 + [pl.Boolean]
         return pl.DataFrame(rows, dict(zip(_HEAD, kinds, strict=True)), orient="row")
 
@@ -111,10 +114,6 @@ class Attack:
 
 
 _HEAD = ("attack", "variant", "figure", "low", "high", "baseline", "promise", "risk", "gain")
-
-
-def _base(finding: Figure) -> float | None:
-    return max(finding.baselines.values(), default=None)
 
 
 def line_of(finding: Figure) -> str:

@@ -10,6 +10,7 @@ time.
 
 from __future__ import annotations
 
+import glob
 import itertools
 import json
 import math
@@ -177,7 +178,7 @@ def neighbors(path: Path) -> list[tuple[Path, Any]]:
     """Files that lie beside a release and carry its name, with the JSON in each: STEM.*.json, STEM.*.html."""
     stem = path.name.split(".")[0]
     out = []
-    for one in sorted(path.parent.glob(f"{_escaped(stem)}.*")):
+    for one in sorted(path.parent.glob(f"{glob.escape(stem)}.*")):
         if one == path or not (is_json(one) or is_page(one)) or one.stat().st_size > _LARGEST:
             continue
         try:
@@ -189,10 +190,6 @@ def neighbors(path: Path) -> list[tuple[Path, Any]]:
         except (OSError, ValueError, RecursionError):
             continue
     return out
-
-
-def _escaped(stem: str) -> str:
-    return re.sub(r"([\[\]*?])", r"[\1]", stem)
 
 
 def figure_keys(figures: Any, under: str = "") -> Iterator[str]:

@@ -110,7 +110,9 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         where = f" of {check['column']}" if check["column"] else ""
         wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
-        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {_level(check)}")
+        # no finite level is enough where a group has one value, or lacks one of the table
+        level = "none, however lax" if check["level"] is None else number(check["level"])
+        lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {level}")
     return lines
 
 
@@ -161,11 +163,6 @@ _LEVELS = {
     "alpha": "largest share of a value", "t_equal": "t", "t_ordered": "t of ordered values",
     "t_hierarchical": "t by the hierarchy", "beta": "beta", "delta": "delta",
 }  # fmt: skip
-
-
-def _level(check: dict[str, Any]) -> str:
-    """The level reached; none where no finite one is enough: a group has one value, or lacks one of the table."""
-    return "none, however lax" if check["level"] is None else number(check["level"])
 
 
 def _journalist(risk: dict[str, Any]) -> str:

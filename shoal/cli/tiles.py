@@ -109,7 +109,8 @@ class TileFiles(NamedTuple):
         """Write what was asked for; the paths for machines, and a line for each."""
         from shoal.cli.common import put, reported
 
-        also = {name: p for name, p in (("table", self.table), (_kind(self.tiles_to), self.tiles_to)) if p is not None}
+        kind = "outlines" if self.tiles_to is not None and ending(self.tiles_to) in GEOJSON else "tiles"
+        also = {name: p for name, p in (("table", self.table), (kind, self.tiles_to)) if p is not None}
         wrote = put(made, self.output, self.certificate, also, [(self.map_to, lambda: made.drawing("map"))], kept=kept)
         paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, wrote["certificate_file"])
         return {**wrote, **reported(made, self.report, **decision._asdict())}, [
@@ -233,8 +234,3 @@ def _hint(places: Any, coordinates: str) -> list[str]:
     if coordinates == "geographic" or not in_degrees(places):
         return []
     return ["All coordinates may be degrees; if they are, say --coordinates geographic, so that sizes come in km."]
-
-
-def _kind(path: Path | None) -> str:
-    """Which companion a file of --tiles is."""
-    return "outlines" if path is not None and ending(path) in GEOJSON else "tiles"

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, identity
 
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import canonical, codes, number, set_bits
@@ -161,7 +161,7 @@ def _with_originals(
     known = unknown = None
     if len(given) == len(releases):
         kept = ~unplaced
-        one = [_one_each(s.size.size) for s in seen]
+        one = [identity(s.size.size, format="csr") for s in seen]
         known = _learned(stand[:, kept], both[kept], truth[kept], one, seen, k, l, sensitive is not None, known=True)
     if sensitive is not None and not (known_alone and known):
         unknown = _learned(tuples, both, truth, fits, seen, k, l, True, known=False)
@@ -478,10 +478,6 @@ def _matched(fits: csr_matrix, of: np.ndarray, own: np.ndarray, seen: _Release) 
     rank = np.arange(place.size) - given[before[whose]]
     out[by_cell[start[whose] + rank]] = place
     return out
-
-
-def _one_each(groups: int) -> csr_matrix:
-    return csr_matrix((np.ones(groups), np.arange(groups), np.arange(groups + 1)), shape=(groups, groups))
 
 
 def _learned(

@@ -249,10 +249,6 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _a(word: str) -> str:
-    return ("an " if word[0] in "aeiou" else "a ") + word
-
-
 def _scales(features: Sequence[Mapping[str, Any]]) -> str:
     """How far apart two records are in one column where it counts as one unit."""
     said = []
@@ -280,7 +276,8 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
             if kind in ("labels", "intervals")
             else "only l (--l) with a sensitive column keeps its values apart."
         )
-        out.append(f"Homogeneity: everybody in {_a(group)} may have something private in common; {keeps}")
+        article = "an" if group[0] in "aeiou" else "a"
+        out.append(f"Homogeneity: everybody in {article} {group} may have something private in common; {keeps}")
     out += [
         f"Two answers for the same people: a person's {group} in one and in the other together may hold fewer than "
         f"{figures['k']:,}. Publish one, or the same again.",
@@ -398,7 +395,10 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
         rows.append(("method", figures["method"].replace("_", " ")))
     asked = figures["certificate"].get("details", {}).get("run") or {}
     rows += [
-        (f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")), _made_by(name, value))
+        (
+            f"{name} asked for" if name == "method" else ASKED.get(name, name.replace("_", " ")),
+            str(value) if name == "seed" else _text(value),
+        )
         for name, value in asked.items()
         if value not in (None, False) and (name != "method" or value != figures["method"])
     ]
@@ -413,11 +413,6 @@ def _in_words(name: str, value: Any, figures: Mapping[str, Any]) -> str:
         apart = f"{number(near)} {unit}" if unit == "km" else f"{number(near)} in the unit of the coordinates"
         return "neighbors share a part of their borders" + (f"; borders up to {apart} apart are one" if near else "")
     return _text(value)
-
-
-def _made_by(name: str, value: Any) -> str:
-    """How it was made, a seed as it is typed."""
-    return str(value) if name == "seed" else _text(value)
 
 
 def _text(value: Any) -> str:
@@ -508,7 +503,7 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
     head = ("", found["unit"])
     names = (("least", "least"), ("a quarter have at most", "quarter"), ("half have at most", "half"),
              ("three quarters have at most", "three_quarters"), ("most", "most"), ("mean", "mean"))  # fmt: skip
-    lines = [(what, _plain(found[key])) for what, key in names]
+    lines = [(what, int(found[key]) if found[key] == int(found[key]) else found[key]) for what, key in names]
     more = Markup()
     if found["unbounded"]:
         more = paragraph(f"{found['unbounded']:,} without an end on some side are not among them.")
@@ -520,10 +515,6 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
     group = CATALOGUE[figures["kind"]].group
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
     return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
-
-
-def _plain(value: float) -> Any:
-    return int(value) if value == int(value) else value
 
 
 def _figure(what: str, drawn: str) -> Markup:

@@ -115,7 +115,7 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
     styles += [(f".byweight .s{i}", c) for i, c in enumerate(SHADES)]
     styles += [(f".byclass .b{i}", c) for i, c in enumerate((UNDER, *SHADES))]
     step = np.searchsorted([float(k), *(s * k for s in STEPS)], weights, side="right")
-    long = [_named(i, name) for i, name in zip(ids, areas, strict=True)]
+    long = [name if i in name else f"{i} {name}" for i, name in zip(ids, areas, strict=True)]
     data = {
         "ids": list(ids),
         "names": [None if name == i else name for i, name in zip(ids, long, strict=True)],
@@ -146,10 +146,6 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
         left=[] if inside.all() else [(OUT, "in no region")],
         data=data,
     )
-
-
-def _named(id: str, name: str) -> str:
-    return name if id in name else f"{id} {name}"
 
 
 def _drawn(

@@ -344,7 +344,9 @@ def _original(
     names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
     table = _open(data, names, text)
     texts = [as_text(table[n]) for n in quasi]
-    domains = [domain_of(t.unique().to_list(), _order(table[n].dtype)) for n, t in zip(quasi, texts, strict=True)]
+    kinds = [table[n].dtype for n in quasi]
+    orders = [kind.categories.to_list() if isinstance(kind, pl.Enum) else None for kind in kinds]
+    domains = [domain_of(t.unique().to_list(), order) for t, order in zip(texts, orders, strict=True)]
     codes = [coded(t, d.values) for t, d in zip(texts, domains, strict=True)]
     (held_out, population), exact, held = more, table, codes
     if held_out is not None:
@@ -388,10 +390,6 @@ def _facts(read: ReadRelease, whole: Original) -> dict[str, Any]:
             "classifier": classifier(read, domains, whole.exact, whole.held, whole.target),
         },
     }
-
-
-def _order(kind: pl.DataType) -> list[str] | None:
-    return kind.categories.to_list() if isinstance(kind, pl.Enum) else None
 
 
 def _blurred(name: str, column: str) -> str:

@@ -38,7 +38,8 @@ def changed(column: ColumnPair) -> Span:
     """Cells of one column that are not published as they were."""
     held = np.bincount(column.after, minlength=column.star.size)
     sure = column.same < 0
-    least = max(int(held[sure].sum()), int(held[sure & ~column.blank].sum()) + _blank_more(column, held))
+    blank = max(int(held[column.blank].sum()) - _missing(column), 0)
+    least = max(int(held[sure].sum()), int(held[sure & ~column.blank].sum()) + blank)
     return least, int(held[sure | column.blank | column.coarse].sum())
 
 
@@ -46,10 +47,6 @@ def _missing(column: ColumnPair) -> int:
     """Original rows without a value, which a blank may be."""
     known = column.same[column.blank]
     return int((column.before == known[0]).sum()) if known.size and known[0] >= 0 else 0
-
-
-def _blank_more(column: ColumnPair, held: np.ndarray) -> int:
-    return max(int(held[column.blank].sum()) - _missing(column), 0)
 
 
 def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:

@@ -132,7 +132,7 @@ class Regions(ColumnRecoding):
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
         """Whether a group holds one code."""
-        return self._counts(shown) == 1
+        return np.bincount(shown.present[0], minlength=shown.groups) == 1
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
         """Whether no set has all areas of a group, or only the set of all areas has."""
@@ -145,9 +145,6 @@ class Regions(ColumnRecoding):
             ends = self.covers.ends(self.covers.number(code[first:last]))
             out[first:last] = [area in ends for area in self.place[code[first:last]].tolist()]
         return out
-
-    def _counts(self, shown: PublishedColumn) -> np.ndarray:
-        return np.bincount(shown.present[0], minlength=shown.groups)
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
         """Numbers of the sets."""

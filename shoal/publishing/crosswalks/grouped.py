@@ -301,7 +301,7 @@ def tiles(
         title=title,
         note=_note(answer, facts),
         groups=sums.tolist(),
-        drawn_map=_drawing(answer, title, _of_map(answer)),
+        drawn_map=_drawing(answer, title, " ".join([f"{_largest(answer)}.", *_kept(answer)])),
         companions=_companions(answer, carried, own, (x, y), (secret, keep_order)),
     )
 
@@ -390,11 +390,6 @@ def _note(answer: Any, facts: Mapping[str, Any]) -> str:
 
 def _largest(answer: Any) -> str:
     return f"Largest {answer.cost:,}"
-
-
-def _of_map(answer: Any) -> str:
-    """A line below the title of the map: no more than the tiles show."""
-    return " ".join([f"{_largest(answer)}.", *_kept(answer)])
 
 
 def _kept(answer: Any) -> list[str]:

@@ -337,7 +337,8 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
 def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
     """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
     policy, said = record.policy, record.said
-    odd = {name for name, levels in record.orders.items() if not _ordered(held.cells[name], levels)}
+    shown = {name: held.cells[name].cast(pl.String).drop_nulls() for name in record.orders}
+    odd = {name for name, levels in record.orders.items() if not shown[name].is_in(levels).all()}
     why = "it has a value that the certificate's order does not name"
     found = [Finding(f"order of {name}", False, why) for name in sorted(odd)]
     wanted = ReleaseRequirement(
@@ -356,10 +357,6 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
         audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         return audit, [Finding("stars", False, str(error)), *found]
     return audit, [Finding("stars", True, f"{sum(said.stars.values()):,} starred cells, as certified"), *found]
-
-
-def _ordered(column: pl.Series, levels: list[str]) -> bool:
-    return bool(column.cast(pl.String).drop_nulls().is_in(levels).all())
 
 
 def _same_file(path: Path, record: Record) -> list[Finding]:
