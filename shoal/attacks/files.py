@@ -19,6 +19,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -304,7 +305,7 @@ def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
             return book.read(name).decode("utf-8", "replace") if parts.get(name, _PART) < _PART else ""
 
         shared = re.findall(r"<si\b.*?</si>", text("xl/sharedStrings.xml"), re.DOTALL)
-        texts = {_unescaped("".join(re.findall(r"<t\b[^>]*>(.*?)</t>", s, re.DOTALL))) for s in shared}
+        texts = {unescape("".join(re.findall(r"<t\b[^>]*>(.*?)</t>", s, re.DOTALL))) for s in shared}
         if lost := {t for t in texts if t and t.strip() not in shown and t not in shown}:
             found.values["texts that no cell shows"] = lost
         sheets = [n for n in parts if re.fullmatch(r"xl/worksheets/[^/]+\.xml", n)]
@@ -326,12 +327,6 @@ def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
             if (who := re.search(rf"<{tag}>([^<]+)</{tag}>", core)) and who[1].strip():
                 found.said.append(f"who wrote it ({tag.partition(':')[2]})")
     found.said[:] = dict.fromkeys(found.said)
-
-
-def _unescaped(text: str) -> str:
-    for one, other in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        text = text.replace(one, other)
-    return text
 
 
 _ROWS = 100_000  # compared with the rows at other places

@@ -343,6 +343,14 @@ def listed(text: str | None) -> list[str] | None:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
 
 
+def further_levels(text: str | None) -> list[int]:
+    """The whole numbers of --levels."""
+    try:
+        return [] if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise PolicyError(f"--levels {text!r} is not a list of whole numbers such as 5000,20000") from None
+
+
 def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str) -> dict[str, Any]:
     """column=value options as a mapping."""
     out: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, pairs, papers, put, reported, seconds, working
+from shoal.cli.common import answer, certificate_place, further_levels, pairs, papers, put, reported, seconds, working
 from shoal.cli.options import (
     DATES,
     DECIMAL,
@@ -176,13 +176,6 @@ def intervals(
     _finish(made, "values", payload, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
-def _ks(k: int, levels: str | None) -> list[int]:
-    try:
-        return [k, *(int(part) for part in (levels or "").split(",") if part.strip())]
-    except ValueError:
-        raise PolicyError(f"--levels {levels!r} is not a list of whole numbers such as 50,500") from None
-
-
 def _lines_of(path: Path | None) -> list[str] | None:
     if path is None:
         return None
@@ -263,4 +256,4 @@ def _tree(
     if made.refused:
         raise PolicyError(made.refused)
     held = {"" if v is None else str(v): int(n) for v, n in zip(values, counts, strict=True)}
-    return rows(_ks(int(made.parameters["k"]), files.levels)), held
+    return rows([int(made.parameters["k"]), *further_levels(files.levels)]), held

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, listed, papers, put, reported, seconds, working
+from shoal.cli.common import answer, certificate_place, further_levels, listed, papers, put, reported, seconds, working
 from shoal.cli.options import (
     EFFORT,
     FORCE,
@@ -188,7 +188,7 @@ def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if levels and len(levels) != len(k):
         raise PolicyError(f"there are {len(levels)} of --levels for {len(k)} of --k; give one for each")
-    each = [[own, *_listed(more)] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
+    each = [[own, *further_levels(more)] for own, more in zip(k, levels or len(k) * (None,), strict=True)]
     if len({len(column) for column in each}) > 1:
         raise PolicyError("--levels of one weight are more than those of another; give as many for each")
     for column in each:
@@ -203,13 +203,6 @@ def check_words(islands: str, coordinates: str) -> None:
         raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
     if coordinates not in ("auto", "geographic", "projected"):
         raise PolicyError.unknown("kind of coordinates", coordinates, ("auto", "geographic", "projected"))
-
-
-def _listed(text: str | None) -> list[int]:
-    try:
-        return [] if text is None else [int(part) for part in text.split(",")]
-    except ValueError:
-        raise PolicyError(f"--levels {text!r} holds no whole numbers; write 5000,20000") from None
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:

@@ -273,23 +273,13 @@ def _cut_back(task: Districting, members: np.ndarray, limits: RegionLimits) -> l
         for i in order.tolist():
             rest = np.delete(inside, i)
             total = task.features[rest].sum(axis=0, keepdims=True)
-            if len(rest) and eligible_rows(total, task.need, task.l)[0] and _hangs_together(task.graph, rest):
+            eligible = len(rest) and eligible_rows(total, task.need, task.l)[0]
+            if eligible and components(induced(task.graph, np.isin(np.arange(task.n), rest))[0])[0] == 1:
                 inside = rest
                 break
         else:
             return []
     return [inside]
-
-
-def _hangs_together(g: Contiguity, nodes: np.ndarray) -> bool:
-    inside, reached = set(nodes.tolist()), [int(nodes[0])]
-    inside.discard(reached[0])
-    for v in reached:
-        for u in g.indices[g.indptr[v] : g.indptr[v + 1]].tolist():
-            if u in inside:
-                inside.discard(u)
-                reached.append(u)
-    return not inside
 
 
 def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
