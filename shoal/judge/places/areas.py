@@ -347,17 +347,8 @@ def _walked(
             found.append(judge(label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("soft_boundary") is not None:
         found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
-    if asked.get("sensitive") and asked["l"] > 1:
-        counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
-        over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
-        found.append(Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records"))
-    for name, most in dict(asked.get("at_most") or {}).items():
-        counted = name == "areas" and name not in source.columns
-        own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
-        several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
-        over = int((summed(label, own, m)[several] > most).sum())
-        text = f"{'1 region of several areas is' if over == 1 else f'{over} regions of several areas are'} above {most}"
-        found.append(Finding(f"at most {name}", not over, text))
+    several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
+    found += [*diverse(label, source, asked, m), *below(label, source, asked.get("at_most"), several)]
     if asked.get("max_diameter") is not None:
         found.append(_diameter(label, source, float(asked["max_diameter"]), bool(asked.get("geographic"))))
     if asked.get("similar"):
@@ -366,6 +357,29 @@ def _walked(
         if not stated.public:
             found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
+
+
+def diverse(label: np.ndarray, source: pl.DataFrame, asked: Mapping[str, Any], m: int) -> list[Finding]:
+    """Whether no value is too frequent in one of m regions, where l is asked."""
+    if not asked.get("sensitive") or asked["l"] <= 1:
+        return []
+    counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
+    over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
+    return [Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records")]
+
+
+def below(
+    label: np.ndarray, source: pl.DataFrame, at_most: Mapping[str, int] | None, several: np.ndarray
+) -> list[Finding]:
+    """Whether no region of several areas, bool[m], is above a maximum."""
+    found = []
+    for name, most in dict(at_most or {}).items():
+        counted = name == "areas" and name not in source.columns
+        own = np.ones(len(label), np.int64) if counted else np.array(whole(source, name), np.int64)
+        over = int((summed(label, own, len(several))[several] > most).sum())
+        text = f"{'1 region of several areas is' if over == 1 else f'{over} regions of several areas are'} above {most}"
+        found.append(Finding(f"at most {name}", not over, text))
+    return found
 
 
 def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:

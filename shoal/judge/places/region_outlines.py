@@ -24,9 +24,11 @@ from shoal.judge.places.areas import (
     NAMED,
     NOWHERE,
     OF_COLUMNS,
+    below,
     by_land,
     connected,
     cost,
+    diverse,
     judge_weighted,
     one_each,
     summed,
@@ -362,16 +364,9 @@ def _walked(
         checks.append(by_land(own, place, pairs, joined, part(source, asked["water"])))
     columns = [what for what in ("boundary", "apart") if asked.get(what) is not None]
     checks += [OF_COLUMNS[what](own, part(source, asked[what]).cast(pl.String).to_list()) for what in columns]
-    if asked.get("sensitive") and asked["l"] > 1:
-        counts = np.stack([summed(own, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
-        over = int((counts.max(axis=1) * asked["l"] > counts.sum(axis=1)).sum())
-        checks.append(Finding("l", not over, f"{over} regions hold a value in more than 1/{asked['l']} of the records"))
+    checks += diverse(own, source, asked, m)
     if i > 1:
         held = own >= 0
         several = np.bincount(np.unique(np.column_stack([own, fine])[held], axis=0)[:, 0], minlength=m) > 1
-        for name, most in dict(wanted.get("at_most") or {}).items():
-            counted = name == "areas" and name not in source.columns
-            values = np.ones(len(own), np.int64) if counted else np.array(whole(source, name), np.int64)
-            over = int((summed(own, values, m)[several] > most).sum())
-            checks.append(Finding(f"at most {name}", not over, f"{over} regions of several are above {most}"))
+        checks += below(own, source, wanted.get("at_most"), several)
     return [*found, *(Finding(f"level {i} {c.check}", c.holds, c.found, c.how) for c in checks)]
