@@ -113,12 +113,7 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     could[at] = np.maximum(have[at], many[there])
     many[there] -= np.minimum(have[at], many[there]).astype(many.dtype)
     pairs, many = pairs[many > 0], many[many > 0]  # those who stand in coarse classes
-    allowed = max(_PASS // max(len(coarse), 1), 1_000)
-    scale = 1.0
-    if len(pairs) > allowed:
-        kept = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:allowed])
-        scale = float(many.sum() / many[kept].sum())
-        pairs, many = pairs[kept], many[kept]
+    pairs, many, scale = _sampled(pairs, many, len(coarse), seed)
     left = np.zeros_like(have)
     step = np.unique(pairs[:, 0])
     where = np.searchsorted(step, pairs[:, 0])
@@ -129,6 +124,15 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
         left += (held.T @ weights).toarray().astype(np.float32)
     could[coarse] = np.maximum(np.maximum(left * scale, have), 1e-9)[coarse]
     return Truth(original, column, None, could, have)
+
+
+def _sampled(tuples: np.ndarray, many: np.ndarray, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """As many tuples as one pass may compare with the classes, the rows of each, and by what that stands for all."""
+    allowed = max(_PASS // max(classes, 1), 1_000)
+    if len(tuples) <= allowed:
+        return tuples, many, 1.0
+    kept = np.sort(np.random.default_rng(seed).permutation(len(tuples))[:allowed])
+    return tuples[kept], many[kept], float(many.sum() / many[kept].sum())
 
 
 def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
@@ -238,12 +242,7 @@ def unchecked(reading: Reading, register: People, seed: int) -> list[Figure]:
     The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
     """
     tuples, many, _ = register.tuples
-    allowed = max(_PASS // max(len(reading.points[2]), 1), 1_000)
-    scale = 1.0
-    if len(tuples) > allowed:
-        kept = np.sort(np.random.default_rng(seed).permutation(len(tuples))[:allowed])
-        scale = float(many.sum() / many[kept].sum())
-        tuples, many = tuples[kept], many[kept]
+    tuples, many, scale = _sampled(tuples, many, len(reading.points[2]), seed)
     fit = np.zeros(len(reading.size))
     for part, held in reading.holding(tuples):
         fit += held.T @ many[part]
