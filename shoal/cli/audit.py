@@ -283,8 +283,8 @@ def init(
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
-    from shoal.engines.dangerous import foremost, words
     from shoal.engines.propose import looked_at, person_of, publishing, write_policy
+    from shoal.engines.unassigned import foremost, words
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:

@@ -1,20 +1,27 @@
-"""Columns changed before anything is counted: those that HIPAA's Safe Harbor does not let stand, found by name and form
-and recoded, and missing values, filled with what their column has most often.
+"""Columns changed before anything is counted, and what is said of their values.
+
+Changed are those that HIPAA's Safe Harbor does not let stand, found by name and form and recoded, and missing values,
+filled with what their column has most often.  Values that look alike, missing sensitive values, and codes for places
+nobody knows are told: columns are named and rows counted, and no value is ever shown.
 """
 
 from __future__ import annotations
 
 import datetime
+import unicodedata
 from collections.abc import Collection, Sequence
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.codes import as_text
 from shoal.engines.frames import FrameTable
 from shoal.engines.recognize import DIRECT, by_name, by_values, numbers_nobody
-from shoal.engines.table import Table
+from shoal.engines.table import Counted, Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
+from shoal.model import metric
+from shoal.model.cards import several
 from shoal.model.rule_books import OLDEST, RESTRICTED, Harbor
 
 UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
@@ -129,3 +136,78 @@ def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
         order = pl.DataFrame({"number": number if not number.null_count() else None, "text": text})
         values[name] = often[order.select(pl.arg_sort_by("number", "text")).to_series()[0]]
     return (table.filled(values) if values else table), cells
+
+
+def notes(counted: Counted) -> tuple[str, ...]:
+    """Sentences on a counted table.
+
+    Names the quasi-identifiers and sensitive columns in which values differ only by case, outer blanks or Unicode
+    normal form, with the rows that hold them, and the sensitive columns in which missing values count as a value of
+    their own.  O(distinct values + cells).
+    """
+    found: list[str] = []
+    columns = [
+        *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
+        *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
+    ]
+    many = counted.histogram.count.astype(np.float64)  # as they are added up
+    for column, codes, sensitive in columns:
+        rows = np.bincount(codes, weights=many, minlength=column.size)
+        missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
+        if column.values.dtype == pl.String:
+            found += alike(column.name, column.texts(), rows.tolist(), sensitive)
+        found += _missing(column.name, missing) if sensitive else []
+    return tuple(found)
+
+
+def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
+    """Notes on the sensitive columns of a frame: values that look alike, and missing ones."""
+    found: list[str] = []
+    for column in (frame[name] for name in names):
+        if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+            held, rows = column.cast(pl.String).value_counts()
+            found += alike(column.name, held.to_list(), rows.to_list(), True)
+        found += _missing(column.name, column.null_count())
+    return tuple(found)
+
+
+def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str]:
+    """A sentence when longitudes and latitudes, float64[n, 2], are codes for places nobody knows; rows: of each."""
+    found = metric.codes(points)
+    number = int(found.sum() if rows is None else rows[found].sum())
+    if not number:
+        return []
+    return [
+        f"{several(number, 'row')} with codes for coordinates (0 and 0, or repeated digits such as 77.7777), which are "
+        "no place; repair them or leave them out"
+    ]
+
+
+def _missing(name: str, rows: int) -> list[str]:
+    """A sentence when values of a sensitive column are missing."""
+    note = "missing values count as a sensitive value of their own; l counts them as one more"
+    return [f"column {name!r}: {rows:,} {note}"] if rows else []
+
+
+def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:
+    """A sentence when values differ only by case, outer blanks or Unicode normal form.
+
+    values  distinct; rows: how many rows hold each
+    """
+    first: dict[str, int] = {}
+    held: dict[str, float] = {}
+    for value, count in zip(values, rows, strict=True):
+        if value is not None:
+            folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).strip().casefold())
+            first[folded] = first.get(folded, 0) + 1
+            held[folded] = held.get(folded, 0) + count
+    doubled = [folded for folded, number in first.items() if number > 1]
+    if not doubled:
+        return []
+    number = sum(first[folded] for folded in doubled)
+    total = int(sum(held[folded] for folded in doubled))
+    counts = "l counts them apart" if sensitive else "they are kept apart"
+    return [
+        f"column {name!r}: {number:,} values in {total:,} rows differ from another one only by case, outer blanks or "
+        f"Unicode normal form; {counts}"
+    ]

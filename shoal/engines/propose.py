@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, as_numbers, encode
-from shoal.engines.dangerous import Danger, dangerous, foremost, words
 from shoal.engines.open import open_table
+from shoal.engines.prepared import alike
 from shoal.engines.recognize import (
     CODES,
     DIRECT,
@@ -37,7 +37,7 @@ from shoal.engines.source import Scope
 from shoal.engines.statistics import column_labels
 from shoal.engines.store import read_table
 from shoal.engines.table import require
-from shoal.engines.unassigned import SHARE, alike, counts_of, sample
+from shoal.engines.unassigned import SHARE, Danger, counts_of, dangerous, foremost, sample, words
 from shoal.errors import InputError
 from shoal.model.cards import several
 from shoal.model.notation import MARKS, reader_of

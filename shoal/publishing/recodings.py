@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, as_numbers, mixed_radix_columns
+from shoal.engines.prepared import coded_places
 from shoal.engines.table import Counted, Replacement
-from shoal.engines.unassigned import coded_places
 from shoal.errors import InputError, PolicyError, Sentence
 from shoal.judge.originals.covering import reader
 from shoal.model import metric

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines import dangerous as module
-from shoal.engines.dangerous import KEPT, LARGEST, dangerous
+from shoal.engines import unassigned as module
+from shoal.engines.unassigned import KEPT, LARGEST, dangerous
 from tests.commands import run
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=9)

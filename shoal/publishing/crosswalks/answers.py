@@ -20,8 +20,9 @@ import polars as pl
 
 from shoal.engines.features import FeatureColumns, Features, codes_of
 from shoal.engines.geography import Geography, geography
+from shoal.engines.prepared import coded_places, sensitive_notes
 from shoal.engines.store import integers, numbers
-from shoal.engines.unassigned import coded_places, named_sensitive, sensitive_notes
+from shoal.engines.unassigned import named_sensitive
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release

@@ -15,10 +15,9 @@ import polars as pl
 
 from shoal.engines import lakes
 from shoal.engines.open import open_table
-from shoal.engines.prepared import filled
+from shoal.engines.prepared import filled, notes
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
-from shoal.engines.unassigned import notes
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized

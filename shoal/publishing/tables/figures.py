@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.dangerous import Danger, dangerous
+from shoal.engines.prepared import notes
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
-from shoal.engines.unassigned import notes
+from shoal.engines.unassigned import Danger, dangerous
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.members import Members, places
