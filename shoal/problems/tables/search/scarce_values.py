@@ -230,7 +230,8 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
                     )
 
             list(pool.map(one, range(0, part.size, step)))
-            place(rows.slots, leaf, part, found, group, state, size, price)
+            put = quick(place, found.size * leaf.shape[1])
+            put(rows.slots, leaf, part, found, group, state, size, price)
     return group
 
 
