@@ -7,6 +7,7 @@ hierarchy of rows does not list is put into the class nearest to it, or starred.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ from shoal.engines.atomic import Piece, check_outputs, publish_together
 from shoal.engines.codes import as_text
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
-from shoal.engines.propose import quoted
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import known
 from shoal.model.cards import in_one_line
@@ -164,11 +164,15 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(_lines(value)) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return quoted(str(value))
+    return _text(str(value))
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else quoted(name)
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def placed(
