@@ -308,7 +308,8 @@ class Recoder:
         """Find the levels that lose least of this table; ``y`` is not looked at.
 
         table  a path, or a frame of any kind; or a list of them: several tables, each of which is to meet the models by
-               itself.  The levels are then the highest that any of them needs, lowered again where all allow it
+               itself.  The levels are then the highest that any of them needs, or the nearest at which all meet the
+               models, lowered again where all allow it
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]
@@ -426,8 +427,8 @@ class Recoder:
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"under the recoding that was fitted {error.sentence.marked}; nothing is given out. "
-                "Transform all rows at once and "
-                "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
+                "Transform all rows at once and split what comes out, or fit with more starred rows "
+                "(⟨max_suppressed=⟩) or coarser hierarchies, or on a table as small as this one"
             ) from None
         release = replace(release, facts=replace(release.facts, notes=(*release.facts.notes, *notes)))
         release.check()
