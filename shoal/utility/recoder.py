@@ -7,10 +7,12 @@ hierarchy of rows does not list is put into the class nearest to it, or starred.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +39,7 @@ from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
 
 FORMAT = 1
+LOOKS = 300  # levels at which several tables are tried until all meet the models
 _BY_COLUMN = ("max_level", "dates", "decimal")
 _ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "max_suppressed", "effort", "seed")
 
@@ -306,7 +309,8 @@ class Recoder:
         """Find the levels that lose least of this table; ``y`` is not looked at.
 
         table  a path, or a frame of any kind; or a list of them: several tables, each of which is to meet the models by
-               itself.  The levels are then the highest that any of them needs, lowered again where all allow it
+               itself.  The levels are then the highest that any of them needs, or the nearest at which all meet the
+               models, lowered again where all allow it
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]
@@ -334,7 +338,12 @@ class Recoder:
         return self
 
     def _lower(self, frames: Sequence[pl.DataFrame]) -> None:
-        """Lower one level after the other while every table still meets the models; certify the first table's cost."""
+        """Lower one level after the other while every table still meets the models; certify the first table's cost.
+
+        With a budget of starred rows, every table alone may meet the models and yet not at the highest levels that any
+        of them needs: too few others are then starred with a row that is, or all rows are, at the top of every
+        hierarchy.  So the search starts at the nearest levels at which every table meets them.
+        """
 
         def passes(levels: dict[str, int]) -> Release[Any] | None:
             try:
@@ -343,9 +352,14 @@ class Recoder:
                 return None
             return made[0]
 
-        kept = passes(self.levels_)
-        if kept is None:  # the budgets of two tables do not add up: at the top of every hierarchy all is one group
-            raise InfeasibleError("no levels were found at which every table meets the models within its budget")
+        tried = itertools.islice(self._nearest(), LOOKS)
+        start = next(((at, found) for at in tried if (found := passes(at)) is not None), None)
+        if start is None:
+            raise InfeasibleError(
+                "no levels were found at which every table meets the models; allow more starred rows with "
+                "⟨max_suppressed=⟩, or higher levels with ⟨max_level=⟩"
+            )
+        self.levels_, kept = start
         for name in sorted(self.levels_, key=lambda n: -self.levels_[n]):
             while self.levels_[name]:
                 lower = {**self.levels_, name: self.levels_[name] - 1}
@@ -354,6 +368,21 @@ class Recoder:
                     break
                 self.levels_, kept = lower, found
         self.certificate_ = kept.certificate
+
+    def _nearest(self) -> Iterator[dict[str, int]]:
+        """The levels that were found, and others by the number of steps from them, one level of one column each."""
+        highest = dict(self.max_level or {})
+        top = {name: min(many - 1, highest.get(name, many - 1)) for name, (many, _) in self._kinds.items()}
+        queue = deque([self.levels_])
+        seen = {tuple(self.levels_.values())}
+        while queue:
+            levels = queue.popleft()
+            yield levels
+            for name, step in itertools.product(levels, (1, -1)):
+                near = {**levels, name: levels[name] + step}
+                if 0 <= near[name] <= top[name] and tuple(near.values()) not in seen:
+                    seen.add(tuple(near.values()))
+                    queue.append(near)
 
     def apply(
         self,
@@ -399,8 +428,8 @@ class Recoder:
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"under the recoding that was fitted {error.sentence.marked}; nothing is given out. "
-                "Transform all rows at once and "
-                "split what comes out, or fit with coarser hierarchies, or on a table as small as this one"
+                "Transform all rows at once and split what comes out, or fit with more starred rows "
+                "(⟨max_suppressed=⟩) or coarser hierarchies, or on a table as small as this one"
             ) from None
         release = replace(release, facts=replace(release.facts, notes=(*release.facts.notes, *notes)))
         release.check()

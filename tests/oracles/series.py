@@ -1,4 +1,4 @@
-"""The least loss of a small series of mode "again", by an exact program (HiGHS).
+"""The least loss of a small series of mode "again", by an exact program, and a bound of a large month's loss (HiGHS).
 
 The program knows the promise alone, and shares no code with what makes releases.  People of one signature S in one
 class are h rows of each value of S, of people or made up, so a part is: a number h of hands for each signature and each
@@ -9,12 +9,13 @@ hand of 2 l values or more is two hands of the same class, so signatures have l 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 
 Month = Mapping[str, tuple[tuple[Any, ...], str]]  # person -> quasi-identifiers, sensitive value
 Signature = tuple[str, ...]
@@ -202,3 +203,134 @@ def least(
     loss, bound, at = found
     more = round(sum(at[x] * many for x, many in rows_of.items())) - sum(map(len, months)) if at else 0
     return Least(loss, bound, more)
+
+
+class Bound(NamedTuple):
+    """A lower bound of a month's stars, from prices that the program found; and what the program itself says."""
+
+    stars: float
+    program: float
+
+
+def fewest_stars(
+    people: Sequence[tuple[tuple[Any, ...], str, Signature | None]],
+    k: int,
+    l: int,
+    made_up: int,
+    *,
+    most: int = 2,
+    seconds: float = 300,
+) -> Bound:
+    """A lower bound of the stars of a month, made-up rows included, for the signatures that earlier months published.
+
+    people   quasi-identifiers, value, and the signature of who stays; None of a newcomer
+    made_up  how many made-up rows there may be
+    most     tuples with more stars are held possible for everybody
+
+    The linear program has a variable for each kind of people and each tuple that takes them in; for each tuple the
+    rows of every signature that somebody who stays there has, and the rows of newcomers and made-up ones in hands of
+    other signatures.  docs/series.md proves that every legal month is one of its solutions.  Any prices give a bound:
+    each variable takes the cheaper of its two ends.
+    """
+    width, many = len(people[0][0]), len(people)
+    patterns = [p for r in range(min(most, width) + 1) for p in itertools.combinations(range(width), r)]
+    kinds = Counter(people)
+    size: Counter[tuple[Any, ...]] = Counter()
+    for (quasi, _, _), n in kinds.items():
+        for p in patterns:
+            size[_starred(quasi, p)] += n
+    program = _Linear()
+    budget = program.row(-np.inf, many + made_up)  # all rows
+    of_signature: dict[tuple[Any, Signature], dict[str, int]] = {}
+    of_newcomers: dict[Any, dict[str, int]] = {}
+    fresh = Counter(value for _, value, signature in people if signature is None)
+    for (quasi, value, signature), n in kinds.items():
+        own = program.row(n, n)
+        alone: set[tuple[int, float]] = set()
+        for p in patterns:
+            texts = _starred(quasi, p)
+            if size[texts] < k:  # filled with made-up rows, for each of the people there as many
+                alone.add((len(p), k / size[texts]))
+            elif signature is None:
+                held = of_newcomers.setdefault(texts, {})
+                held.setdefault(value, program.row(-np.inf, 0))
+                program.variable(0, n, {own: 1, held[value]: 1})
+            else:
+                if (texts, signature) not in of_signature:
+                    of_signature[texts, signature] = {v: program.row(-np.inf, 0) for v in signature}
+                program.variable(0, n, {own: 1, of_signature[texts, signature][value]: 1})
+        for stars, rows in alone:
+            if not any(s <= stars and r <= rows and (s, r) != (stars, rows) for s, r in alone):
+                program.variable(stars * rows, n, {own: 1, budget: rows})
+        if most < width:
+            program.variable(most + 1, n, {own: 1, budget: 1})
+    for (texts, signature), held in of_signature.items():
+        rows = len(signature)
+        of = {**dict.fromkeys(held.values(), -1.0), budget: rows}
+        program.variable(_stars(texts) * rows, many + made_up, of)  # hands
+        for value in signature:
+            if value in of_newcomers.get(texts, {}):  # beside who stays
+                program.variable(0, fresh[value], {of_newcomers[texts][value]: -1, held[value]: 1})
+    for texts, held in of_newcomers.items():
+        shares = {value: program.row(-np.inf, 0) for value in held}
+        for value, row in held.items():
+            of = {shares[v]: (l if v == value else 0.0) - 1 for v in held}
+            program.variable(_stars(texts), fresh[value], {row: -1, budget: 1, **of})
+        more = {budget: 1.0, **dict.fromkeys(shares.values(), -1.0)}
+        program.variable(_stars(texts), many + made_up, more)
+    return program.solve(seconds)
+
+
+def _starred(quasi: tuple[Any, ...], columns: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(None if j in columns else q for j, q in enumerate(quasi))
+
+
+def _stars(texts: tuple[Any, ...]) -> int:
+    return texts.count(None)
+
+
+class _Linear:
+    """A linear program of variables from 0 to their upper ends, which are finite."""
+
+    def __init__(self) -> None:
+        self.low: list[float] = []
+        self.high: list[float] = []
+        self.cost: list[float] = []
+        self.upper: list[float] = []
+        self.start, self.index, self.value = [0], list[int](), list[float]()
+
+    def row(self, low: float, high: float) -> int:
+        self.low.append(low)
+        self.high.append(high)
+        return len(self.low) - 1
+
+    def variable(self, cost: float, upper: float, of: Mapping[int, float]) -> None:
+        self.cost.append(cost)
+        self.upper.append(upper)
+        self.index += of
+        self.value += of.values()
+        self.start.append(len(self.index))
+
+    def solve(self, seconds: float) -> Bound:
+        """The bound that the prices found give."""
+        cost, upper, low, high = (np.array(x, float) for x in (self.cost, self.upper, self.low, self.high))
+        matrix = csc_matrix((self.value, self.index, self.start), shape=(low.size, cost.size))
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = cost.size, low.size
+        model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(cost.size), upper
+        model.row_lower_, model.row_upper_ = low, high
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self.start, self.index, self.value
+        solver = highspy.Highs()
+        for name, value in (
+            ("output_flag", False), ("time_limit", seconds), ("solver", "ipm"), ("run_crossover", "off"),
+        ):  # fmt: skip
+            solver.setOptionValue(name, value)
+        solver.passModel(model)
+        solver.run()
+        price = np.array(solver.getSolution().row_dual)
+        price[np.isinf(low)] = np.minimum(price[np.isinf(low)], 0.0)  # of a row with a highest sum alone
+        rows = np.where(price > 0, low, high)
+        reduced = cost - matrix.T @ price
+        found = float((price * np.where(price == 0, 0.0, rows)).sum() + np.minimum(reduced, 0.0) @ upper)
+        return Bound(found, solver.getInfo().objective_function_value)

@@ -300,13 +300,24 @@ def test_all_parts_together_are_judged_by_every_model(named, tmp_path, monkeypat
     assert [[check.model for check in audit.checks] for audit in found] == [["k-anonymity", "t-closeness"]]
 
 
-def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(tmp_path):
-    """Each part has one class; the second has other shares, so each is far from both together."""
-    series = shoal.Series.start(tmp_path / "s", policy(l=None, t=0.1, person="id"), mode="increment")
+@pytest.mark.parametrize(
+    ("model", "missed", "met"),
+    [("t", 0.1, 0.3), ("beta", 0.4, 0.6), ("beta_basic", 0.4, 0.6), ("delta", 0.6, 0.7)],
+)
+def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(model, missed, met, tmp_path):
+    """Each part has one class, of shares 3/4 and 1/4; the second has them the other way round, and together both have
+    1/2.  So t is 1/4, p is 1.5 q at most, and the logarithm of p / q is -0.69 at least."""
+    series = shoal.Series.start(tmp_path / "s", policy(l=None, person="id", **{model: missed}), mode="increment")
     series.add(frame([(f"p{i}", "30", "1", "aaab"[i % 4]) for i in range(8)]))
     before = seen(tmp_path / "s")
-    with pytest.raises(shoal.InfeasibleError, match=r"all parts together: t-closeness is not met.*new series"):
+    with pytest.raises(
+        shoal.InfeasibleError, match=r"all parts together: (t-cl|.*beta|delta).* is not met.*new series"
+    ):
         series.add(frame([(f"q{i}", "50", "2", "abbb"[i % 4]) for i in range(8)]))
     assert seen(tmp_path / "s") == before
+    wide = shoal.Series.start(tmp_path / "wide", policy(l=None, person="id", **{model: met}), mode="increment")
+    for part, values in enumerate(("aaab", "abbb")):
+        wide.add(frame([(f"{part}-{i}", str(30 + part), "1", values[i % 4]) for i in range(8)]))
+    assert wide.parts == 2
     series.add(frame([(f"r{i}", "50", "2", "aaab"[i % 4]) for i in range(8)]))
     assert series.verify().holds

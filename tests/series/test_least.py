@@ -8,7 +8,7 @@ import pytest
 import shoal
 from shoal.publishing.series.increment import columns_of, losses_of
 from shoal.publishing.series_folder import open_series
-from tests.oracles.series import Month, free, least
+from tests.oracles.series import Month, fewest_stars, free, least, signatures
 from tests.series.common import frame, policy
 
 K, L, Q = 2, 2, ["age", "zip"]
@@ -80,3 +80,32 @@ def test_no_series_loses_less_than_the_promise_allows(tmp_path, publish: str) ->
         assert joint.bound <= sum(lost) + 1e-6
         together += sum(lost)
     assert over <= together / 2  # and not far from it
+
+
+def kept_month(rng: random.Random) -> tuple[Month, dict[str, tuple[str, ...]], int, int, int, str]:
+    """A few people, most of whom keep a signature, and what is asked: k, l, made-up rows, values."""
+    l = rng.choice((2, 2, 3))
+    values = "abcd"[: l + rng.randint(0, 1)]
+    month = {str(i): (tuple(rng.choice("xyz") for _ in range(2)), rng.choice(values)) for i in range(rng.randint(4, 8))}
+    held = {
+        p: rng.choice([s for s in signatures(values, l) if v in s]) for p, (_, v) in month.items() if rng.random() < 0.6
+    }
+    return month, held, rng.choice((1, 2, 3)), l, rng.choice((0, 1, 2, 4, 8)), values
+
+
+def test_the_bound_of_a_large_month_is_never_above_the_least_loss() -> None:
+    exact, bounds, met = 0.0, 0.0, 0
+    for seed in range(120):
+        month, held, k, l, more, values = kept_month(random.Random(seed))
+        best = least([month], "stars", k, l, kept=held, made_up=[more], values=values)
+        if best is None:
+            continue
+        people = [(quasi, value, held.get(p)) for p, (quasi, value) in month.items()]
+        for most in (0, 1, 2):
+            bound = fewest_stars(people, k, l, more, most=most)
+            assert bound.stars <= 2 * best.loss + 1e-6, seed  # a loss is a share of the two columns
+            assert bound.stars == pytest.approx(bound.program, abs=1e-3)
+        exact, bounds, met = exact + 2 * best.loss, bounds + bound.stars, met + (bound.stars > 2 * best.loss - 1e-3)
+    assert exact > 100
+    assert bounds > exact / 2
+    assert met > 10

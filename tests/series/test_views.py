@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.judge.series import _leaves, _within, judge_views
+from shoal.judge.series import _leaves, _one_request, _within, judge_views
 from shoal.model.certificate import read_json
 from shoal.model.members import Members
 from tests.commands import run
@@ -48,6 +48,34 @@ def test_views_keep_the_groups_and_show_less(place):
     assert verdict.holds, verdict
     said = json.loads((place / "0003" / "release.certificate.json").read_text())["series"]
     assert [(o["number"], o["columns"]) for o in said["others"]] == [(1, ["age", "zip", "ill"]), (2, ["age", "ill"])]
+
+
+@pytest.mark.parametrize("model", ["t", "beta", "beta_basic", "delta"])
+def test_a_view_promises_what_compares_a_group_with_the_whole_table(model, tmp_path):
+    """Ages 30 and 41 have shares 3/4 and 1/4 and the other way round, beside 1/2 of the table; their stars have 1/2."""
+    rows = [
+        (f"p{i}", age, "12"[i // 4], values[i % 4])
+        for age, values in (("30", "aaab"), ("41", "abbb"))
+        for i in range(8)
+    ]
+    table = frame([(f"{age}-{p}", age, area, v) for p, age, area, v in rows])
+    series = shoal.Series.start(tmp_path / "s", policy(l=None, **{model: 0.7}), mode="views")
+    series.add(table, person="id")
+    assert rows_of_ages(series.place, 1) == {"30": 8, "41": 8}
+    for number, columns in enumerate((["age", "ill"], ["zip", "ill"], ["zip"]), start=2):
+        series.view(columns)
+        asked = read_json(series.place / f"000{number}" / "release.certificate.json")["policy"]["privacy"]
+        assert len(asked) == 1 + ("ill" in columns)  # k; and the model where the view still shows what it speaks of
+    assert series.verify().holds
+    about = read_json(series.place / "series.json", "series")
+    papers = [read_json(series.place / f"000{i}" / "release.certificate.json") for i in (1, 2, 3, 4)]
+    assert _one_request(about, papers).holds
+    papers[1]["policy"]["privacy"] = papers[1]["policy"]["privacy"][:1]  # k alone, beside a sensitive column
+    assert not _one_request(about, papers).holds
+
+
+def rows_of_ages(place, number: int) -> dict[str, int]:
+    return Counter(rows(place, number)["age"].to_list())
 
 
 def test_a_receiver_checks_the_views_without_the_ledger(place, tmp_path):

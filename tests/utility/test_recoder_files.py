@@ -1,6 +1,7 @@
 """A recoder as a file, a budget of starred rows, values never seen, several tables; at the command line too."""
 
 import json
+import random
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -164,6 +165,51 @@ def test_several_tables_each_meet_the_models(tmp_path: Path) -> None:
         lower.levels_ = {**both.levels_, name: level - 1}
         with pytest.raises(shoal.InfeasibleError):
             [lower.transform(table) for table in tables]
+
+
+def test_several_tables_that_may_star_rows_find_levels_where_there_are_any() -> None:
+    """Against all levels: at the highest that one of two tables needs, one may miss the models, as too few rows are
+    left over to be starred together, or all are starred."""
+    found, above = 0, 0
+    for seed in range(3, 12):
+        tables = [drawn_alike(seed), drawn_alike(1000 + seed)]
+        trees = {"age": "intervals:5,10,20", "zip": "prefixes:1"}
+        asked = {"sensitive": ["ill"], "k": 3, "l": 2, "hierarchies": trees, "max_suppressed": 0.1, "effort": "fast"}
+        try:
+            alone = [shoal.Recoder(["age", "zip"], **asked).fit(table) for table in tables]
+        except shoal.InfeasibleError:
+            continue
+        every = {(age, area) for age in range(5) for area in range(3) if meet(alone[0], tables, age, area)}
+        try:
+            both = shoal.Recoder(["age", "zip"], **asked).fit(tables)
+        except shoal.InfeasibleError:
+            assert not every
+            continue
+        age, area = both.levels_["age"], both.levels_["zip"]
+        assert (age, area) in every
+        assert every.isdisjoint({(age - 1, area), (age, area - 1)})
+        highest = tuple(max(one.levels_[name] for one in alone) for name in ("age", "zip"))
+        found, above = found + 1, above + (highest not in every)
+    assert found > 2
+    assert above > 1
+
+
+def meet(recoder: shoal.Recoder, tables: list[pl.DataFrame], age: int, area: int) -> bool:
+    """Whether all tables meet the models at these levels."""
+    recoder.levels_ = {"age": age, "zip": area}
+    try:
+        return all(recoder.apply(table).audit.passes for table in tables)
+    except shoal.InfeasibleError:
+        return False
+
+
+def drawn_alike(seed: int) -> pl.DataFrame:
+    rng = random.Random(seed)
+    rows = [(rng.choice(AGES), rng.choice(("11", "12", "21", "22", "31")), rng.choice("aaabbbcd")) for _ in range(30)]
+    return pl.DataFrame(rows, schema=["age", "zip", "ill"], orient="row")
+
+
+AGES = (31, 33, 36, 38, 52, 57)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
