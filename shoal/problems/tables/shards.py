@@ -258,7 +258,8 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
     lost = np.zeros((asked.size, among.size))
     for j, column in enumerate(task.recoding.columns):
         codes = task.histogram.quasi[:, j]
-        lost += column.pair(codes[asked][:, None], codes[among]) * column.weight
+        there, place = np.unique(codes[among], return_inverse=True)
+        lost += np.take(column.pair(codes[asked][:, None], there) * column.weight, place, axis=1)
     size = min(task.requirement.smallest, among.size - 1)
     return np.argpartition(lost, size, axis=1)[:, : size + 1]
 
