@@ -573,12 +573,13 @@ def _refuse_alike(native: Any) -> None:
         around = name[:1] + name[-1:]
         if any(unicodedata.category(c) in _INVISIBLE for c in around):
             raise InputError(
-                f"column {name!r} begins or ends with a space or an invisible character, which DuckDB drops where "
-                "it groups; rename it"
+                f"column {name!r} begins or ends with a space or an invisible character, which engines such as DuckDB "
+                "drop where they group; rename it"
             )
         if around[1:] == "," or around in ('""', "``"):
             raise InputError(
-                f"column {name!r} ends with a comma or is in quotes, which DuckDB drops where it groups; rename it"
+                f"column {name!r} ends with a comma or is in quotes, which engines such as DuckDB drop where they "
+                "group; rename it"
             )
         if around == "^$":
             raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")

@@ -369,3 +369,14 @@ def test_the_password_may_come_from_a_file(place: Place, tmp_path: Path, monkeyp
     assert done.facts["rows"] == 120
     comment = place.ask("select obj_description('visits_release'::regclass)")[0][0]
     assert comment == (tmp_path / PAPERS[0]).read_text()
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_server_that_must_be_there_and_is_not_fails_its_tests(
+    required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.servers.postgres_programs", lambda: None)
+    monkeypatch.setenv("SHOAL_TEST_POSTGRESQL", "required" if required else "")
+    ending = pytest.fail.Exception if required else pytest.skip.Exception
+    with pytest.raises(ending, match="no PostgreSQL server can be had here"), postgres():
+        pass
