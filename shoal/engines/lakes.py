@@ -24,6 +24,7 @@ from shoal.errors import ExistsError, InputError, MissingDependencyError, Policy
 LOG = "_delta_log"
 MARK = "shoal.release"  # in what a commit says of itself
 _PLAIN = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+_AVRO = re.compile(r"[^\W\d]\w*")  # names of columns that the files of Iceberg have as they are
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
 
@@ -170,6 +171,9 @@ class _Delta:
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
+        names = _arrow_schema(like).names
+        if alike := [name for i, name in enumerate(names) if name.casefold() in map(str.casefold, names[:i])]:
+            raise InputError(f"{self.shown} holds no column {alike[0]!r} beside one that differs by case; rename it")
         made = not self.folder.exists()
         self.folder.mkdir(exist_ok=True)
         try:
@@ -292,7 +296,15 @@ class _Iceberg:
             raise InputError(f"{self.shown} has files that list deleted rows; save it as Parquet")
         files = _plain_files(task.file.file_path for task in tasks)
         names = [field.name for field in self.own.schema().fields]
-        if any(_arrow_schema(file).names != names for file in files):
+        for held in (_arrow_schema(file).names for file in files):
+            if held == names:
+                continue
+            other = [name for name, own in zip(names, held, strict=False) if own != name]
+            if len(held) == len(names) and not any(map(_AVRO.fullmatch, other)):
+                raise InputError(
+                    f"{self.shown} has the column {other[0]!r}, whose name its files write otherwise; rename the "
+                    "column so that it has letters, digits and underscores alone, or save the table as Parquet"
+                )
             raise InputError(f"{self.shown} has columns that were added, named anew or moved later; save it as Parquet")
         return Version(files, None)
 

@@ -137,6 +137,8 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
             f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
             "pip install 'pyspark>=4'"
         )
+    if named := [name for name in native.columns if "`" in name]:
+        raise InputError(f"column {named[0]!r} has a back-tick, which Spark reads as the end of a name; rename it")
     return LazyTable(native, SPARK, origin)
 
 
