@@ -279,8 +279,8 @@ def _unreadable(native: Any, error: Exception) -> InputError | None:
                 return None
             return InputError(
                 f"column {name!r} holds values that have no place outside the database, such as infinite dates, dates "
-                "before the year 1 or after 9999, or numbers of more than 38 digits; cast it to text in a view, or "
-                "name it in ⟨identifiers=[...]⟩"
+                f"before the year 1 or after 9999, numbers of more than {_DIGITS} digits, or money; cast it to text in "
+                "a view, or name it in ⟨identifiers=[...]⟩"
             )
     return None
 
@@ -374,8 +374,6 @@ def backend_of(native: Any) -> Any:
 
 
 def _is_known(kind: Any) -> bool:
-    if kind.is_decimal() and kind.precision is not None and kind.precision > _DIGITS:
-        return False
     return any(getattr(kind, f"is_{known}")() for known in _KNOWN)
 
 
@@ -478,6 +476,12 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
         raise InputError(
             f"tables of Ibis are read in {', '.join(_words())}, not in {name}; save it as Parquet, or copy it to DuckDB"
         )
+    for column, kind in native.schema().items():
+        if kind.is_decimal() and (kind.precision or 0) > _DIGITS:
+            raise InputError(
+                f"column {column!r} has numbers of {kind.precision} digits, and no other table holds more than "
+                f"{_DIGITS}; read a view that casts it to text, or leaves it out"
+            )
     dialect: Dialect = _Ibis(name)
     return IbisTable(native, dialect, origin)
 

@@ -145,9 +145,16 @@ def in_a_sentence(lake: Lake) -> Iterator[None]:
     except (ShoalError, OSError):
         raise
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow"):
+        known = ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow")
+        if type(error) is not Exception and type(error).__module__.split(".")[0] not in known:  # which deltalake raises
             raise
+        if (field := getattr(error, "field", None)) is not None:
+            raise _no_place(lake.shown, field) from None
         raise InputError(f"{lake.shown} cannot be read or written ({type(error).__name__})") from None
+
+
+def _no_place(shown: str, field: Any) -> InputError:
+    return InputError(f"{shown} holds no column of type {field.type} such as {field.name!r}; cast it to text")
 
 
 class _Delta:
@@ -171,9 +178,7 @@ class _Delta:
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
-        names = _arrow_schema(like).names
-        if alike := [name for i, name in enumerate(names) if name.casefold() in map(str.casefold, names[:i])]:
-            raise InputError(f"{self.shown} holds no column {alike[0]!r} beside one that differs by case; rename it")
+        self._refuse_unheld(like)
         made = not self.folder.exists()
         self.folder.mkdir(exist_ok=True)
         try:
@@ -183,6 +188,26 @@ class _Delta:
                 with contextlib.suppress(OSError):
                     self.folder.rmdir()
             raise
+
+    def _refuse_unheld(self, like: Path) -> None:
+        """InputError for a column that no table of Delta holds, or that most readers of Delta do not know."""
+        import pyarrow
+        from deltalake import Schema
+
+        seen = set[str]()
+        for field in _in_utc(_arrow_schema(like)):
+            try:
+                Schema.from_arrow(pyarrow.schema([field]))
+                held = not (pyarrow.types.is_timestamp(field.type) and field.type.unit == "ns")
+            except Exception:
+                held = False
+            if not held:
+                raise _no_place(self.shown, field)
+            if field.name.casefold() in seen:
+                raise InputError(
+                    f"{self.shown} holds no column {field.name!r} beside one that differs by case alone; rename it"
+                )
+            seen.add(field.name.casefold())
 
     def holds(self, file: Path) -> bool:
         return (self.folder / LOG).is_dir() and [p.name for p in self.current().files] == [file.name]
@@ -194,7 +219,7 @@ class _Delta:
         facts = file.stat()
         stats = json.dumps({"numRecords": rows})
         action = AddAction(file.name, facts.st_size, {}, int(facts.st_mtime * 1000), True, stats)
-        schema = Schema.from_arrow(_arrow_schema(file))
+        schema = Schema.from_arrow(_in_utc(_arrow_schema(file)))
         marked = CommitProperties(custom_metadata={MARK: sha256})
         if (self.folder / LOG).is_dir():
             self._table().create_write_transaction([action], "overwrite", schema, commit_properties=marked)
@@ -249,9 +274,14 @@ class _Iceberg:
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
-        made = self.own is None
+        import pyarrow.types as kinds
+
+        made, schema = self.own is None, _arrow_schema(like)
+        for field in schema:
+            if kinds.is_uint64(field.type) or kinds.is_null(field.type):
+                raise _no_place(self.shown, field)
         if made:
-            self.own = self.catalog.create_table(self.name, schema=_arrow_schema(like))
+            self.own = self.catalog.create_table(self.name, schema=schema)
             self.folder = _plain_files([self.own.location()], there=False)[0] / "data"
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -323,6 +353,16 @@ def _there(files: Iterable[Path]) -> tuple[Path, ...]:
 def _metadata(folder: Path) -> list[Path]:
     """The files that say what an Iceberg table is, one for each version."""
     return sorted(p for p in (folder / "metadata").glob("*.metadata.json") if _NUMBERED.fullmatch(p.name))
+
+
+def _in_utc(schema: Any) -> Any:
+    """A schema of moments in UTC, as Delta has them, whatever zone shows them: a file holds the moments themselves."""
+    import pyarrow
+
+    for i, field in enumerate(schema):
+        if pyarrow.types.is_timestamp(field.type) and field.type.tz:
+            schema = schema.set(i, field.with_type(pyarrow.timestamp(field.type.unit, "UTC")))
+    return schema
 
 
 def _number(path: Path) -> int:

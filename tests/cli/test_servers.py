@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -237,6 +238,26 @@ def test_a_type_that_a_server_lacks_is_refused_by_name(place: Place, tmp_path: P
     release = shoal.anonymize(frame, quasi_identifiers=["age"], insensitive=["list"], k=2)
     with pytest.raises(shoal.InputError, match="'list'"):
         release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert place.tables() == ["visits"]
+    assert list(tmp_path.iterdir()) == []
+
+
+NAMES = {"long": "a" * 65, "wide": "ä" * 65, "nul": "a\0b", "case": "a", "space": "q ", "beyond": "a😀b"}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_that_a_server_does_not_take_is_refused(kind: str, place: Place, tmp_path: Path) -> None:
+    name = NAMES[kind]
+    frame = pl.DataFrame({name: [1, 2] * 10, "A": [1] * 20})
+    release = shoal.anonymize(frame, quasi_identifiers=[name], insensitive=["A"], k=2)
+    if kind == "beyond" and place.server.kind == "postgresql":
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+        there = [tuple(map(str, row)) for row in place.ask("select * from visits_release")]
+        assert sorted(there) == sorted(tuple(map(str, row)) for row in release.table.rows())
+        return
+    with pytest.raises(shoal.InputError, match=re.escape(repr("A" if kind == "case" else name))) as refused:
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert str(refused.value).endswith("; rename it")
     assert place.tables() == ["visits"]
     assert list(tmp_path.iterdir()) == []
 
