@@ -205,7 +205,7 @@ class _Delta:
                 raise _no_place(self.shown, field)
             if field.name.casefold() in seen:
                 raise InputError(
-                    f"{self.shown} holds no column {field.name!r} beside one that differs by case alone; rename it"
+                    f"{self.shown} holds no two columns whose names differ by case alone; rename {field.name!r}"
                 )
             seen.add(field.name.casefold())
 
