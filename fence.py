@@ -60,6 +60,7 @@ ROOMS: dict[str, set[str]] = {
         "polars",
         "fastexcel",
         "xlsxwriter",
+        "pyreadstat",
         "duckdb",
         "pyarrow",
         "pandas",

@@ -14,6 +14,7 @@ from shoal.errors import InputError
 
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb")
+STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")  # of SPSS, Stata and SAS
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 GEOJSON = (".geojson", ".json")
 _DRAWN_AS_TEXT = (*GEOJSON, ".topojson")
@@ -24,7 +25,7 @@ PICTURES = (".png", ".svg", ".pdf")
 OUTLINES = (*GEOJSON, ".gpkg", ".shp", ".kml")  # in which shoal writes them
 _SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
 
-Kind = Literal["csv", "parquet", "excel"]
+Kind = Literal["csv", "parquet", "excel", "statistics"]
 
 
 def ending(path: str | Path) -> str:
@@ -38,9 +39,11 @@ def ends(path: str | Path, endings: tuple[str, ...]) -> bool:
 
 
 def kind_of(path: str | Path) -> Kind:
-    """The kind of a table: whatever is neither Parquet nor Excel is read as CSV."""
+    """The kind of a table: whatever is not Parquet, Excel or a file of a statistics program is read as CSV."""
     if ends(path, PARQUET):
         return "parquet"
+    if ends(path, STATISTICS):
+        return "statistics"
     return "excel" if ends(path, EXCEL) else "csv"
 
 
@@ -51,7 +54,7 @@ def is_packed(path: str | Path) -> bool:
 
 def is_table_name(path: Path) -> bool:
     """Whether a name is that of a single table, and not that of a folder."""
-    return ends(path, (*PARQUET, *EXCEL, *TEXT))
+    return ends(path, (*PARQUET, *EXCEL, *STATISTICS, *TEXT))
 
 
 def is_part_name(name: str) -> bool:

@@ -212,6 +212,8 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         for ending in (".csv", ".parquet"):
             release = of_table(ending, k=2, missing=missing, **ill)
             found.append(Case(f"missing {missing} {ending}", _drawn(seed + i, gaps, size), names, rows, release))
+    release = of_table(k=2, shards=2, method="three_phase", **ill)  # hidden ages are empty, and so are missing ones
+    found.append(Case("stars shards three_phase", [*_drawn(seed, gaps, size), gaps[0]], names, rows, release))
     for ending in (".parquet", ".xlsx", ".csv.gz", ""):  # the last: a folder of parts
         for way in ("stars", "ranges"):
             asked = {"k": 2, "publish": way, **ill} | ({} if ending else {"engine": "duckdb"})

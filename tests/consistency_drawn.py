@@ -93,11 +93,15 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     return asked
 
 
-def _rows(drawn: random.Random, names: Sequence[str], size: int, insides: int) -> tuple[list[Any], list[str]]:
-    """Rows of which few values differ, so that tables have much in common."""
+def _rows(
+    drawn: random.Random, names: Sequence[str], size: int, insides: int, gap: int | None
+) -> tuple[list[Any], list[str]]:
+    """Rows of which few values differ, so that tables have much in common; some of column ``gap`` have no value."""
     columns = [*names, "ill", *(["job"] if insides > 1 else [])]
     values: list[Sequence[Any]] = [drawn.sample(COLUMNS[n][0], drawn.choice([2, 2, 3])) for n in names]
     values += [ILLS[: drawn.choice([2, 3])], JOBS][:insides]
+    if gap is not None:
+        values[gap % len(values)] = [None, *values[gap % len(values)][1:]]
     every = list(itertools.product(*values))
     return drawn.sample(every, min(size, len(every))), columns
 
@@ -113,7 +117,8 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         names[-1] = "costs"
     insides = drawn.choice([1, 1, 1, 2])
     asked = _asked(drawn, names)
-    cells, columns = _rows(drawn, names, size, insides)
+    more = random.Random(f"gaps {seed}")
+    cells, columns = _rows(drawn, names, size, insides, more.randrange(12) if more.random() < 0.15 else None)
     if "k_map" in asked or "presence" in asked:
         asked["population"] = pl.DataFrame(
             list(itertools.product(*(COLUMNS[n][0] for n in names))) * 2, schema=list(names), orient="row", strict=False
@@ -128,6 +133,8 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
+    if source == "pandas":
+        source = more.choice(["pandas", "pandas", "pandas nullable", "pandas arrow"])
     kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
     return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}, sign), kind)
 
@@ -136,6 +143,10 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
     """A table in one of the forms in which it may come."""
     if source == "pandas":
         return table.to_pandas()
+    if source == "pandas nullable":
+        return table.to_pandas().convert_dtypes()
+    if source == "pandas arrow":
+        return table.to_pandas(use_pyarrow_extension_array=True)
     if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has
         texts = [c for c, t in table.schema.items() if t == pl.String]
         every = pl.Enum(sorted({v for c in texts for v in (*COLUMNS.get(c, ((), ()))[0], *ILLS, *JOBS)} - {None}))
@@ -170,7 +181,7 @@ def _release(source: str, ending: str, asked: dict[str, Any], sign: bool) -> Cal
         page = made.report(folder / "page.html")
         said = json.loads(page.with_suffix(".json").read_text())
         said["html"] = page.read_text()
-        if source in ("polars", "pandas", "levels"):
+        if source not in ("csv", "duckdb"):
             said["frame"] = held(made.table)
         page.with_suffix(".json").write_text(json.dumps(said))
         return beside

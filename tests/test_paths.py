@@ -19,6 +19,8 @@ from shoal import paths
         ("a.Parquet", "parquet", True, True, False, ","),
         ("a.xlsx", "excel", True, False, False, ","),
         ("a.xlsb", "excel", True, False, False, ","),
+        ("a.SAV", "statistics", True, False, False, ","),
+        ("a.sas7bdat", "statistics", True, False, False, ","),
         ("a.json", "csv", False, False, False, ","),
         ("csv", "csv", False, False, False, ","),
     ],

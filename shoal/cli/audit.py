@@ -228,7 +228,9 @@ class ColumnsOfRelease(NamedTuple):
 @app.command()
 @with_options
 def attack(
-    release: Path = typer.Argument(help="A release from any tool: CSV, Parquet, or Excel."),
+    release: Path = typer.Argument(
+        help="A release from any tool: CSV, Parquet, Excel, or a file of SPSS, Stata, or SAS."
+    ),
     known: IntruderTables = IntruderTables(),
     columns: ColumnsOfRelease = ColumnsOfRelease(),
     fail_above: float | None = flag(None, "--fail-above", "Exit 1 if a risk is above this share, such as 0.5."),

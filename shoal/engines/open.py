@@ -73,8 +73,8 @@ def open_file(
     """
     scope = scope or Scope()
     parts = parts_of(path, pattern=scope.glob) if is_several(path, scope.glob) else parts_of_one(path)
-    if parts.kind == "excel":
-        raise InputError(f"Excel files are read by the Polars engine; leave ⟨engine={engine!r}⟩ out")
+    if parts.kind not in ("csv", "parquet"):
+        raise InputError(f"{parts.name!r} is read by the Polars engine alone; leave ⟨engine={engine!r}⟩ out")
     known = ENGINES[engine]
     checked = look(parts, separator, encoding, known.title)
     home = known.opened()
@@ -96,8 +96,8 @@ def open_table(
 ) -> Table:
     """A table from a path or a frame.
 
-    data    path of a CSV, Parquet or Excel file, or a pandas / Polars / PyArrow / DuckDB / Spark / Ibis frame; a folder
-            or a list of Parquet or CSV files, or a DuckDB or SQLite file
+    data    path of a CSV, Parquet, Excel, SPSS, Stata or SAS file, or a pandas / Polars / PyArrow / DuckDB / Spark /
+            Ibis frame; a folder or a list of Parquet or CSV files, or a DuckDB or SQLite file
     engine  for a path: "polars" (in memory, the default of a file), "duckdb" (the default of all else) or "spark"
     scope   what the engine may use, and what of the source it reads
 

@@ -34,6 +34,7 @@ from shoal.engines.recognize import (
     recognize,
 )
 from shoal.engines.source import Scope
+from shoal.engines.statistics import column_labels
 from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, alike, counts_of, sample
@@ -109,7 +110,8 @@ def looked_at(
         frame = parts.polars(parts.columns)
     else:
         frame = read_table(path, separator=separator, encoding=encoding)
-    found = _as_tiles([_column(frame[name], frame.height, l) for name in frame.columns], frame)
+    labels = {} if isinstance(path, pl.DataFrame) else column_labels(Path(path), encoding)
+    found = _as_tiles([_column(frame[name], frame.height, l, labels.get(name)) for name in frame.columns], frame)
     stay = {c.name: c.notation for c in found if c.role != DIRECT and c.distinct > 1}
     coded = {name: encode(frame[name], notation) for name, notation in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
@@ -228,8 +230,8 @@ def _has_words(series: pl.Series) -> bool:
     return series.cast(pl.Float64, strict=False).null_count() > series.null_count()
 
 
-def _column(series: pl.Series, rows: int, l: int) -> Proposal:
-    """The proposal for one column, by its name and its values."""
+def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal:
+    """The proposal for one column, by its name, its values and what its file says of it."""
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         why = f"holds {series.dtype}, which cannot be grouped and could contain anything about a person"
@@ -237,7 +239,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     alone, distinct = counts_of(series)
     missing = series.null_count()
     texts = sample(series)
-    found = recognize(name, texts, distinct, rows)
+    found = recognize(name, texts, distinct, rows, label)
     role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
     home = found is not None and found.what in HOMES
     warnings: list[str] = []
@@ -286,6 +288,7 @@ def _column(series: pl.Series, rows: int, l: int) -> Proposal:
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
     notes = (*codes(series), *((0, sentence) for sentence in warnings))
+    reason += f" ({quoted(label)})" if label else ""
     return Proposal(name, role, reason, distinct, missing, notes, person=person, dates=dates, decimal=decimal)
 
 

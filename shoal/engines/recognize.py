@@ -346,16 +346,19 @@ def numbers_nobody(distinct: int, rows: int) -> bool:
     return distinct <= FEW and distinct * 3 <= rows
 
 
-def recognize(name: str, texts: Sequence[str], distinct: int, rows: int) -> Kind | None:
-    """What a column holds by its values or else by its name; None when neither says anything.
+def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: str | None = None) -> Kind | None:
+    """What a column holds by its values or else by its name or its label; None when none of them says anything.
 
     texts           non-missing values as text, or a sample of them
     distinct, rows  of the whole column
+    label           what its file says beside the name
     """
     held = by_values(texts)
     if held is not None and held.role == DIRECT:
         return held
     said = by_name(name)
+    if said is None and label is not None and (told := by_name(label)) is not None:
+        said = told._replace(reason=f"its label suggests {told.what}")
     if said is not None and said.role == DIRECT and numbers_nobody(distinct, rows):
         said = None
     return said or held

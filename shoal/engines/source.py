@@ -25,10 +25,9 @@ from shoal.paths import ending, ends, is_map, is_packed, is_part_name, kind_of
 
 OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
-    *(".arrow", ".feather", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
+    *(".arrow", ".feather", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
 )  # files that are tables to others, or to nobody
 _READERS = {  # what makes a frame of them
-    ".sav": "pandas.read_spss", ".dta": "pandas.read_stata", ".sas7bdat": "pandas.read_sas",
     ".arrow": "polars.read_ipc", ".feather": "polars.read_ipc", ".ods": "polars.read_ods",
     ".ndjson": "polars.read_ndjson", ".jsonl": "polars.read_ndjson",
 }  # fmt: skip
@@ -53,7 +52,7 @@ _ENCODINGS = {  # names that are understood, and Python's for it
 class Source(NamedTuple):
     """A file that can be read.
 
-    kind    "csv", "parquet" or "excel", by its ending
+    kind    "csv", "parquet", "excel" or "statistics", by its ending
     packed  whether it is a CSV in gzip
     state   device, number, size and time of last change, by which a file that changes while it is read is known
     """
@@ -235,7 +234,7 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
     _refuse_twice([path for path, _ in files])
     sources = tuple(locate(path) for path, _ in files)
     kinds = {source.kind for source in sources}
-    if len(kinds) > 1 or "excel" in kinds:
+    if len(kinds) > 1 or not kinds <= {"csv", "parquet"}:
         first = {source.kind: path.name for (path, _), source in zip(reversed(files), reversed(sources), strict=True)}
         found = " and ".join(f"{kind} files such as {first[kind]!r}" for kind in sorted(kinds))
         raise InputError(

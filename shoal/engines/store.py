@@ -28,6 +28,7 @@ from shoal.engines.codes import as_text
 from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
 from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
+from shoal.engines.statistics import read_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
@@ -125,10 +126,10 @@ def read_table(
 ) -> pl.DataFrame:
     """The whole file as a Polars frame.
 
-    path       CSV (also .gz), Parquet, Excel or a map of points, told by the ending; anything else is read as CSV; the
-               name is literal
+    path       CSV (also .gz), Parquet, Excel, a file of SPSS, Stata or SAS, or a map of points, told by the ending;
+               anything else is read as CSV; the name is literal
     separator  of a CSV; told from the header when None
-    encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"
+    encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"; of SPSS, Stata or SAS: what the file says
     coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
     rows       refuse a table without rows
     layer      of a map that has several
@@ -150,6 +151,8 @@ def read_table(
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
     if source.kind == "excel":
         return read_excel(source, rows=rows)
+    if source.kind == "statistics":
+        return read_statistics(source, encoding, rows=rows)
     try:
         frame = pl.read_parquet(source.path, glob=False, hive_partitioning=False)
     except pl.exceptions.DuplicateError:

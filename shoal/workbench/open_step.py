@@ -11,7 +11,10 @@ from nicegui import ui
 from shoal.workbench.projects import ROLES
 
 PAGE = 20
-KINDS = ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.duckdb,.db,.sqlite,.sqlite3,.deid"
+KINDS = (
+    ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xls,.xlsb,.sav,.zsav,.por,.dta,.sas7bdat,.xpt,.duckdb,.db,.sqlite,.sqlite3,"
+    ".deid"
+)
 
 
 def draw(window: Any) -> None:

@@ -71,7 +71,7 @@ FOREIGN = {
     "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
     "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
     "t.ndjson": [(b"{}", "or pass the frame of polars.read_ndjson(...) to")],
-    "t.sav": [(b"$FL2", "Excel (.xlsx), or pass the frame of pandas.read_spss")],
+    "t.feather": [(b"ARROW1", "Excel (.xlsx), or pass the frame of polars.read_ipc")],
     "t.pdf": [(b"%PDF", "cannot read 't.pdf'; save it as CSV, Parquet or Excel (.xlsx)")],
 }
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies
 import shoal
 from shoal.clock import clock
 from shoal.errors import PolicyError, ShoalError
+from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
@@ -40,6 +41,17 @@ def test_the_bound_is_never_above_the_optimum_of_the_whole(task, draw):
 def in_shards(table, need, method, shards, *, recoding=None, seed=1):
     how = {"recoding": recoding, "effort": "fast", "seed": seed}
     return group(table, need, method, **how, constraints=Constraints(shards=shards))
+
+
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(most=8), shards=strategies.integers(2, 4))
+def test_a_certificate_does_not_tell_how_many_shards_there_are(task, shards):
+    """A table that cannot be cut is certified by its loss too, and no theorem promises more of it."""
+    found = in_shards(task.histogram, task.requirement, "three_phase", shards, recoding=task.recoding)
+    assert found.certificate.unit == task.recoding.unit
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    assert total(task, found.certificate.lower_bound) <= best + 1e-9 <= total(task, found.certificate.cost) + 2e-9
+    assert found.certificate.guarantee == Guarantee()
 
 
 @settings(deadline=None, max_examples=60)

@@ -50,6 +50,7 @@ from shoal.problems.tables.methods.global_recoding import at_levels
 from shoal.problems.tables.methods.minimality_merge import protected
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
+from shoal.problems.tables.three_phase import as_one_shard
 
 GLOBAL = "global_recoding"  # the one method that is told of parts, of a budget and of what else levels must keep
 
@@ -67,8 +68,12 @@ def solve(task: Task, method: str) -> Grouping:
         return within_risk(task, asked.max_average_risk, method)
     if asked.shards is not None:
         found = sharded(task, method, asked.shards)
-        if found is not None:
-            return found
+        return as_one_shard(task, _whole(task, method)) if found is None else found
+    return _whole(task, method)
+
+
+def _whole(task: Task, method: str) -> Grouping:
+    """A method's grouping of a task of which no constraint is left; rows apart are tasks of their own."""
     if task.apart is not None and method != GLOBAL:
         return by_parts(task.histogram, task.apart, task.effort, lambda some, own: _part(task, some, own, method))
     return _one(replace(task, constraints=Constraints()), method)

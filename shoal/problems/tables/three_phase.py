@@ -334,6 +334,19 @@ def in_stars(promise: Guarantee, d: int) -> Guarantee:
     )
 
 
+def as_one_shard(task: Task, grouping: Grouping) -> Grouping:
+    """A grouping certified as that of a table cut into shards is: by what it loses, and without a theorem's promise.
+
+    A certificate would tell otherwise whether the table could be cut.
+    """
+    was = grouping.certificate
+    if was.unit == TUPLES and plain_stars(task.recoding):
+        grouping = stars_from_tuples(task, grouping)
+    elif was.unit == TUPLES:
+        grouping = by_loss(task, grouping.partition, grouping.method, dict(was.details))
+    return replace(grouping, certificate=replace(grouping.certificate, guarantee=Guarantee()))
+
+
 def stars_from_tuples(task: Task, grouping: Grouping) -> Grouping:
     """A grouping made to suppress few tuples, certified in stars: its cost, bound, and promise.
 
