@@ -154,7 +154,7 @@ def main() -> None:
     if asked.shards:
         rows = [row for n in asked.rows.split(",") for row in unique(int(float(n)), asked.shards, asked.master)]
         record(
-            f"Spark, nearly unique rows in {asked.shards} shards",
+            f"Spark, {int(float(asked.rows.split(',')[-1])):,} nearly unique rows in {asked.shards} shards",
             f"python benchmarks/spark.py --shards {asked.shards} --rows {asked.rows} --master '{asked.master}'",
             rows,
             [

@@ -7,15 +7,22 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
 PASSWORD = "s3cret%word"  # of every user; nothing that is printed or written may hold it
+
+
+def unavailable(why: str) -> NoReturn:
+    """Skip what needs a PostgreSQL server; fail where ``SHOAL_TEST_POSTGRESQL=required`` says that there is one."""
+    if os.environ.get("SHOAL_TEST_POSTGRESQL") == "required":
+        pytest.fail(why)
+    pytest.skip(why)
 
 
 class Server(NamedTuple):
@@ -87,10 +94,13 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 @contextmanager
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server that asks for passwords: users ``shoal``, who may all, and ``reader``, who reads."""
-    psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is reached through the package psycopg")
+    try:
+        import psycopg
+    except ImportError:
+        unavailable("PostgreSQL is reached through the package psycopg")
     programs = postgres_programs()
     if programs is None:
-        pytest.skip("no PostgreSQL server can be had here")
+        unavailable("no PostgreSQL server can be had here")
     with folder() as home:
         word = home / "word"
         word.write_text(PASSWORD)
@@ -102,9 +112,9 @@ def postgres() -> Iterator[Server]:
                 capture_output=True, cwd=home, check=False, **ordinary(),
             )  # fmt: skip
         except PermissionError:
-            pytest.skip("the user who runs the PostgreSQL server may not enter the folder of its programs")
+            unavailable("the user who runs the PostgreSQL server may not enter the folder of its programs")
         if made.returncode:
-            pytest.skip(f"no PostgreSQL cluster can be made here: {made.stderr.decode()[-200:]}")
+            unavailable(f"no PostgreSQL cluster can be made here: {made.stderr.decode()[-200:]}")
         port = free_port()
         given = {"port": port, "unix_socket_directories": home, "fsync": "off", "listen_addresses": "127.0.0.1"}
         words = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
@@ -115,7 +125,7 @@ def postgres() -> Iterator[Server]:
         try:
             root = _answered(lambda: psycopg.connect(
                 host="127.0.0.1", port=port, user="shoal", password=PASSWORD, dbname="postgres", autocommit=True
-            ), process)  # fmt: skip
+            ), process, unavailable)  # fmt: skip
             with root:
                 root.execute("create database test")
                 root.execute(f"create role reader login password '{PASSWORD}'")
@@ -165,19 +175,19 @@ def mysql() -> Iterator[Server]:
         try:
             _answered(lambda: client.connect(
                 host="127.0.0.1", port=port, user="reader", password=PASSWORD, database="test"
-            ), process).close()  # fmt: skip
+            ), process, pytest.skip).close()  # fmt: skip
             yield Server("mysql", port, process)
         finally:
             ended(process)
 
 
-def _answered(connect: Any, process: subprocess.Popen[bytes]) -> Any:
-    """The first connection that is taken; the test is skipped where the server ends or is silent for a minute."""
+def _answered(connect: Any, process: subprocess.Popen[bytes], silent: Callable[[str], NoReturn]) -> Any:
+    """The first connection that is taken; ``silent`` is told where the server ends or is silent for a minute."""
     for _ in range(300):
         if process.poll() is not None:
-            pytest.skip("the server of the database does not stay up here")
+            silent("the server of the database does not stay up here")
         try:
             return connect()
         except Exception:
             time.sleep(0.2)
-    pytest.skip("the server of the database does not answer here")
+    silent("the server of the database does not answer here")

@@ -31,8 +31,10 @@ from shoal.errors import InputError, ShoalError
 BATCH = 100_000
 _INSERTED = 10_000  # rows that are sent at a time
 _ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
+_DIGITS = 38  # of a decimal number, at most
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-_BIT = 16  # the type of a field of bits in MySQL's protocol
+_FIELDS = {11: "time", 13: "year", 16: "bit"}  # by their number in MySQL's protocol: what Ibis takes for other types
+_UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
@@ -99,8 +101,8 @@ def _sha2(text: Any) -> Any:
     return _function("sha2", "string", "string", "int32")(text, 256)
 
 
-def _recoded(text: Any) -> Any:
-    """A text of MySQL in the connection's set of characters, UTF-8, whatever set its column has."""
+def _as_text(text: Any) -> Any:
+    """A text of MySQL in the connection's set of characters, UTF-8, whatever set its column has; an enum's label."""
     from ibis.expr.operations import Cast
 
     return Cast(text, "string").to_expr()  # text.cast("string") would be left out
@@ -111,7 +113,7 @@ def _decimal(digits: Any) -> Any:
 
 
 _HEX = Exact(
-    lambda text: _function("hex", "string", "string")(_recoded(text)),
+    lambda text: _function("hex", "string", "string")(_as_text(text)),
     lambda form: _function("unhex", "binary", "string")(form).cast("string"),
     lambda form: form.str.decode("hex").cast(pl.String),
 )
@@ -196,8 +198,9 @@ class _Ibis:
     def opaque(self, native: Any) -> Mapping[str, str]:
         bytes_ = self.words.exact is not None  # which would be taken for the form of a text
         kinds = native.schema().items()
-        bits = dict.fromkeys(_bits(native), "bit") if self.backend == "mysql" else {}
-        return bits | {n: str(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
+        found = _other_types(native) if self.backend == "mysql" else {}
+        found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
+        return found
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         """A table of the connection alone, gone with it, or with the last plan that names it."""
@@ -233,7 +236,7 @@ class _Ibis:
         except ShoalError:
             raise
         except Exception as error:  # the database's own message may quote rows
-            raise unread(error) from None
+            raise _unreadable(native, error) or unread(error) from None
         if not done:
             yield pl.DataFrame(schema=kinds)
 
@@ -261,6 +264,25 @@ def unread(error: Exception) -> InputError:
         f"the database does not answer ({type(error).__name__}); its connection is lost, or what it holds has changed: "
         "see its own log"
     )
+
+
+def _unreadable(native: Any, error: Exception) -> InputError | None:
+    """The refusal of a column whose values cannot be brought here; None where it is no single column's fault."""
+    if type(error).__name__ not in _UNREADABLE:
+        return None
+    for name in native.columns:
+        try:
+            for _ in _batches(native.select(name)):
+                pass
+        except Exception as own:
+            if type(own).__name__ not in _UNREADABLE:
+                return None
+            return InputError(
+                f"column {name!r} holds values that have no place outside the database, such as infinite dates, dates "
+                f"before the year 1 or after 9999, numbers of more than {_DIGITS} digits, or money; cast it to text in "
+                "a view, or name it in ⟨identifiers=[...]⟩"
+            )
+    return None
 
 
 def _run(connection: Any, sql: str) -> None:
@@ -325,13 +347,13 @@ def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
         cursor.close()
 
 
-def _bits(native: Any) -> list[str]:
-    """The columns of bits in MySQL, which Ibis takes for numbers and the server sends as bytes."""
+def _other_types(native: Any) -> dict[str, str]:
+    """The columns of MySQL that the server sends as other values than Ibis says."""
     connection = backend_of(native)
     try:
         with closing(connection.con.cursor()) as cursor:
             cursor.execute(connection.compile(native.limit(0)))
-            return [str(name) for name, kind, *_ in cursor.description if kind == _BIT]
+            return {str(name): _FIELDS[kind] for name, kind, *_ in cursor.description if kind in _FIELDS}
     except Exception as error:
         raise unread(error) from None
 
@@ -355,6 +377,12 @@ def _is_known(kind: Any) -> bool:
     return any(getattr(kind, f"is_{known}")() for known in _KNOWN)
 
 
+def _shown(kind: Any) -> str:
+    """A type in a word; of one that Ibis does not know, what the database calls it."""
+    raw = getattr(kind, "raw_type", None)
+    return str(kind) if raw is None else raw.sql().lower()
+
+
 def _text(column: Any, backend: str) -> Any:
     """A column as the text of ``order.portable``."""
     import ibis
@@ -372,7 +400,7 @@ def _text(column: Any, backend: str) -> Any:
     if kind.is_boolean():
         return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
     if kind.is_string():
-        return _recoded(column) if backend == "mysql" else column
+        return _as_text(column) if backend in ("mysql", "postgres") else column
     return column.cast("string")
 
 
@@ -448,6 +476,12 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
         raise InputError(
             f"tables of Ibis are read in {', '.join(_words())}, not in {name}; save it as Parquet, or copy it to DuckDB"
         )
+    for column, kind in native.schema().items():
+        if kind.is_decimal() and (kind.precision or 0) > _DIGITS:
+            raise InputError(
+                f"column {column!r} has numbers of {kind.precision} digits, and no other table holds more than "
+                f"{_DIGITS}; read a view that casts it to text, or leaves it out"
+            )
     dialect: Dialect = _Ibis(name)
     return IbisTable(native, dialect, origin)
 

@@ -24,6 +24,7 @@ from shoal.errors import ExistsError, InputError, MissingDependencyError, Policy
 LOG = "_delta_log"
 MARK = "shoal.release"  # in what a commit says of itself
 _PLAIN = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+_AVRO = re.compile(r"[^\W\d]\w*")  # names of columns that the files of Iceberg have as they are
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
 
@@ -144,9 +145,16 @@ def in_a_sentence(lake: Lake) -> Iterator[None]:
     except (ShoalError, OSError):
         raise
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow"):
+        known = ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow")
+        if type(error) is not Exception and type(error).__module__.split(".")[0] not in known:  # which deltalake raises
             raise
+        if (field := getattr(error, "field", None)) is not None:
+            raise _no_place(lake.shown, field) from None
         raise InputError(f"{lake.shown} cannot be read or written ({type(error).__name__})") from None
+
+
+def _no_place(shown: str, field: Any) -> InputError:
+    return InputError(f"{shown} holds no column of type {field.type} such as {field.name!r}; cast it to text")
 
 
 class _Delta:
@@ -170,6 +178,7 @@ class _Delta:
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
+        self._refuse_unheld(like)
         made = not self.folder.exists()
         self.folder.mkdir(exist_ok=True)
         try:
@@ -179,6 +188,26 @@ class _Delta:
                 with contextlib.suppress(OSError):
                     self.folder.rmdir()
             raise
+
+    def _refuse_unheld(self, like: Path) -> None:
+        """InputError for a column that no table of Delta holds, or that most readers of Delta do not know."""
+        import pyarrow
+        from deltalake import Schema
+
+        seen = set[str]()
+        for field in _in_utc(_arrow_schema(like)):
+            try:
+                Schema.from_arrow(pyarrow.schema([field]))
+                held = not (pyarrow.types.is_timestamp(field.type) and field.type.unit == "ns")
+            except Exception:
+                held = False
+            if not held:
+                raise _no_place(self.shown, field)
+            if field.name.casefold() in seen:
+                raise InputError(
+                    f"{self.shown} holds no two columns whose names differ by case alone; rename {field.name!r}"
+                )
+            seen.add(field.name.casefold())
 
     def holds(self, file: Path) -> bool:
         return (self.folder / LOG).is_dir() and [p.name for p in self.current().files] == [file.name]
@@ -190,7 +219,7 @@ class _Delta:
         facts = file.stat()
         stats = json.dumps({"numRecords": rows})
         action = AddAction(file.name, facts.st_size, {}, int(facts.st_mtime * 1000), True, stats)
-        schema = Schema.from_arrow(_arrow_schema(file))
+        schema = Schema.from_arrow(_in_utc(_arrow_schema(file)))
         marked = CommitProperties(custom_metadata={MARK: sha256})
         if (self.folder / LOG).is_dir():
             self._table().create_write_transaction([action], "overwrite", schema, commit_properties=marked)
@@ -245,9 +274,14 @@ class _Iceberg:
 
     @contextlib.contextmanager
     def begun(self, like: Path) -> Iterator[None]:
-        made = self.own is None
+        import pyarrow.types as kinds
+
+        made, schema = self.own is None, _arrow_schema(like)
+        for field in schema:
+            if kinds.is_uint64(field.type) or kinds.is_null(field.type):
+                raise _no_place(self.shown, field)
         if made:
-            self.own = self.catalog.create_table(self.name, schema=_arrow_schema(like))
+            self.own = self.catalog.create_table(self.name, schema=schema)
             self.folder = _plain_files([self.own.location()], there=False)[0] / "data"
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -292,7 +326,15 @@ class _Iceberg:
             raise InputError(f"{self.shown} has files that list deleted rows; save it as Parquet")
         files = _plain_files(task.file.file_path for task in tasks)
         names = [field.name for field in self.own.schema().fields]
-        if any(_arrow_schema(file).names != names for file in files):
+        for held in (_arrow_schema(file).names for file in files):
+            if held == names:
+                continue
+            other = [name for name, own in zip(names, held, strict=False) if own != name]
+            if len(held) == len(names) and not any(map(_AVRO.fullmatch, other)):
+                raise InputError(
+                    f"{self.shown} has the column {other[0]!r}, whose name its files write otherwise; rename the "
+                    "column so that it has letters, digits and underscores alone, or save the table as Parquet"
+                )
             raise InputError(f"{self.shown} has columns that were added, named anew or moved later; save it as Parquet")
         return Version(files, None)
 
@@ -311,6 +353,16 @@ def _there(files: Iterable[Path]) -> tuple[Path, ...]:
 def _metadata(folder: Path) -> list[Path]:
     """The files that say what an Iceberg table is, one for each version."""
     return sorted(p for p in (folder / "metadata").glob("*.metadata.json") if _NUMBERED.fullmatch(p.name))
+
+
+def _in_utc(schema: Any) -> Any:
+    """A schema of moments in UTC, as Delta has them, whatever zone shows them: a file holds the moments themselves."""
+    import pyarrow
+
+    for i, field in enumerate(schema):
+        if pyarrow.types.is_timestamp(field.type) and field.type.tz:
+            schema = schema.set(i, field.with_type(pyarrow.timestamp(field.type.unit, "UTC")))
+    return schema
 
 
 def _number(path: Path) -> int:

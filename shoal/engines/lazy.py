@@ -220,6 +220,10 @@ class LazyTable:
         next one is tried where it does not, once in a million tables of ten million tuples.
         """
         self._refuse_fields(names)
+        opaque = self.dialect.opaque(self.native)
+        for name in names:
+            if name in opaque:
+                raise cannot_group(name, opaque[name])
         count, key = f"{self.own}n", f"{self.own}key"
         grouped = self._compared(names).group_by(list(names)).agg(nw.len().alias(count)).to_native()
         levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
@@ -251,10 +255,6 @@ class LazyTable:
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
         """The cells; an engine's own message may quote rows, so none is passed on."""
-        opaque = self.dialect.opaque(self.native)
-        for name in names:
-            if name in opaque:
-                raise cannot_group(name, opaque[name])
         try:
             return self._fetched(query)
         except ShoalError:
@@ -457,10 +457,10 @@ class LazyTable:
         self._refuse_fields(columns)
         opaque = self.dialect.opaque(self.native)
         for name in columns:
-            if opaque.get(name) == "INTERVAL":
+            if opaque.get(name) in ("INTERVAL", "TIME"):
                 raise InputError(
-                    f"column {name!r} holds intervals of {self.dialect.name}, which no other table holds; cast it to "
-                    "text, or name it in ⟨identifiers=[...]⟩"
+                    f"column {name!r} is of type {opaque[name]} in {self.dialect.name}, which no other table holds; "
+                    "cast it to text, or name it in ⟨identifiers=[...]⟩"
                 )
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
@@ -573,12 +573,13 @@ def _refuse_alike(native: Any) -> None:
         around = name[:1] + name[-1:]
         if any(unicodedata.category(c) in _INVISIBLE for c in around):
             raise InputError(
-                f"column {name!r} begins or ends with a space or an invisible character, which DuckDB drops where "
-                "it groups; rename it"
+                f"column {name!r} begins or ends with a space or an invisible character, which engines such as DuckDB "
+                "drop where they group; rename it"
             )
         if around[1:] == "," or around in ('""', "``"):
             raise InputError(
-                f"column {name!r} ends with a comma or is in quotes, which DuckDB drops where it groups; rename it"
+                f"column {name!r} ends with a comma or is in quotes, which engines such as DuckDB drop where they "
+                "group; rename it"
             )
         if around == "^$":
             raise InputError(f"the column name {name!r} is a pattern of other names to Polars; rename it")

@@ -43,6 +43,7 @@ from shoal.model.cards import several
 from shoal.model.notation import MARKS, reader_of
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
+NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
@@ -268,13 +269,14 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         )
     dates = decimal = None
     if series.dtype == pl.String:
-        dates, said = local_dates(series, texts)
-        decimal, more = decimal_mark(series, texts) if dates is None else (None, [])
-        if role == "quasi-identifier":
+        ranged = role != "sensitive"
+        dates, said = local_dates(series, texts, ranged)
+        decimal, more = decimal_mark(series, texts, ranged) if dates is None else (None, [])
+        if role in NOTED:
             warnings += [*said, *more]
         elif role == "insensitive" and (dates or decimal):
             needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
-            warnings.append(f"as a quasi-identifier, it needs {needed}, or its values count as texts")
+            warnings.append(f"as a quasi-identifier or sensitive, it needs {needed}, or its values count as texts")
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
         counts = series.value_counts()
         found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
@@ -396,7 +398,7 @@ def write_policy(
         f"# {why}".replace("\n", " "),
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
     ]  # fmt: skip
-    keys = [c for c in found if c.role == "quasi-identifier"]
+    keys = [c for c in found if c.role in NOTED]
     if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in keys if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
     if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
@@ -457,7 +459,7 @@ class Roles:
             models["l"] = l
         elif shares:
             models["alpha_k"] = [proposed_share(max(shares)), k]
-        keys = [c for c in self.columns if c.role == "quasi-identifier"]
+        keys = [c for c in self.columns if c.role in NOTED]
         dates = {c.name: c.dates for c in keys if c.dates is not None}
         decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
         noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}

@@ -461,10 +461,11 @@ _THREE = re.compile(r"-?[1-9]\d{0,2}(?:\.\d{3})+")
 _LOCAL = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2}")
 
 
-def decimal_mark(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, list[str]]:
+def decimal_mark(column: pl.Series, texts: Sequence[str], ranged: bool = True) -> tuple[str | None, list[str]]:
     """The decimal mark under which all values of a column are numbers, and what to say where there is not just one.
 
-    texts  some of them;  O(distinct values), and soon for texts that are no numbers.
+    texts  some of them;  ranged: ranges of its values may be published
+    O(distinct values), and soon for texts that are no numbers.
     """
     if not _mostly(_MARKED, texts):
         return None, []
@@ -481,7 +482,7 @@ def decimal_mark(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, l
     found = [m for m in marks_of(held) if len({place(text, m) for text in held}) == len(held) > 1]
     if len(found) == 1:
         return found[0], []
-    so = "so its numbers count as texts, and a range of them is a set that lists each"
+    so = _as_texts("numbers", ranged)
     if found:
         either = "',' if 1,234 is between 1 and 2, or '.' if it is above 1,000"
         return None, [
@@ -495,21 +496,28 @@ def decimal_mark(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, l
     ]
 
 
+def _as_texts(what: str, ranged: bool) -> str:
+    """What follows where no notation is known."""
+    then = "and a range of them is a set that lists each" if ranged else "which have no order for t-closeness"
+    return f"so its {what} count as texts, {then}"
+
+
 def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
     return bool(held) and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
 
 
-def local_dates(column: pl.Series, texts: Sequence[str]) -> tuple[str | None, list[str]]:
+def local_dates(column: pl.Series, texts: Sequence[str], ranged: bool = True) -> tuple[str | None, list[str]]:
     """The notation under which all values of a column are dates, and what to say where there is not just one.
 
-    texts  some of them;  O(distinct values), and soon for texts that are no dates.
+    texts  some of them;  ranged: ranges of its values may be published
+    O(distinct values), and soon for texts that are no dates.
     """
     if not _mostly(_LOCAL, texts):
         return None, []
     values = column.unique().drop_nulls().to_list()
     found = [n for n in notations_of(values) if len({day_of(text, n) for text in values}) == len(values)]
-    so = "so its dates count as texts, and a range of them is a set that lists each"
+    so = _as_texts("dates", ranged)
     if ahead := [n for n in found if "%y" in n and any(_ahead(text, n) for text in values)]:
         found = [n for n in found if n not in ahead]
         if not found:

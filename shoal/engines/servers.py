@@ -46,6 +46,10 @@ class Server(Protocol):
         """The type of a column there; None where it has none."""
         ...
 
+    def misnamed(self, column: str) -> str | None:
+        """Why it has no column of this name; None where it may."""
+        ...
+
     def comment(self, table: str) -> str | None:
         """The comment on a table; None where there is no such table."""
         ...
@@ -96,6 +100,9 @@ class _Postgres:
         if isinstance(column, pl.Datetime):
             return "timestamptz" if column.time_zone else "timestamp"
         return _kind(column, {"text": "text", "double": "double precision", "truth": "boolean"})
+
+    def misnamed(self, column: str) -> str | None:
+        return "is longer than 63 bytes" if len(column.encode()) > 63 else None
 
     def comment(self, table: str) -> str | None:
         asked = "select obj_description(c.oid) from pg_class c where c.oid = to_regclass(%s)"
@@ -163,6 +170,13 @@ class _MySQL:
         if isinstance(column, pl.Datetime):
             return "datetime(6)"
         return _kind(column, {"text": "longtext", "double": "double", "truth": "boolean"})
+
+    def misnamed(self, column: str) -> str | None:
+        if len(column) > 64:
+            return "is longer than 64 characters"
+        if any(c > "\uffff" for c in column):
+            return "has a character that MySQL takes in no name"
+        return "ends with a space" if column.endswith(" ") else None
 
     def comment(self, table: str) -> str | None:
         asked = (
@@ -346,9 +360,15 @@ def refuse_taken(server: Server, table: str, overwrite: bool) -> bool:
 
 
 def columns_of(server: Server, frame: pl.DataFrame) -> dict[str, str]:
-    """The columns of a table like a frame; InputError for one whose type it has no column for."""
-    made = {}
+    """The columns of a table like a frame; InputError for one whose name or type it has no column for."""
+    made, seen = {}, set[str]()
     for name, kind in frame.schema.items():
+        why = "has a character that no name has" if "\0" in name else server.misnamed(name)
+        if why is None and name.casefold() in seen:
+            why = "differs from another one by case alone"
+        if why is not None:
+            raise InputError(f"column {name!r} has a name that {why}, so the server holds no such column; rename it")
+        seen.add(name.casefold())
         own = server.kind(kind)
         if own is None:
             raise InputError(

@@ -29,6 +29,7 @@ from shoal.paths import without_secrets
 OLDEST = 4
 _ANSWER = "number int, held binary"
 _SENT = 1 << 25  # bytes of tasks that one frame brings to the executors: Spark sends at most 128 MB at once
+_OPAQUE = ("time", "interval")  # how the names of types end that are grouped in no other table
 _TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
 _SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE")
 
@@ -56,7 +57,9 @@ class _Spark:
         return native.selectExpr("*", *(f"{how} as {self.sql.name(name)}" for name, how in made.items()))
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        return {}
+        """Times of day are grouped by no version yet; intervals come back as whole numbers."""
+        kinds = {field.name: field.dataType.typeName() for field in native.schema}
+        return {n: "TIME" if kind == "time" else "INTERVAL" for n, kind in kinds.items() if kind.endswith(_OPAQUE)}
 
     def bring(self, native: Any, frame: pl.DataFrame) -> Any:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -137,6 +140,11 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
             f"Spark {native.sparkSession.version} loses the types of small tables; use Spark 4: "
             "pip install 'pyspark>=4'"
         )
+    if named := [name for name in native.columns if "`" in name]:
+        raise InputError(f"column {named[0]!r} has a back-tick, which Spark reads as the end of a name; rename it")
+    if any(field.dataType.typeName() == "void" for field in native.schema):  # of which no reader knows a file
+        quoted = [(field.dataType.typeName(), _Spark.sql.name(field.name)) for field in native.schema]
+        native = native.selectExpr(*(f"cast({q} as string) as {q}" if kind == "void" else q for kind, q in quoted))
     return LazyTable(native, SPARK, origin)
 
 

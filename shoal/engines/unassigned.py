@@ -237,10 +237,14 @@ def singled_elsewhere(
         n, alone, distinct = map(sum, zip(*lots, strict=True))
         return {i: (n, alone, distinct)}
 
+    def first(names: Sequence[str]) -> pl.DataFrame:
+        held = frame.select(*names).head(_SAMPLE) if few is None else nw.from_native(few(_SAMPLE)).select(*names)
+        found: pl.DataFrame = held.collect(backend="polars").to_native()
+        return found
+
     every, last = list(columns), len(columns) - 1 if len(columns) == 1 else len(columns)
     try:
-        held = frame.select([nw.col(c) for c in columns]).head(_SAMPLE) if few is None else nw.from_native(few(_SAMPLE))
-        head = held.collect(backend="polars").to_native()
+        head = first(columns)
         many = {n for n in columns if hashed is not None and _is_many(head[n])}
         sets = [[name] for name in columns] + ([every] if last == len(columns) and not many else [])
         asked = [query(i, names) for i, names in enumerate(sets) if not many.intersection(names)]
@@ -254,7 +258,8 @@ def singled_elsewhere(
             whole = next((of for of in found.values() if of[1] == of[0]), None)  # where one singles all out, so do all
             found |= {last: whole} if whole is not None else counted(last, every)
     except Exception as error:
-        raise InputError(_uncounted(columns, lambda i: numbers(query(i, [columns[i]])), error)) from None
+        both = lambda i: (numbers(query(i, [columns[i]])), first([columns[i]]))  # noqa: E731
+        raise InputError(_uncounted(columns, both, error)) from None
     alone = {name: found[i][1] for i, name in enumerate(columns)}
     distinct = {name: found[i][2] for i, name in enumerate(columns)}
     texts = {name: sample(head[name]) for name in columns}

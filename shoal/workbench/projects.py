@@ -121,12 +121,14 @@ class WorkSession:
             for r in ROLES
         }  # fmt: skip
         values |= {what: None for what in PEOPLE if self.settings.get(what) == column}
+        read = role in ("quasi_identifiers", "sensitive")  # in the column's notation
         for by_column in ("hierarchies", "weights", "max_level", "range_step", "dates", "decimal"):
             held = self.settings.get(by_column)
-            if held and column in held and role != "quasi_identifiers":
+            kept = read if by_column in ("dates", "decimal") else role == "quasi_identifiers"
+            if held and column in held and not kept:
                 values[by_column] = {n: v for n, v in held.items() if n != column}
         noted: dict[str, str] = next((c.get("notation", {}) for c in self.columns if c["name"] == column), {})
-        for setting, notation in noted.items() if role == "quasi_identifiers" else ():
+        for setting, notation in noted.items() if read else ():
             values[setting] = {**self.settings.get(setting, {}), column: notation}
         if role != "sensitive" and not values["sensitive"]:  # what speaks of sensitive columns has none to speak of
             known = shoal.choices()["models"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -241,6 +242,26 @@ def test_a_type_that_a_server_lacks_is_refused_by_name(place: Place, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+NAMES = {"long": "a" * 65, "wide": "ä" * 65, "nul": "a\0b", "case": "a", "space": "q ", "beyond": "a😀b"}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_that_a_server_does_not_take_is_refused(kind: str, place: Place, tmp_path: Path) -> None:
+    name = NAMES[kind]
+    frame = pl.DataFrame({name: [1, 2] * 10, "A": [1] * 20})
+    release = shoal.anonymize(frame, quasi_identifiers=[name], insensitive=["A"], k=2)
+    if kind == "beyond" and place.server.kind == "postgresql":
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+        there = [tuple(map(str, row)) for row in place.ask("select * from visits_release")]
+        assert sorted(there) == sorted(tuple(map(str, row)) for row in release.table.rows())
+        return
+    with pytest.raises(shoal.InputError, match=re.escape(repr("A" if kind == "case" else name))) as refused:
+        release.write(place.address, tmp_path / "c.json", table="visits_release")
+    assert str(refused.value).endswith("; rename it")
+    assert place.tables() == ["visits"]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("step", [STEPS[1], f"{STEPS[1]} more", *STEPS[2:]])
 def test_a_table_that_another_changed_on_its_way_is_not_published(
     step: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -369,3 +390,14 @@ def test_the_password_may_come_from_a_file(place: Place, tmp_path: Path, monkeyp
     assert done.facts["rows"] == 120
     comment = place.ask("select obj_description('visits_release'::regclass)")[0][0]
     assert comment == (tmp_path / PAPERS[0]).read_text()
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_server_that_must_be_there_and_is_not_fails_its_tests(
+    required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.servers.postgres_programs", lambda: None)
+    monkeypatch.setenv("SHOAL_TEST_POSTGRESQL", "required" if required else "")
+    ending = pytest.fail.Exception if required else pytest.skip.Exception
+    with pytest.raises(ending, match="no PostgreSQL server can be had here"), postgres():
+        pass

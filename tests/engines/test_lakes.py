@@ -1,5 +1,6 @@
 """Tables of Delta and Iceberg: the current version is read and nothing older, a release is one judged version."""
 
+import datetime as dt
 import hashlib
 import json
 import os
@@ -377,6 +378,57 @@ def _asks(table: Path, feature: str) -> None:
                 "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "3",
             }  # fmt: skip
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_an_odd_name_is_read_or_refused_by_name_and_written(place: Place) -> None:
+    name = "größe in % `of` 'x'"
+    rows = frame().rename({"age": name})
+    asked = ASKED | {"quasi_identifiers": [name, "zip"]}
+    shoal.anonymize(rows, **asked).write(place.target("out"))
+    assert same(place.rows("out"), shoal.anonymize(rows, **asked).table)
+    where = place.write("visits", rows)
+    if place.kind == "iceberg":  # whose own writers name columns in files otherwise
+        with pytest.raises(InputError, match=f"has the column {name!r}, whose name its files write otherwise"):
+            shoal.anonymize(where, **asked)
+    else:
+        found = shoal.anonymize(where, **asked).table
+        assert same(pl.DataFrame(found.pl() if hasattr(found, "pl") else found), shoal.anonymize(rows, **asked).table)
+
+
+@pytest.mark.parametrize(
+    ("column", "lakes_with_it"),
+    [
+        (pl.Series([dt.time(1, i % 3) for i in range(36)]), ()),
+        (pl.Series([dt.timedelta(i % 3) for i in range(36)]), ()),
+        (pl.Series([dt.datetime(2020, 1, 1 + i % 3) for i in range(36)], dtype=pl.Datetime("ns")), ()),
+        (pl.Series([dt.datetime(2020, 1, 1 + i % 3) for i in range(36)]).dt.replace_time_zone("Europe/Berlin"),
+         ("delta",)),
+        (pl.Series([2**64 - 1 - i % 3 for i in range(36)], dtype=pl.UInt64), ("delta",)),
+        (pl.Series([None] * 36), ("delta",)),
+        (pl.Series([[i % 3] for i in range(36)]), ("delta", "iceberg")),
+    ],
+    ids=["time", "interval", "nanoseconds", "zone", "unsigned", "null", "list"],
+)  # fmt: skip
+def test_a_type_that_a_lake_lacks_is_refused_by_name(
+    place: Place, tmp_path: Path, column: pl.Series, lakes_with_it: tuple[str, ...]
+) -> None:
+    release = shoal.anonymize(frame().with_columns(column.alias("odd")), **ASKED, insensitive=["odd"])
+    before = {p.name for p in tmp_path.iterdir()} | {"warehouse"}
+    if place.kind in lakes_with_it:
+        assert shoal.verify(place.target("out"), release.write(place.target("out"))).holds
+        return
+    with pytest.raises(InputError, match=r"holds no column of type .* such as 'odd'; cast it to text"):
+        release.write(place.target("out"))
+    assert {p.name for p in tmp_path.iterdir()} <= before
+    assert place.versions("out") == 0
+
+
+def test_names_that_differ_by_case_alone_have_no_place_in_delta(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake", reason="the extra delta is not installed")
+    release = shoal.anonymize(frame().with_columns(Zip=pl.lit(1)), **ASKED, insensitive=["Zip"])
+    with pytest.raises(InputError, match="differ by case alone; rename 'Zip'"):
+        release.write(f"delta:{tmp_path}/out", tmp_path / "c.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_columns_in_the_names_of_folders_are_columns(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(InputError, match="cannot be grouped"):
         shoal.anonymize(connection.sql("select interval 1 day as a"), quasi_identifiers=["a"], k=1)
     carried = connection.sql("select 1 as a, interval 1 day as b from range(4)")
-    with pytest.raises(InputError, match="'b' holds intervals of DuckDB, which no other table holds"):
+    with pytest.raises(InputError, match="'b' is of type INTERVAL in DuckDB, which no other table holds"):
         shoal.anonymize(carried, quasi_identifiers=["a"], insensitive=["b"], k=2)
 
 

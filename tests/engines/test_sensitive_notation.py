@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.engines.propose import propose, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.models import ClassCounts
 from shoal.judge.tables.privacy import judge
@@ -157,3 +158,29 @@ def test_a_text_that_is_no_number_comes_last_for_the_judge() -> None:
     series = pl.Series("s", ["x", "7,5", "10,0", None])
     counts = ClassCounts(np.zeros(4, np.int64), series, np.array([4]), None, None, notation=",")
     assert counts.value.tolist() == [0, 1, 2, 3]
+
+
+def test_init_proposes_the_notations_of_sensitive_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(
+        {
+            "age": [f"{20 + i % 40}" for i in range(60)],
+            "salary": [f"{1000 + 37 * (i % 30)},5" for i in range(60)],
+            "income": [f"{1 + i % 9},{100 + i}" for i in range(60)],
+            "Diagnosedatum": [f"{1 + i % 28:02}.{1 + i % 12:02}.2024" for i in range(60)],
+            "Diagnosetag": [f"01.{1 + i % 12:02}.20{i:02}" for i in range(60)],
+        }
+    ).write_csv(tmp_path / "t.csv", separator=";")
+    found = {c.name: c for c in propose(tmp_path / "t.csv")}
+    assert {n for n, c in found.items() if c.role == "sensitive"} == set(found) - {"age"}
+    assert any("which have no order for t-closeness; in decimal, name" in w for w in found["income"].warnings)
+    assert any("t-closeness; in dates, name %d.%m.%Y or" in w for w in found["Diagnosetag"].warnings)
+    assert not found["salary"].warnings
+    (tmp_path / "p.toml").write_text(write_policy("t.csv", [*found.values()], k=3, l=2))
+    read = shoal.Policy.read(tmp_path / "p.toml")
+    assert (read.decimal, read.dates) == ({"salary": ","}, {"Diagnosedatum": "%d.%m.%Y"})
+    proposed = shoal.roles(tmp_path / "t.csv").settings()
+    assert (proposed["decimal"], proposed["dates"]) == (read.decimal, read.dates)
+    made = run("anonymize", "t.csv", "--policy", "p.toml", "--effort", "fast", "-o", "r.csv")
+    assert made.returncode == 0, made.stderr
+    assert run("verify", "r.csv", "r.certificate.json").returncode == 0

@@ -6,6 +6,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,48 @@ def test_originals_of_one_release_give_the_same_parts(publish: str, tmp_path: Pa
     odd, tried, shared = tell_apart(case, tmp_path)
     assert (tried, shared) == (10, 1)
     assert not odd
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("time", "TIME"),
+        ("make_interval(0, 0, 0, i)", "interval"),
+        ("make_dt_interval(i)", "INTERVAL"),
+        ("cast(null as void)", ""),
+    ],
+)
+def test_a_type_that_other_tables_lack_is_refused_by_name(spark: Any, column: str, said: str, tmp_path: Path) -> None:
+    if column == "time":  # which no expression has
+        held = {"age": [0, 1] * 15, "i": [0] * 30, "odd": [time(1, i % 3) for i in range(30)]}
+        made = spark.createDataFrame(pl.DataFrame(held).to_arrow())
+    else:
+        rows = "select id, cast(id % 3 as int) as i from range(30)"
+        made = spark.sql(f"select id % 2 as age, i, {column} as odd from ({rows})")
+    for role in ("quasi_identifiers", "sensitive", "insensitive"):
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "identifiers": ["i"], "k": 3, "effort": "fast"}
+        asked[role] = [*asked.get(role, ()), "odd"]
+        if said:
+            with pytest.raises(InputError, match="'odd'") as refused:
+                shoal.anonymize(made, **asked)
+            assert len(str(refused.value).splitlines()) == 1
+        else:
+            shoal.anonymize(made, **asked).write(tmp_path / f"{role}.parquet")
+            assert pl.read_parquet(tmp_path / f"{role}.parquet")["odd"].null_count() == 30
+
+
+def test_odd_names_are_counted_in_spark_as_in_memory(spark: Any) -> None:
+    names = ["a b", "a'b", 'a"b', "a%b", "{a}", "a;b", "select", "größe", "x" * 90]
+    rows = {"q": [1, 2, 1, 2] * 12, "s": ["p", "q", "r"] * 16, "c": ["x", "y"] * 24}
+    frame = pl.DataFrame({role + name: held for name in names for role, held in rows.items()})
+    by_role = {role: [n for n in frame.columns if n[0] == role] for role in rows}
+    asked = {"quasi_identifiers": by_role["q"], "sensitive": by_role["s"], "insensitive": by_role["c"], "k": 3, "l": 2}
+    asked |= {"effort": "fast", "secret": b"sixteen bytes or more"}
+    found = pl.from_arrow(shoal.anonymize(spark.createDataFrame(frame.to_arrow()), **asked).table.toArrow())
+    assert isinstance(found, pl.DataFrame)
+    wanted = shoal.anonymize(frame, **asked).table
+    assert found.columns == wanted.columns
+    assert sorted(map(repr, found.rows())) == sorted(map(repr, wanted.rows()))
+    with pytest.raises(InputError, match="column 'a`b' has a back-tick"):
+        shoal.anonymize(spark.createDataFrame(pl.DataFrame({"a`b": [1, 1], "z": [1, 1]}).to_arrow()),
+                        quasi_identifiers=["z"], insensitive=["a`b"], k=2)  # fmt: skip

@@ -19,6 +19,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Constraints, Task
 from shoal.problems.tables import group
 from shoal.problems.tables import shards as shards_of_tables
+from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.shards import composed, cut
 from tests.oracles.tables import least_loss, row_loss
 from tests.tables.drawn import assert_eligible, tasks, total
@@ -222,3 +223,33 @@ def _short(sent: bytes):
 def test_workers_that_err_are_seen(spread, said):
     with pytest.raises(ShoalError, match=said):
         by_workers(nearly_unique(), spread)
+
+
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(most=8), draw=strategies.data())
+def test_the_nearest_cells_of_a_sample_are_those_of_all_pairs(task, draw):
+    cells = strategies.lists(strategies.integers(0, task.histogram.cells - 1), min_size=2, max_size=6)
+    asked, among = (np.array(draw.draw(cells)) for _ in range(2))
+    lost = sum(
+        column.pair(task.histogram.quasi[asked, j][:, None], task.histogram.quasi[among, j]) * column.weight
+        for j, column in enumerate(task.recoding.columns)
+    )
+    near = shards_of_tables._nearest(task, asked, among)
+    found = np.sort(np.take_along_axis(lost, near, axis=1), axis=1)
+    assert np.allclose(found, np.sort(lost, axis=1)[:, : near.shape[1]])
+
+
+def test_a_bound_that_workers_had_no_time_for_is_not_sought_again_here(monkeypatch):
+    """The sorting of cells around centers is not begun where it would take all the time, there or here."""
+    asked = []
+    monkeypatch.setattr(shards_of_tables, "neighbors", lambda task, until: asked.append(task))
+    by_workers(nearly_unique(), workers)
+    assert len(asked) == 4
+
+
+def test_the_nearest_rows_of_more_cells_than_there_is_time_for_are_not_sought(monkeypatch):
+    table = nearly_unique(2000)
+    task = Task(table, requirement([KAnonymity(4)], (), table), Recoding.stars(table))
+    monkeypatch.setattr(boxes.Pairs, "of", lambda *_, **__: pytest.fail("it was begun"))
+    monkeypatch.setattr(boxes, "INDEX_PACE", 1.0)  # look-ups of a second
+    assert boxes.neighbors(task, clock() + 60) is None

@@ -195,6 +195,8 @@ def test_a_notation_comes_and_goes_with_the_role_and_its_class_shows_the_rows_th
         task.give_role("Befund", "sensitive")
     assert not task.settings.get("dates")
     assert not task.settings.get("decimal")
+    task.give_role("Größe", "sensitive")
+    assert task.settings["decimal"] == {"Größe": ","}
     for column in ("Größe", "Aufnahme"):
         task.give_role(column, "quasi_identifiers")
     assert (task.settings["dates"], task.settings["decimal"]) == ({"Aufnahme": "%d.%m.%Y"}, {"Größe": ","})

@@ -131,7 +131,7 @@ class _ShardTask(NamedTuple):
 
 
 class _SearchedShard(NamedTuple):
-    """A shard's partition, by whom, and per cell what its nearest rows prove, where that was asked for."""
+    """A shard's partition, by whom, and per cell what its nearest rows prove, where a worker found it (0: nothing)."""
 
     method: str
     cell: np.ndarray
@@ -163,8 +163,7 @@ def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards:
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
     for number in range(shards):
         with np.load(io.BytesIO(answers.pop(number)), allow_pickle=False) as held:
-            price = held["price"] if held["price"].size else None
-            yield _SearchedShard(str(held["method"]), held["cell"], held["group"], held["rows"], price)
+            yield _SearchedShard(str(held["method"]), *(held[name] for name in ("cell", "group", "rows", "price")))
 
 
 def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
@@ -176,7 +175,7 @@ def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
     price = neighbors(alone, clock() + max(BOUND / order.shards, 0.5 * spent))
     cell, group, rows = map(_narrow, found[1:4])
     out = io.BytesIO()
-    proved = np.zeros(0) if price is None else price
+    proved = np.zeros(order.task.histogram.cells) if price is None else price
     np.savez_compressed(out, method=np.array(found.method), cell=cell, group=group, rows=rows, price=proved)
     yield order.number, out.getvalue()
 
@@ -259,7 +258,8 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
     lost = np.zeros((asked.size, among.size))
     for j, column in enumerate(task.recoding.columns):
         codes = task.histogram.quasi[:, j]
-        lost += column.pair(codes[asked][:, None], codes[among]) * column.weight
+        there, place = np.unique(codes[among], return_inverse=True)
+        lost += np.take(column.pair(codes[asked][:, None], there) * column.weight, place, axis=1)
     size = min(task.requirement.smallest, among.size - 1)
     return np.argpartition(lost, size, axis=1)[:, : size + 1]
 
@@ -294,7 +294,7 @@ def composed(
                 continue
             mine = Task(h.part(part), task.requirement, task.recoding, Effort("fast"), task.seed)
             own = neighbors(mine, clock() + left / (len(parts) - s))
-        if own is None:
+        if own is None or not own.any():
             continue
         for other in range(len(parts)):
             if other != s:

@@ -43,6 +43,7 @@ VALUES = 200  # of a sensitive column, above which their shares are not looked a
 FEW = 1500  # cells below which every pair is looked at
 CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
 PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
+INDEX_PACE = 8e8  # look-ups of a second that sort cells around centers
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
@@ -236,7 +237,7 @@ def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarra
 
     column = np.ascontiguousarray(cells.code.T, dtype=np.uint32)
     m, metric = column.shape[1], metric and column.shape[1] >= FEW
-    many = max(1, min(int(CENTERS * np.sqrt(m)), MOST_CENTERS)) if metric else 1
+    many = _centers(m) if metric else 1
     center = np.ascontiguousarray(column[:, np.linspace(0, max(m - 1, 0), many).astype(np.int64)])
 
     def nearest(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -259,6 +260,17 @@ def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarra
         over_cells(many, None, lambda a, b: next_centers(cells, center, a, b, following))
     start = np.searchsorted(own, np.arange(many + 1))
     return CenterIndex(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
+
+
+def _centers(cells: int) -> int:
+    """Centers that so many cells are sorted around."""
+    return max(1, min(int(CENTERS * np.sqrt(cells)), MOST_CENTERS))
+
+
+def _index_looks(task: Task) -> float:
+    """Look-ups that sorting a task's cells around centers takes at most."""
+    m, many = task.histogram.cells, _centers(task.histogram.cells)
+    return float(m >= FEW) * len(task.recoding.columns) * many * (m + STEPS * min(m, PART * many))
 
 
 def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
@@ -292,8 +304,10 @@ def _late(stop: Event, until: float | None) -> bool:
 def neighbors(task: Task, until: float | None) -> np.ndarray | None:
     """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
 
-    Cells not reached keep the bound 0.
+    Cells not reached keep the bound 0.  Where sorting the cells around centers would take all the time, nothing begins.
     """
+    if until is not None and _index_looks(task) / INDEX_PACE > until - clock():
+        return None
     p = Pairs.of(task, of_one=True)
     found = nearest_cells(p, p.cells.group - 1, until)
     task.progress("bound", None)
