@@ -1,8 +1,10 @@
-"""Tables to and from disk: CSV (also .gz), Parquet and Excel.
+"""Tables to and from disk: CSV (also .gz), Parquet and Excel, and from files of SPSS, Stata and SAS.
 
 A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
 slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
-sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
+sheet, with types told from all rows.  pyreadstat, which wraps the C library ReadStat, reads files of statistics
+programs: values by their labels, whole numbers as such, missing values as missing.  Real records about people that
+installed packages carry are read here too.
 """
 
 from __future__ import annotations
@@ -27,8 +29,7 @@ from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
 from shoal.engines.columns import without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
-from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
-from shoal.engines.statistics import read_statistics
+from shoal.engines.source import Source, codec_of, database_kind, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 
 logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
+_WHOLE = 2**53  # up to which a double holds every whole number
+_READERS = {
+    ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por",
+    ".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport",
+}  # fmt: skip
+_ICONV = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "WINDOWS-1252"}  # the reader's names of encodings
 
 
 def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
@@ -113,6 +120,85 @@ def _first_error(source: Source) -> str | None:
 def _sheets(book: zipfile.ZipFile, part: str, tag: str) -> list[dict[str, Any]]:
     root = ElementTree.fromstring(book.read(part))
     return [dict(e.attrib) for e in root.iter() if e.tag.rpartition("}")[2] == tag]
+
+
+def read_statistics(source: Source, encoding: str | None = None, *, rows: bool = True) -> pl.DataFrame:
+    """The table of a file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt).
+
+    encoding  of its texts, where the file does not say it or says it wrongly
+    rows      refuse a table without rows
+
+    A column is text, its labels, if each of its values has a label of its own; else it keeps its numbers.  Values that
+    the file declares missing, and empty texts, which these programs take for missing, are missing.  Numbers are
+    integers where all of them are whole.  InputError for a file that is damaged or has no columns.
+    """
+    frame, facts = _read_program(source, encoding)
+    source.refuse_change()
+    refuse_twice(frame.columns, source.name)
+    if not frame.width:
+        raise InputError(f"{source.name!r} has no columns")
+    if rows and not frame.height:
+        raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
+    single = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
+    labels = facts.variable_value_labels
+    return frame.select(_of_program(c, labels.get(c.name), c.name in single) for c in frame.iter_columns())
+
+
+def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
+    """What such a file says of its columns beside their names, as "Age of respondent"; nothing for any other file."""
+    if kind_of(path) != "statistics":
+        return {}
+    _, facts = _read_program(locate(path), encoding, only_facts=True)
+    return {name: text.strip() for name, text in facts.column_names_to_labels.items() if text and text.strip()}
+
+
+def _read_program(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
+    """The rows as the library has them, and what the file says of its columns."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise MissingDependencyError.needed("pyreadstat", "reading SPSS, Stata or SAS", "statistics") from None
+    read: Callable[..., tuple[pl.DataFrame, Any]] = getattr(pyreadstat, _READERS[ending(source.path)])
+    how = {"encoding": _ICONV[codec_of(encoding)]} if encoding is not None else {}
+    if ending(source.path) == ".por":
+        how = {}  # such a file says itself which sign is which
+    try:
+        return read(str(source.path), output_format="polars", metadataonly=only_facts, **how)
+    except Exception as error:  # readers raise what they like, and may quote a value
+        raise spoiled(source.name, "SPSS, Stata or SAS", error) from None
+
+
+def _of_program(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
+    """A column as other formats would have it.
+
+    single  whether its numbers are of single precision, so that 0.1 is 0.1
+    """
+    if labels and (named := _by_label(column, labels)) is not None:
+        return named
+    if column.dtype == pl.String:
+        return column.replace("", None)
+    if column.dtype == pl.Null:  # no value at all, and nothing is said of its kind
+        return column.cast(pl.String)
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)
+    least, most = column.min(), column.max()
+    if not isinstance(least, float) or not isinstance(most, float):
+        return column
+    if math.isfinite(least) and math.isfinite(most) and least >= -_WHOLE and most <= _WHOLE:
+        whole = column.cast(pl.Int64)
+        if whole.cast(column.dtype).equals(column):
+            return whole
+    return column.cast(pl.Float32) if single else column
+
+
+def _by_label(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
+    """The labels of the values; None unless each value of the column has one, and no other value the same."""
+    values = [v for v in column.unique().to_list() if v is not None and v != "" and v == v]
+    texts = [labels.get(v) for v in values]
+    if not values or not all(text and text.strip() for text in texts) or len(set(texts)) < len(texts):
+        return None
+    return column.replace_strict(values, texts, default=None, return_dtype=pl.String)
 
 
 def read_table(
