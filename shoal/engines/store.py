@@ -132,7 +132,7 @@ def read_statistics(source: Source, encoding: str | None = None, *, rows: bool =
     the file declares missing, and empty texts, which these programs take for missing, are missing.  Numbers are
     integers where all of them are whole.  InputError for a file that is damaged or has no columns.
     """
-    frame, facts = _read_program(source, encoding)
+    frame, facts = _read_by_readstat(source, encoding)
     source.refuse_change()
     refuse_twice(frame.columns, source.name)
     if not frame.width:
@@ -141,18 +141,18 @@ def read_statistics(source: Source, encoding: str | None = None, *, rows: bool =
         raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
     single = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
     labels = facts.variable_value_labels
-    return frame.select(_of_program(c, labels.get(c.name), c.name in single) for c in frame.iter_columns())
+    return frame.select(_plain_column(c, labels.get(c.name), c.name in single) for c in frame.iter_columns())
 
 
 def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
     """What such a file says of its columns beside their names, as "Age of respondent"; nothing for any other file."""
     if kind_of(path) != "statistics":
         return {}
-    _, facts = _read_program(locate(path), encoding, only_facts=True)
+    _, facts = _read_by_readstat(locate(path), encoding, only_facts=True)
     return {name: text.strip() for name, text in facts.column_names_to_labels.items() if text and text.strip()}
 
 
-def _read_program(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
+def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
     """The rows as the library has them, and what the file says of its columns."""
     try:
         import pyreadstat
@@ -168,7 +168,7 @@ def _read_program(source: Source, encoding: str | None, *, only_facts: bool = Fa
         raise spoiled(source.name, "SPSS, Stata or SAS", error) from None
 
 
-def _of_program(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
+def _plain_column(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
     """A column as other formats would have it.
 
     single  whether its numbers are of single precision, so that 0.1 is 0.1
