@@ -384,11 +384,16 @@ MORE = 1.2  # times as much as the last sweep the next one takes, about
 
 
 def without_lattice(
-    task: Task, effort: str, until: float | None, columns: list[np.ndarray] | None = None
+    task: Task,
+    effort: str,
+    until: float | None,
+    columns: list[np.ndarray] | None = None,
+    enough: float = np.inf,
 ) -> dict[str, np.ndarray]:
     """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
 
     columns  out: the columns over boxes, int64[c, K] cells each, those first whose price comes nearest to their loss
+    enough   the loss of all rows from which on no more is proved
 
     Near rows first, then columns over boxes, from there.  Boxes of as many near cells as there is time for where groups
     are too large for columns, sweeps would take too long, or nothing came of them.
@@ -408,7 +413,7 @@ def without_lattice(
         if looked is None:
             return {}
         out["neighbors"] = p.back(looked[2])
-        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns)
+        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns, enough)
         if prices is not None:
             out["columns of boxes"] = prices
         elif sweeps:
@@ -443,18 +448,20 @@ def columns_of_boxes(
     sweeps: int,
     until: float | None,
     columns: list[np.ndarray] | None = None,
+    enough: float = np.inf,
 ) -> np.ndarray | None:
     """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
 
     sweeps  over all anchors at most, as ``sweeps_of`` says
-    columns  out: as ``without_lattice`` has them
+    columns, enough  as ``without_lattice`` has them
     None where there is none, or none proved more.
     """
     if not sweeps:
         return None
     name = task.effort.name
     looks = np.inf if task.effort.seconds is not None else WORK[name]
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0))
+    rest = enough - float(p.alone @ task.histogram.count)
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0), rest)
     task.progress("bound", None)
     if found is None:
         return None
@@ -527,6 +534,7 @@ def raised(
     until: float | None,
     looks: float = np.inf,
     little: float = 0.0,
+    enough: float = np.inf,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
     int32[c, K], by how much of their loss this leaves unpaid.
@@ -534,6 +542,7 @@ def raised(
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
     little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
+    enough  no sweep follows once as much is proved
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
@@ -574,6 +583,8 @@ def raised(
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
+            if proved >= enough:
+                break
             if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
                 break
         else:  # the dearer multipliers are, the more rows are around them
