@@ -115,7 +115,7 @@ def test_the_dearest_groups_and_the_cheapest_cuts_are_found(price, kinds):
         ([2] * 300, 5, 1200),  # three values of two rows
         ([3] * 100 + [2] * 100, 5, 500),  # one of each
         ([4] * 300 + [3] * 100, 5, 1500),  # values of three rows broken in three
-        ([50, 1, 1, 1, 1], 5, 20),  # the four together with a row, or each with four
+        ([50] + [1] * 20, 5, 80),  # a value with plenty stays alone
     ],
 )
 def test_it_is_the_optimum_where_groups_come_out_even(rows, k, steps):
