@@ -15,7 +15,7 @@ from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds import pieces
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from shoal.problems.tables.bounds.pieces import GROUP, Column, Pieces, Program
+from shoal.problems.tables.bounds.pieces import GROUP, Column, Program, ValueCuts
 from tests.oracles.tables import least_total
 
 some_rows = st.lists(st.integers(1, 9), min_size=1, max_size=9).filter(lambda rows: sum(rows) <= 11)
@@ -60,13 +60,14 @@ def cost_of(partition, histogram):
 @example(rows=[4, 4, 3], k=5, constant=0)  # the three rows complete two groups and a row is left
 @example(rows=[9, 1, 1], k=2, constant=0)  # a value with plenty gives a row to each of the others
 @example(rows=[3, 1], k=3, constant=0)  # a value that has to be broken
+@example(rows=[6, 1], k=5, constant=0)  # a group with five rows or more of one value and one of another
 def test_no_partition_loses_less_and_the_answer_is_one(rows, k, constant):
     best = least_steps(rows, k)
     if best is None or len(rows) < 2:
         return
     histogram = table(rows, constant=constant)
     task = asked(histogram, k)
-    program = Pieces.of_task(task)
+    program = ValueCuts.of_task(task)
     assert program.program.steps <= best
     assert program.bound == pytest.approx(program.program.steps / (len(rows) - 1) / sum(rows) / (1 + constant))
     found = program.partition(task)
@@ -79,10 +80,14 @@ def test_no_partition_loses_less_and_the_answer_is_one(rows, k, constant):
 
 
 @settings(deadline=None, max_examples=60)
-@given(price=st.lists(st.floats(-1, 9), min_size=1, max_size=5), kinds=st.sets(st.integers(1, 12), min_size=1))
-def test_the_dearest_groups_and_the_cheapest_cuts_are_found(price, kinds):
-    k, price, kinds = len(price) + 1, np.array(price), sorted(kinds)
-    sizes = range(1, k)
+@given(
+    k=st.integers(2, 4),
+    price=st.lists(st.floats(-1, 9), min_size=6, max_size=6),
+    kinds=st.sets(st.integers(1, 10), min_size=1),
+)
+def test_the_dearest_groups_and_the_cheapest_cuts_are_found(k, price, kinds):
+    price, kinds = np.array(price[: 2 * k - 2]), sorted(kinds)
+    sizes = range(1, 2 * k - 1)
     worst, cuts = 0.0, {c: 0.0 if c >= k else np.inf for c in kinds}
     for number in range(1, 2 * k):
         for some in combinations_with_replacement(sizes, number):
@@ -133,7 +138,7 @@ def test_values_whose_shares_fall_lose_little_more_than_is_proved(k):
     rows = np.unique(draw.choice(2000, 2000, p=share / share.sum()), return_counts=True)[1]
     histogram = table(rows.tolist())
     task = asked(histogram, k)
-    program = Pieces.of_task(task)
+    program = ValueCuts.of_task(task)
     found = program.partition(task)
     assert (found.sizes >= k).all()
     assert np.array_equal(np.bincount(found.cell, weights=found.count), histogram.count)
@@ -154,22 +159,22 @@ def test_it_holds_beside_sensitive_values_and_for_other_methods():
 
 def test_other_tables_have_no_such_program():
     two = Histogram.from_rows(np.array([[0, 0], [1, 1], [2, 2]]))
-    assert Pieces.of_task(asked(two, 2)) is None
+    assert ValueCuts.of_task(asked(two, 2)) is None
     one = table([1, 1, 1])
     tree = Recoding((Levels.stars(3),), "stars")
-    assert Pieces.of_task(Task(one, of_models(one, 2), tree)) is None
-    assert Pieces.of_task(asked(one, 1)) is None
-    assert Pieces.of_task(asked(table([1] * 50), pieces.LARGEST + 1)) is None
+    assert ValueCuts.of_task(Task(one, of_models(one, 2), tree)) is None
+    assert ValueCuts.of_task(asked(one, 1)) is None
+    assert ValueCuts.of_task(asked(table([1] * 50), pieces.LARGEST + 1)) is None
 
 
 def test_columns_of_a_program_are_what_they_say():
     program = Program.of(np.array([1, 2, 3, 4, 6, 30]), 5)
     assert len(set(program.columns)) == len(program.columns)
     for of, some in program.columns:
-        assert all(0 < e < 5 for e in some)
+        assert all(0 < e <= 8 for e in some)
         if of == GROUP:
             assert 5 <= sum(some) < 10
         else:
             assert sum(some) == of or of - sum(some) >= 5 or (of == 0 and len(some) == 1)
-    assert Counter(column.of for column in program.columns)[0] == 4
+    assert Counter(column.of for column in program.columns)[0] == 8
     assert Column(0, (1,)) in program.columns

@@ -31,7 +31,7 @@ class OtherValues(NamedTuple):
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
-    many int64[2]                   how many cells there are, and what values and shares took, in look-ups of a cell's columns
+    many int64[2]                   how many cells there are, and what values and shares took, in look-ups of a cell
     values, least [x]               nearest values or rows and how near, for one box at a time
     weight float64[v]               of a row of each value, for one inequality at a time
     """

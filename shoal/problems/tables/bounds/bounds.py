@@ -19,7 +19,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
-from shoal.problems.tables.bounds.pieces import Pieces
+from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
@@ -143,7 +143,7 @@ class Bounds:
     multipliers: Multipliers | None = None
     classes: Classes | None = None
     columns: np.ndarray | None = None
-    pieces: Pieces | None = None
+    pieces: ValueCuts | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -172,7 +172,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
         until = began + QUICK
     enough = NEARLY * cost * task.histogram.rows * len(task.recoding.columns)
-    out.pieces = Pieces.of_task(task)
+    out.pieces = ValueCuts.of_task(task)
     if out.pieces is not None:
         out.values["pieces"] = out.pieces.bound
         plain = not task.requirement.sensitive_columns and not task.requirement.rules

@@ -359,6 +359,7 @@ BETWEEN = 3  # times, where l is asked, that anchors of violated groups are look
 DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
 SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+TIED = 1 / 5  # share of them where two different rows of a table always lose the same
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
 OF_COLUMN = 1.25e3  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
@@ -460,6 +461,9 @@ def columns_of_boxes(
         return None
     name = task.effort.name
     looks = np.inf if task.effort.seconds is not None else WORK[name]
+    vary = np.ptp(p.cells.code, axis=0) > 0
+    if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all are as near: sweeps are dear and find little
+        looks *= TIED
     rest = enough - float(p.alone @ task.histogram.count)
     found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0), rest)
     task.progress("bound", None)

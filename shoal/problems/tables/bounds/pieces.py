@@ -5,8 +5,8 @@ c rows is cut in each way, and how often pieces of each size meet in a group.  T
 Gomory, "A linear programming approach to the cutting-stock problem", 1961) with cuts on both sides.  Its program has a
 line for each number of rows that a value has, and one for each size of a piece, however many values there are.
 
-A piece of k rows or more is a group by itself, and a group of 2k rows or more splits at no loss: ``docs/boxes.md`` has
-the proofs.
+A group of 2k rows or more splits at no loss, so pieces that meet have 2k - 2 rows at most: ``docs/boxes.md`` has the
+proof.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shoal.problems.tables.groups import distribute, least_rows
 LARGEST = 40  # rows of the least group, above which the rounds take long
 ROUNDS = 400  # of the column generation at most; what its prices are worth is proved after every one
 TINY = 1e-7
-ROOM = 0.5  # values: what a row may lose beyond its price in groups that only the integer program chooses from
+BEYOND = 0.5  # values: what a row may lose beyond its price in groups that only the integer program chooses from
 NODES = {"fast": 20, "balanced": 200, "thorough": 5_000}  # of the integer program's tree
 GAP = 1e-4  # share of the cost at which its search ends
 PLENTY = 4  # times k: a value of so many rows gives as many pieces as are wanted
@@ -35,10 +35,10 @@ GROUP = -1
 
 
 class Column(NamedTuple):
-    """Pieces of less than k rows, by their sizes: those that form a group, or those that a value is cut into.
+    """Pieces by their sizes, up to 2k - 2 rows: those that form a group, or those that a value is cut into.
 
     of      the rows of the value; 0 for a piece of a value with plenty; GROUP for a group
-    pieces  what a value of k rows or more has left is a group by itself
+    pieces  what a value has left, nothing or k rows or more, is a group by itself
     """
 
     of: int
@@ -61,15 +61,15 @@ class Program:
     def of(cls, rows: np.ndarray, k: int) -> Program:
         """For values of so many rows int64[v], by column generation.
 
-        O(k^3) for each round, and a linear program with a line for each size below k and each number of rows below 4k.
+        O(k^3) for each round, and a linear program with a line for each size below 2k - 1 and each number of rows below 4k.
         """
         many = Counter(rows[rows < PLENTY * k].tolist())
         kinds, plenty = sorted(many), int(rows[rows >= PLENTY * k].sum())
-        line, size = {c: at for at, c in enumerate(kinds)}, np.arange(1, k)
+        line, size = {c: at for at, c in enumerate(kinds)}, np.arange(1, 2 * k - 1)
         columns: list[Column] = []
         new, known, best, master = _first(kinds, k, plenty > 0), set[Column](), 0.0, Solver()
-        price = np.zeros(k - 1)
-        sides = np.array([*(float(many[c]) for c in kinds), *np.zeros(k - 1)])
+        price = np.zeros(size.size)
+        sides = np.array([*(float(many[c]) for c in kinds), *np.zeros(size.size)])
         master.add_rows(sides, sides)
         for _ in range(ROUNDS):
             _add(master, new, line)
@@ -84,7 +84,7 @@ class Program:
             given = plenty * min(0.0, float((price / size).min()))
             best = max(best, sum(many[c] * float(w) for c, w in zip(kinds, least, strict=True)) + given)
             new = [column for column in (*cheap, *dear) if column not in known]
-        new = [column for column in dearest_groups(price, k, ROOM)[1] if column not in known]
+        new = [column for column in dearest_groups(price, k, BEYOND)[1] if column not in known]
         _add(master, new, line)
         return cls(max(math.ceil(best * (1 - 1e-9) - 1e-6), 0), columns + new, master)
 
@@ -99,11 +99,13 @@ class Program:
 
 def _first(kinds: list[int], k: int, plenty: bool) -> list[Column]:
     """Columns with which every table has an answer: among others, all pieces of one row."""
-    out = {Column(0, (e,)) for e in range(1, k) if plenty}
+    most = 2 * k - 2
+    out = {Column(0, (e,)) for e in range(1, most + 1) if plenty}
     for c in kinds:
-        out |= {Column(c, (1,) * c), Column(c, (c,) if c < k else ())}
-        out |= {Column(c, (c - e, e)) for e in range(1, c // 2 + 1) if c - e < k}
-        out |= {Column(c, (e,)) for e in range(1, min(c - k + 1, k))}
+        out |= {Column(c, (1,) * c), *(Column(c, some) for some in ((c,), ()) if (c >= k if not some else c <= most))}
+        out |= {Column(c, (c - e, e)) for e in range(1, c // 2 + 1) if c - e <= most}
+        out |= {Column(c, (e,)) for e in range(1, min(c - k, most) + 1)}
+    out |= {Column(GROUP, (e, 1)) for e in range(k, most + 1)}
     for e in range(1, k):
         out |= {Column(GROUP, (e,) * -(-k // e)), Column(GROUP, (e, *(1,) * (k - e)))}
     return sorted(out | {Column(GROUP, (1,) * n) for n in range(k, 2 * k)})
@@ -121,13 +123,13 @@ def _add(master: Solver, new: list[Column], line: dict[int, int]) -> None:
         master.add_columns(np.array(cost), np.full(len(new), np.inf), rows, np.array(values))
 
 
-def dearest_groups(price: np.ndarray, k: int, room: float = -TINY) -> tuple[float, list[Column]]:
+def dearest_groups(price: np.ndarray, k: int, beyond: float = -TINY) -> tuple[float, list[Column]]:
     """By how much the prices of a group's pieces exceed what it loses, at most, and groups that exceed it.
 
-    price  float64[k - 1] of a piece of each size
-    room   what a row of these groups may lose beyond its price; of groups with as many rows and pieces the dearest
+    price  float64[2k - 2] of a piece of each size
+    beyond   what a row of these groups may lose beyond its price; of groups with as many rows and pieces the dearest
     """
-    sizes, most = np.arange(1, k), 2 * k
+    sizes, most = np.arange(1, 2 * k - 1), 2 * k
     place = np.arange(most)[:, None] - sizes
     best = np.full(most, -np.inf)  # of so many rows, in as many pieces as there are so far
     best[0] = 0.0
@@ -138,7 +140,7 @@ def dearest_groups(price: np.ndarray, k: int, room: float = -TINY) -> tuple[floa
         best = sums.max(axis=1)
         over = best - np.arange(most) * (pieces - 1.0)
         excess = max(excess, float(over[k:].max()))
-        for n in k + np.flatnonzero(over[k:] > -room * np.arange(k, most)):
+        for n in k + np.flatnonzero(over[k:] > -beyond * np.arange(k, most)):
             group, left = [], int(n)
             for step in reversed(taken):
                 group.append(int(step[left]) + 1)
@@ -152,7 +154,7 @@ def cheapest_cuts(price: np.ndarray, kinds: list[int], k: int) -> tuple[np.ndarr
     most = max(kinds, default=0)
     least, taken = np.zeros(most + 1), np.zeros(most + 1, np.int64)
     for c in range(1, most + 1):
-        upto = min(c, k - 1)
+        upto = min(c, price.size)
         sums = price[:upto] + least[c - upto : c][::-1]
         at = int(sums.argmin())
         whole = c >= k and sums[at] >= 0.0  # a group by itself
@@ -168,7 +170,7 @@ def cheapest_cuts(price: np.ndarray, kinds: list[int], k: int) -> tuple[np.ndarr
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class ValueCuts:
     """The program of a table.
 
     rows   int64[v]  rows of each value;  of  int64[m]  the value of each cell;  k  rows of the least group
@@ -182,7 +184,7 @@ class Pieces:
     program: Program
 
     @classmethod
-    def of_task(cls, task: Task) -> Pieces | None:
+    def of_task(cls, task: Task) -> ValueCuts | None:
         """The program of a table where one column varies, which is published as sets; None for other tables.
 
         No sensitive value counts in it, so it bounds what groups of any models lose.
@@ -209,7 +211,7 @@ class Pieces:
         used = self.program.used(NODES.get(task.effort.name, NODES["thorough"]))
         if used is None:
             return None
-        left, cut = self.rows.copy(), [np.zeros(0, np.int64) for _ in range(self.k)]
+        left, cut = self.rows.copy(), [np.zeros(0, np.int64) for _ in range(2 * self.k - 1)]
         free = {c: np.flatnonzero(left == c) for c in np.unique(left).tolist()}
         plenty = np.flatnonzero(left >= PLENTY * self.k)
         columns = sorted((column, int(many)) for column, many in zip(self.program.columns, used, strict=True) if many)
