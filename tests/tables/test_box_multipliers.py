@@ -83,7 +83,7 @@ def asked_by_shares(task: Task, held: list[int], k: int) -> list[tuple[int, set[
             bands = {v: (max(low, q[v] / off), min(high, q[v] * off)) for v, (low, high) in bands.items() if q[v]}
         elif isinstance(rule.model, TCloseness):
             first = [v for v in sorted(values) if table[v]]
-            sign = {v: 1 if sum(own[w] - q[w] * n for w in values if w <= v) >= 0 else -1 for v in first}
+            sign = {v: 1 if sum(own[w] - q[w] * n for w in values if w <= v) >= -1e-6 else -1 for v in first}
             line = {
                 v: sum(s * ((v <= w) - sum(q[x] for x in values if x <= w)) for w, s in sign.items()) for v in first
             }
@@ -429,6 +429,26 @@ def test_a_named_effort_ends_where_sweeps_bring_little():
         least, short = proved(boxes.LITTLE["balanced"])
     assert short < long
     assert least > 0.98 * most
+
+
+def test_no_sweep_follows_once_enough_is_proved():
+    rows = np.random.default_rng(5).integers(0, 30, (120, 2))
+    recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(30)), "ncp")
+    task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
+    p, sweep = boxes.Pairs.of(task), boxes._sweep
+    start = (boxes.neighbors(task, None) - p.alone)[p.order]
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "_sweep", counted)
+        most = float(p.cells.count @ boxes.raised(p, start, 60, None)[0])
+        long, enough = len(swept), 0.9 * most
+        found = boxes.raised(p, start, 60, None, np.inf, 0.0, enough)
+    assert len(swept) - long < long / 2
+    assert enough <= float(p.cells.count @ found[0]) < most
 
 
 def test_programs_between_sweeps_save_sweeps_where_l_is_asked():

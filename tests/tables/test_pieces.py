@@ -79,6 +79,28 @@ def test_no_partition_loses_less_and_the_answer_is_one(rows, k, constant):
     assert made.certificate.cost >= program.bound * (1 - 1e-9)
 
 
+@settings(deadline=None, max_examples=150)
+@given(rows=some_rows, k=st.integers(2, 4), price=st.lists(st.floats(-3, 9), min_size=6, max_size=6))
+@example(rows=[9, 1, 1], k=2, price=[-1.0, 0, 0, 0, 0, 0])
+@example(rows=[9, 1, 1], k=2, price=[2.0, -1.0, 0, 0, 0, 0])  # a piece of two rows costs the others more
+def test_whatever_prices_say_no_partition_loses_less(rows, k, price):
+    best = least_steps(rows, k)
+    if best is None:
+        return
+    plenty = [c for c in rows if c >= pieces.PLENTY * k]
+    many = Counter(c for c in rows if c < pieces.PLENTY * k)
+    assert pieces.worth(np.array(price[: 2 * k - 2]), many, sum(plenty), k)[0] <= best + 1e-9
+
+
+def test_values_with_plenty_give_what_they_have():
+    cuts = ValueCuts.of_task(asked(table([20, 21, 1]), 5))
+    left, plenty = cuts.rows.copy(), np.array([0, 1])
+    assert cuts._given(left, plenty, 4, 2).tolist() == [0, 0]
+    assert cuts._given(left, plenty, 4, 3).tolist() == [0, 1, 1]
+    assert cuts._given(left, plenty, 4, 9).tolist() == [1, 1]
+    assert left.tolist() == [8, 5, 1]
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     k=st.integers(2, 4),

@@ -238,7 +238,7 @@ def _in_order(cells, search, depth, a, weight):
         run += weight[v]
         sign = 0.0
         if upto > before:
-            sign = 1.0 if run >= n * upto else -1.0
+            sign = 1.0 if run >= n * upto - WHOLE else -1.0  # equal ones are told alike on any machine
         apart += sign * (run - n * upto)
         table += sign * upto
         weight[v] = sign

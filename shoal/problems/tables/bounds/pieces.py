@@ -78,12 +78,9 @@ class Program:
             if not new or not master.solved():
                 break
             price = -master.duals[len(kinds) :]
-            excess, dear = dearest_groups(price, k)
-            price = price - excess * size / k  # so that no group of k rows or more exceeds what it loses
-            least, cheap = cheapest_cuts(price, kinds, k)
-            given = plenty * min(0.0, float((price / size).min()))
-            best = max(best, sum(many[c] * float(w) for c, w in zip(kinds, least, strict=True)) + given)
-            new = [column for column in (*cheap, *dear) if column not in known]
+            proved, found = worth(price, many, plenty, k)
+            best = max(best, proved)
+            new = [column for column in found if column not in known]
         new = [column for column in dearest_groups(price, k, BEYOND)[1] if column not in known]
         _add(master, new, line)
         return cls(max(math.ceil(best * (1 - 1e-9) - 1e-6), 0), columns + new, master)
@@ -95,6 +92,19 @@ class Program:
         self.master.setOptionValue("mip_max_nodes", nodes)
         self.master.run()
         return np.rint(self.master.x).astype(np.int64) if self.master.feasible else None
+
+
+def worth(price: np.ndarray, many: dict[int, int], plenty: int, k: int) -> tuple[float, list[Column]]:
+    """How many steps any prices of pieces prove, and the columns that the program lacks if it has chosen these prices.
+
+    price   float64[2k - 2] of a piece of each size;  many  values of each number of rows;  plenty  rows of the others
+    """
+    excess, dear = dearest_groups(price, k)
+    size, kinds = np.arange(1, 2 * k - 1), sorted(many)
+    paid = price - excess * size / k  # so that no group of k rows or more exceeds what it loses
+    least, cheap = cheapest_cuts(paid, kinds, k)
+    given = plenty * min(0.0, float((paid / size).min()))
+    return sum(many[c] * float(w) for c, w in zip(kinds, least, strict=True)) + given, [*cheap, *dear]
 
 
 def _first(kinds: list[int], k: int, plenty: bool) -> list[Column]:
