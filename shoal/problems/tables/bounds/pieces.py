@@ -61,7 +61,7 @@ class Program:
     def of(cls, rows: np.ndarray, k: int) -> Program:
         """For values of so many rows int64[v], by column generation.
 
-        O(k^3) for each round, and a linear program with a line for each size below 2k - 1 and each number of rows below 4k.
+        O(k^3) for each round, and a linear program with up to 6k lines: sizes of pieces, and numbers of rows below 4k.
         """
         many = Counter(rows[rows < PLENTY * k].tolist())
         kinds, plenty = sorted(many), int(rows[rows >= PLENTY * k].sum())
