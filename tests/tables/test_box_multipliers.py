@@ -427,8 +427,14 @@ def test_a_named_effort_ends_where_sweeps_bring_little():
         patch.setattr(boxes, "_sweep", counted)
         most, long = proved(0.0)
         least, short = proved(boxes.LITTLE["balanced"])
+        patch.setattr(boxes, "LAST", 60)  # where the program goes on promising
+        patch.setattr(boxes, "SLOW", 0.0)
+        _, promised = proved(boxes.LITTLE["balanced"])
+        patch.setattr(boxes, "SLOW", 0.6)
+        slow, fewer = proved(boxes.LITTLE["balanced"])
     assert short < long
-    assert least > 0.98 * most
+    assert boxes.LONG < fewer < promised
+    assert min(least, slow) > 0.98 * most
 
 
 def test_no_sweep_follows_once_enough_is_proved():

@@ -361,6 +361,7 @@ SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a 
 WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
 TIED = 1 / 5  # share of them where two different rows of a table always lose the same
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
+LONG, SLOW = 12, 0.6  # nor where so many gain less than this part of the share, whatever the program promises
 OF_COLUMN = 1.25e3  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
@@ -590,6 +591,8 @@ def raised(
             if proved >= enough:
                 break
             if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
+                break
+            if len(history) > LONG and proved - history[-1 - LONG] < SLOW * little * proved:
                 break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
