@@ -360,6 +360,7 @@ DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps p
 SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
 TIED = 1 / 5  # share of them where two different rows of a table always lose the same
+OF_ROW = 8e6  # of them for each row, at most: on few rows with many ties, the last ones take long and bring little
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
 LONG, SLOW = 12, 0.6  # nor where so many gain less than this part of the share, whatever the program promises
 OF_COLUMN = 1.25e3  # look-ups that take as long as a column in a program
@@ -462,6 +463,7 @@ def columns_of_boxes(
         return None
     name = task.effort.name
     looks = np.inf if task.effort.seconds is not None else WORK[name]
+    looks = min(looks, OF_ROW * task.histogram.rows) if name in LITTLE else looks
     vary = np.ptp(p.cells.code, axis=0) > 0
     if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all are as near: sweeps are dear and find little
         looks *= TIED
