@@ -488,3 +488,16 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
 def test_keys_are_put_in_rising_order_and_equal_ones_stay_in_place(keys):
     values = np.array(keys, np.float64)
     assert stable_argsort.py_func(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+def test_cumulated_shares_that_are_equal_are_told_alike():
+    """Of three rows, two values have together the share of the whole table but for rounding."""
+    rows = [[0, 0], [0, 1], [0, 3], [1, 0], [1, 2], [1, 2], [1, 3], [3, 0], [3, 1], [3, 1]]
+    value = np.array([1, 2, 0, 1, 1, 3, 1, 3, 0, 3])[:, None]
+    table = replace(Histogram.from_rows(np.array(rows), value), quasi_sizes=(4, 4), sensitive_sizes=(4,))
+    need = requirement([KAnonymity(5), TCloseness(0.05, "ordered")], table.sensitive_names, table)
+    task = Task(table, need, Recoding((Sets.of(4), Sets.of(4)), "ncp"))
+    p = boxes.Pairs.of(task)
+    for seed in range(20):
+        at = np.random.default_rng(seed).uniform(0, 2.5, table.cells)
+        assert boxes._sweep(p, at, None)[0] == pytest.approx(anchored(task, p, at), abs=1e-9)
