@@ -83,7 +83,7 @@ def asked_by_shares(task: Task, held: list[int], k: int) -> list[tuple[int, set[
             bands = {v: (max(low, q[v] / off), min(high, q[v] * off)) for v, (low, high) in bands.items() if q[v]}
         elif isinstance(rule.model, TCloseness):
             first = [v for v in sorted(values) if table[v]]
-            sign = {v: 1 if sum(own[w] - q[w] * n for w in values if w <= v) >= 0 else -1 for v in first}
+            sign = {v: 1 if sum(own[w] - q[w] * n for w in values if w <= v) >= -1e-6 else -1 for v in first}
             line = {
                 v: sum(s * ((v <= w) - sum(q[x] for x in values if x <= w)) for w, s in sign.items()) for v in first
             }
@@ -427,8 +427,34 @@ def test_a_named_effort_ends_where_sweeps_bring_little():
         patch.setattr(boxes, "_sweep", counted)
         most, long = proved(0.0)
         least, short = proved(boxes.LITTLE["balanced"])
+        patch.setattr(boxes, "LAST", 60)  # where the program goes on promising
+        patch.setattr(boxes, "SLOW", 0.0)
+        _, promised = proved(boxes.LITTLE["balanced"])
+        patch.setattr(boxes, "SLOW", 0.6)
+        slow, fewer = proved(boxes.LITTLE["balanced"])
     assert short < long
-    assert least > 0.98 * most
+    assert boxes.LONG < fewer < promised
+    assert min(least, slow) > 0.98 * most
+
+
+def test_no_sweep_follows_once_enough_is_proved():
+    rows = np.random.default_rng(5).integers(0, 30, (120, 2))
+    recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(30)), "ncp")
+    task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
+    p, sweep = boxes.Pairs.of(task), boxes._sweep
+    start = (boxes.neighbors(task, None) - p.alone)[p.order]
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "_sweep", counted)
+        most = float(p.cells.count @ boxes.raised(p, start, 60, None)[0])
+        long, enough = len(swept), 0.9 * most
+        found = boxes.raised(p, start, 60, None, np.inf, 0.0, enough)
+    assert len(swept) - long < long / 2
+    assert enough <= float(p.cells.count @ found[0]) < most
 
 
 def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
@@ -462,3 +488,16 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
 def test_keys_are_put_in_rising_order_and_equal_ones_stay_in_place(keys):
     values = np.array(keys, np.float64)
     assert stable_argsort.py_func(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+def test_cumulated_shares_that_are_equal_are_told_alike():
+    """Of three rows, two values have together the share of the whole table but for rounding."""
+    rows = [[0, 0], [0, 1], [0, 3], [1, 0], [1, 2], [1, 2], [1, 3], [3, 0], [3, 1], [3, 1]]
+    value = np.array([1, 2, 0, 1, 1, 3, 1, 3, 0, 3])[:, None]
+    table = replace(Histogram.from_rows(np.array(rows), value), quasi_sizes=(4, 4), sensitive_sizes=(4,))
+    need = requirement([KAnonymity(5), TCloseness(0.05, "ordered")], table.sensitive_names, table)
+    task = Task(table, need, Recoding((Sets.of(4), Sets.of(4)), "ncp"))
+    p = boxes.Pairs.of(task)
+    for seed in range(20):
+        at = np.random.default_rng(seed).uniform(0, 2.5, table.cells)
+        assert boxes._sweep(p, at, None)[0] == pytest.approx(anchored(task, p, at), abs=1e-9)

@@ -18,7 +18,8 @@ from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
-from shoal.problems.tables.methods.kernelize import distribute, kernelize
+from shoal.problems.tables.groups import distribute
+from shoal.problems.tables.methods.kernelize import kernelize
 from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
 from tests.oracles import tables as oracle
 from tests.oracles.exact import partitions as every_partition

@@ -31,7 +31,7 @@ class OtherValues(NamedTuple):
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
     start, axis, amount             what each asks of the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
-    many int64[2]                   how many cells there are, and what shares took, in look-ups of all columns of a cell
+    many int64[2]                   how many cells there are, and what values and shares took, in look-ups of a cell
     values, least [x]               nearest values or rows and how near, for one box at a time
     weight float64[v]               of a row of each value, for one inequality at a time
     """
@@ -130,16 +130,18 @@ def completed(cells, search, other_values, where, depth, a, box):
         missing -= held_of(cells, search, z - 1, a, cells.value[search.cell[search.taken[z]]]) == 0
     if missing <= 0 or lost == np.inf:
         return lost
-    known, least = 0, other_values.least
+    known, least, y = 0, other_values.least, 0
     for y in range(other_values.many[0]):
         if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= lost):
             break  # all others are as far, or what the box loses decides
         v = cells.value[other_values.cell[y]]
         if held_of(cells, search, depth, a, v) == 0:
+            other_values.many[1] += 1
             loss = box + more_with(other_values, y)
             loss += more_of_areas(where.areas, where.taken, cells, other_values.cell[y])
             if known < missing or loss < least[missing - 1]:
                 known = _value(other_values.values, least, known, missing, v, loss)
+    other_values.many[1] += (y + depth) // OF_ONE
     return max(lost, least[missing - 1]) if known == missing else np.inf
 
 
@@ -236,7 +238,7 @@ def _in_order(cells, search, depth, a, weight):
         run += weight[v]
         sign = 0.0
         if upto > before:
-            sign = 1.0 if run >= n * upto else -1.0
+            sign = 1.0 if run >= n * upto - WHOLE else -1.0  # equal ones are told alike on any machine
         apart += sign * (run - n * upto)
         table += sign * upto
         weight[v] = sign

@@ -86,6 +86,7 @@ SMALL = 16  # distinct tuples up to which an exact method is tried, for any mode
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
+NEAR = {"fast": 0.95, "balanced": 0.99}  # bound over cost, above which no search follows where values are cut
 # Neighborhoods for each row, and at most, where a proof is tried: what the search leaves costs the proof far more.
 PROVED = {"balanced": (100, 20_000), "thorough": (1_000, 200_000)}
 LARGE_ROWS = 100_000  # rows from which on the cascade and the bounds are sought side by side
@@ -118,6 +119,9 @@ def auto(task: Task) -> Grouping:
         return race.lossless()
     bounds = race.bound()
     if race.met(bounds):
+        return race.end(bounds)
+    race.cut(bounds)
+    if race.nearly(bounds):
         return race.end(bounds)
     proved = _proved(task, race.left)
     if proved is not None:
@@ -183,7 +187,7 @@ class _Race:
         self.near: Any = None
         self.bounds: Bounds | None = None
         self.first: tuple[int, float]
-        self.order: tuple[int, float]
+        self.order: tuple[int, float] = (1, math.inf)
         self.best: Partition
         self.group: np.ndarray
 
@@ -249,6 +253,13 @@ class _Race:
         (name, value), (over, cost) = bounds.best, min(self.order, self.first)
         return not over and tight(value, cost, self.task.recoding.unit, name) >= cost
 
+    def nearly(self, bounds: Bounds) -> bool:
+        """Whether values were cut into pieces so well that an effort which is a word leaves it at that."""
+        (_, value), (over, cost) = bounds.best, self.order
+        if bounds.pieces is None or self.task.histogram.cells <= SMALL or self.task.effort.name not in NEAR:
+            return False
+        return not over and value >= NEAR[self.task.effort.name] * cost
+
     def lossless(self) -> Grouping:
         """The answer that costs nothing."""
         chosen = self.chosen()
@@ -284,7 +295,18 @@ class _Race:
         if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
-        return lower_bounds(self.task, until=share, program=not decidable(self.task))  # that proves more
+        cost = math.inf if self.order[0] else self.order[1]
+        return lower_bounds(self.task, until=share, program=not decidable(self.task), cost=cost)  # that proves more
+
+    def cut(self, bounds: Bounds) -> None:
+        """Values of the only column cut into pieces, which form groups of k rows."""
+        need = self.task.requirement
+        if bounds.pieces is None or need.sensitive_columns or need.rules:
+            return
+        began = clock()
+        found = bounds.pieces.partition(self.task)
+        if found is not None:
+            self.offer("pieces", found, began)
 
     def fill(self, bounds: Bounds) -> None:
         """Tuples chosen by multipliers, filled by a flow of least cost."""

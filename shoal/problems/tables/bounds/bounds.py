@@ -19,6 +19,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
+from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
@@ -99,6 +100,8 @@ SCARCE = 12  # there is room, and otherwise so many times K
 PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the
 LISTED = 20_000_000  # same where different values are asked for.  Members written down in one sweep, at most
 GAP = 0.05  # steps aim at so much more than what was proved before
+NEARLY = 0.999  # share of the cost from which on a bound is left as it is
+ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
 NONE = Tight.empty(0, 0)
 ARGUMENTS = {
     "nothing": "no loss is below 0",
@@ -115,6 +118,7 @@ ARGUMENTS = {
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
     "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
     "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
+    "pieces": "the linear program of how values are cut into pieces, and how many pieces of each size meet in groups",
     "shards": "per row the less of what it loses with its nearest rows in its shard and with any tuple of another",
 }
 
@@ -129,6 +133,7 @@ class Bounds:
     classes      that are nearly tight where prices moved along subgradients
     columns      int64[c, K] cells of groups that lose little more than their prices, those first that lose least more;
                  None where no lattice stood in for them
+    pieces       the program of a table with one column of sets
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -138,6 +143,7 @@ class Bounds:
     multipliers: Multipliers | None = None
     classes: Classes | None = None
     columns: np.ndarray | None = None
+    pieces: ValueCuts | None = None
 
     @property
     def best(self) -> tuple[str, float]:
@@ -148,10 +154,11 @@ class Bounds:
         return name, self.values[name]
 
 
-def lower_bounds(task: Task, *, until: float | None = None, program: bool = True) -> Bounds:
+def lower_bounds(task: Task, *, until: float | None = None, program: bool = True, cost: float = math.inf) -> Bounds:
     """The bounds that fit the effort; with ``until`` (``shoal.clock``) no sweep starts that might pass it.
 
     program  whether small tables get the best prices there are, by linear programming, instead of ascent
+    cost     of the best answer known: what is proved nearly as dear, no boxes are looked at for
 
     A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbors is O(cells^2).
     """
@@ -164,6 +171,15 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     some = task.recoding.hierarchies is not None and RAISED * lattice.nodes * task.histogram.cells > LOOKS["fast"]
     if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
         until = began + QUICK
+    enough = NEARLY * cost * task.histogram.rows * len(task.recoding.columns)
+    out.pieces = ValueCuts.of_task(task)
+    if out.pieces is not None:
+        out.values["pieces"] = out.pieces.bound
+        plain = not task.requirement.sensitive_columns and not task.requirement.rules
+        named = task.effort.name in ("fast", "balanced")
+        if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
+            out.seconds = clock() - began
+            return out
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)
@@ -184,12 +200,12 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
                 sweeps = 0 if task.part or sweeper.asked or steep else sweeps_of(task, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:
-                    columns = columns_of_boxes(task, Pairs.of(task), out.prices, sweeps, until)
+                    columns = columns_of_boxes(task, Pairs.of(task), out.prices, sweeps, until, None, enough)
                     if columns is not None:
                         out.values["columns of boxes"] = total(task, columns)
     if out.prices is None and not task.part:
         groups: list[np.ndarray] = []
-        for name, found in without_lattice(task, effort, until, groups).items():
+        for name, found in without_lattice(task, effort, until, groups, enough).items():
             out.values[name] = total(task, found)
         out.columns = groups[0] if groups else None
     alone = task.recoding.alone(task.histogram)

@@ -373,7 +373,10 @@ BETWEEN = 3  # times, where l is asked, that anchors of violated groups are look
 DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
 SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
+TIED = 1 / 5  # share of them where two different rows of a table always lose the same
+OF_ROW = 8e6  # of them for each row, at most: on few rows with many ties, the last ones take long and bring little
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
+LONG, SLOW = 12, 0.6  # nor where so many gain less than this part of the share, whatever the program promises
 OF_COLUMN = 1.25e3  # look-ups that take as long as a column in a program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
 PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
@@ -398,11 +401,16 @@ MORE = 1.2  # times as much as the last sweep the next one takes, about
 
 
 def without_lattice(
-    task: Task, effort: str, until: float | None, columns: list[np.ndarray] | None = None
+    task: Task,
+    effort: str,
+    until: float | None,
+    columns: list[np.ndarray] | None = None,
+    enough: float = np.inf,
 ) -> dict[str, np.ndarray]:
     """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
 
     columns  out: the columns over boxes, int64[c, K] cells each, those first whose price comes nearest to their loss
+    enough   the loss of all rows from which on no more is proved
 
     Near rows first, then columns over boxes, from there.  Boxes of as many near cells as there is time for where groups
     are too large for columns, sweeps would take too long, or nothing came of them.
@@ -422,7 +430,7 @@ def without_lattice(
         if looked is None:
             return {}
         out["neighbors"] = p.back(looked[2])
-        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns)
+        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns, enough)
         if prices is not None:
             out["columns of boxes"] = prices
         elif sweeps:
@@ -457,18 +465,24 @@ def columns_of_boxes(
     sweeps: int,
     until: float | None,
     columns: list[np.ndarray] | None = None,
+    enough: float = np.inf,
 ) -> np.ndarray | None:
     """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
 
     sweeps  over all anchors at most, as ``sweeps_of`` says
-    columns  out: as ``without_lattice`` has them
+    columns, enough  as ``without_lattice`` has them
     None where there is none, or none proved more.
     """
     if not sweeps:
         return None
     name = task.effort.name
     looks = np.inf if task.effort.seconds is not None else WORK[name]
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0))
+    looks = min(looks, OF_ROW * task.histogram.rows) if name in LITTLE else looks
+    vary = np.ptp(p.cells.code, axis=0) > 0
+    if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all are as near: sweeps are dear and find little
+        looks *= TIED
+    rest = enough - float(p.alone @ task.histogram.count)
+    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0), rest)
     task.progress("bound", None)
     if found is None:
         return None
@@ -541,6 +555,7 @@ def raised(
     until: float | None,
     looks: float = np.inf,
     little: float = 0.0,
+    enough: float = np.inf,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
     int32[c, K], by how much of their loss this leaves unpaid.
@@ -548,6 +563,7 @@ def raised(
     start   float64[m] feasible multipliers
     sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
     little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
+    enough  no sweep follows once as much is proved
     None where time or look-ups did not suffice for a sweep that proves more than ``start``.
     A sweep takes O(m^2 d) at worst and the search of each ball.
     """
@@ -588,7 +604,11 @@ def raised(
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
+            if proved >= enough:
+                break
             if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
+                break
+            if len(history) > LONG and proved - history[-1 - LONG] < SLOW * little * proved:
                 break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2

@@ -37,10 +37,10 @@ from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.exact.pattern_model import RowClasses, row_classes_of
 from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
 from shoal.problems.tables.exact.two_anonymity import seconds_left, two_anonymity
-from shoal.problems.tables.groups import rules_of
+from shoal.problems.tables.groups import distribute, rules_of
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.forest import forest
-from shoal.problems.tables.methods.kernelize import distribute, kernelize
+from shoal.problems.tables.methods.kernelize import kernelize
 from shoal.problems.tables.methods.pattern_cover import NEAREST, k_only, kth, neighbors, pattern_cover, whole_cost
 from shoal.problems.tables.separate import none_found
 from shoal.problems.tables.three_phase import three_phase

@@ -39,8 +39,8 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
     priced,
 )
+from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
-from shoal.problems.tables.methods.kernelize import distribute
 from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.threads import BackgroundCalls
 

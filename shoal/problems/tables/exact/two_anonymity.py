@@ -43,8 +43,8 @@ from shoal.errors import InfeasibleError, InputError, MissingDependencyError, Po
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.exact.set_partition import PairsAndTriples, solve
+from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
-from shoal.problems.tables.methods.kernelize import distribute
 
 SECONDS = {"fast": 30.0, "balanced": 600.0, "thorough": 86_400.0}
 

@@ -37,8 +37,8 @@ from shoal.model.histogram import Partition, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task, refuse_infeasible
+from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
-from shoal.problems.tables.methods.kernelize import distribute
 
 WORK = 10**8  # lattice nodes x types x columns looked at
 PLACES = 10**7  # members of all patterns together
