@@ -245,6 +245,8 @@ BOUNDS = {
     "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
     "sum is a bound.",
     "columns of boxes": _BOXES,
+    "pieces": "The rows of each value are cut into pieces, and pieces of different values form groups. Every release "
+    "is such a cut, and the best cut, in fractions, is a bound.",
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.notation import Members
+from shoal.model.members import Members
 from shoal.model.recoding.column import ColumnRecoding, Slot
 from shoal.model.recoding.levels import Levels
 

@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal.model.histogram import Partition
 from shoal.model.recoding import Sets
 from shoal.model.task import Task
-from shoal.problems.programs import Solver
 from shoal.problems.tables.groups import distribute, least_rows
+
+if TYPE_CHECKING:
+    from shoal.problems.programs import Solver
 
 LARGEST = 40  # rows of the least group, above which the rounds take long
 ROUNDS = 400  # of the column generation at most; what its prices are worth is proved after every one
@@ -63,6 +65,8 @@ class Program:
 
         O(k^3) for each round, and a linear program with up to 6k lines: sizes of pieces, and numbers of rows below 4k.
         """
+        from shoal.problems.programs import Solver
+
         many = Counter(rows[rows < PLENTY * k].tolist())
         kinds, plenty = sorted(many), int(rows[rows >= PLENTY * k].sum())
         line, size = {c: at for at, c in enumerate(kinds)}, np.arange(1, 2 * k - 1)
