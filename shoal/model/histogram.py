@@ -278,3 +278,26 @@ class Partition:
         placed = np.bincount(self.cell, weights=self.count, minlength=histogram.cells).astype(np.int64)
         if placed.shape[0] != histogram.cells or (placed != histogram.count).any():
             raise ShoalError(f"the partition places {int(placed.sum())} rows, the table has {histogram.rows}")
+
+
+def distribute(
+    held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray
+) -> Partition:
+    """A partition from groups of kinds of rows: which cells' rows go where is dealt out in the order of the cells.
+
+    held   int64[m], kind_of int64[m]         rows of each cell, and its kind (for example its type)
+    kind, group, count  int64[p]  rows of a kind placed in a group; every kind's rows are placed exactly once
+
+    O((m + p) log(m + p)).
+    """
+    cells = np.argsort(kind_of, kind="stable")
+    order = np.argsort(kind, kind="stable")
+    cell_end = np.cumsum(held[cells])
+    place_end = np.cumsum(np.asarray(count, np.int64)[order])
+    ends = np.unique(np.concatenate([cell_end, place_end]))
+    size = np.diff(np.concatenate([[0], ends]))
+    return Partition.of(
+        cells[np.searchsorted(cell_end, ends)],
+        np.asarray(group, np.int64)[order][np.searchsorted(place_end, ends)],
+        size,
+    )

@@ -405,18 +405,25 @@ def test_the_multipliers_of_the_columns_known_are_about_the_best(seed):
     assert (matrix @ found <= columns.loss + 0.01).all()
 
 
+def _noting(swept):
+    """The sweep over all anchors, which notes what it is asked."""
+    sweep = boxes._sweep
+
+    def counted(*asked):
+        swept.append(asked)
+        return sweep(*asked)
+
+    return counted
+
+
 def test_a_named_effort_ends_where_sweeps_bring_little():
     """Half of the processor time of 1,240 records with dates as texts went into the last hundredth of the bound."""
     drawn = np.random.default_rng(5)
     rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
     recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
     task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
-    p, sweep = boxes.Pairs.of(task), boxes._sweep
-    start = (boxes.neighbors(task, None) - p.alone)[p.order]
-
-    def counted(*asked):
-        swept.append(asked)
-        return sweep(*asked)
+    p = boxes.Pairs.of(task)
+    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     def proved(little: float) -> tuple[float, int]:
         swept.clear()
@@ -441,12 +448,8 @@ def test_no_sweep_follows_once_enough_is_proved():
     rows = np.random.default_rng(5).integers(0, 30, (120, 2))
     recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(30)), "ncp")
     task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
-    p, sweep = boxes.Pairs.of(task), boxes._sweep
-    start = (boxes.neighbors(task, None) - p.alone)[p.order]
-
-    def counted(*asked):
-        swept.append(asked)
-        return sweep(*asked)
+    p = boxes.Pairs.of(task)
+    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boxes, "_sweep", counted)
@@ -463,12 +466,8 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
     rows = np.stack([drawn.integers(0, 30, 200), drawn.integers(0, 4, 200)], axis=1)
     recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4)), "ncp")
     task, swept = Task(Histogram.from_rows(rows, drawn.integers(0, 4, 200)), Requirement(5, (3,), (1,)), recoding), []
-    p, sweep = boxes.Pairs.of(task), boxes._sweep
-    start = (boxes.neighbors(task, None) - p.alone)[p.order]
-
-    def counted(*asked):
-        swept.append(asked)
-        return sweep(*asked)
+    p = boxes.Pairs.of(task)
+    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     def proved(times: int) -> tuple[float, int]:
         swept.clear()

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError
 from shoal.model.arguments import Effort
 from shoal.model.certificate import Certificate, Guarantee
-from shoal.model.histogram import Histogram
+from shoal.model.histogram import Histogram, distribute
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables import group
-from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.methods.kernelize import kernelize
 from shoal.problems.tables.three_phase import in_stars, stars_from_tuples
 from tests.oracles import tables as oracle

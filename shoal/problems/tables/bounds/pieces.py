@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.model.histogram import Partition
+from shoal.model.histogram import Partition, distribute
 from shoal.model.recoding import Sets
 from shoal.model.task import Task
-from shoal.problems.tables.groups import distribute, least_rows
+from shoal.problems.tables.groups import least_rows
 
 if TYPE_CHECKING:
     from shoal.problems.programs import Solver

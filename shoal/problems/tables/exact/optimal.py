@@ -31,13 +31,13 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram, Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.exact.pattern_model import RowClasses, row_classes_of
 from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
 from shoal.problems.tables.exact.two_anonymity import seconds_left, two_anonymity
-from shoal.problems.tables.groups import distribute, rules_of
+from shoal.problems.tables.groups import rules_of
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.forest import forest
 from shoal.problems.tables.methods.kernelize import kernelize

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from shoal.clock import clock
-from shoal.model.histogram import Partition
+from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import LinearConstraints, Solver, written
@@ -39,7 +39,6 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
     priced,
 )
-from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.threads import BackgroundCalls

@@ -41,9 +41,9 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, InputError, MissingDependencyError, PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
+from shoal.model.histogram import distribute
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.exact.set_partition import PairsAndTriples, solve
-from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
 
 SECONDS = {"fast": 30.0, "balanced": 600.0, "thorough": 86_400.0}

@@ -24,9 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Partition
+from shoal.model.histogram import Partition, distribute
 from shoal.model.task import Grouping, Task, refuse_infeasible
-from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import NEAREST, k_only, kth, neighbors, whole_cost
 

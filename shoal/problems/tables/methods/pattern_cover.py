@@ -33,11 +33,10 @@ import numpy as np
 
 from shoal.errors import PolicyError
 from shoal.model.certificate import Guarantee
-from shoal.model.histogram import Partition, mixed_radix
+from shoal.model.histogram import Partition, distribute, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task, refuse_infeasible
-from shoal.problems.tables.groups import distribute
 from shoal.problems.tables.losses import Costs
 
 WORK = 10**8  # lattice nodes x types x columns looked at
