@@ -31,6 +31,8 @@ X = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 60.0]
 ILLS = ["flu", "gout", "flu", "cold", "flu", "gout", "cold", "flu", "gout", "cold", "cold", "odd"]
 LINE = pl.DataFrame({"id": [f"person-{i}" for i in range(12)], "x": X, "d": ILLS})
 
+TREES = {"age": "intervals:5,20", "zip": "prefixes:4,3"}
+
 KINDS = ("labels", "intervals", "regions", "tiles", "tiles across 180 degrees", "gather", "cellular")
 
 
@@ -40,6 +42,22 @@ def around_180_degrees(coordinates: str) -> pl.DataFrame:
     x = (180 + rng.normal(0, 2, 60)).round(2)
     return pl.DataFrame({"x": np.where(x > 180, x - 360, x) if coordinates == "geographic" else x,
                          "y": rng.normal(-17, 1, 60).round(2), "n": rng.integers(1, 4, 60)})  # fmt: skip
+
+
+def people(lacking: float = 0.0) -> pl.DataFrame:
+    """120 rows of 60 persons in 30 homes, with a weight; some lack their age or their zip code."""
+    random, n = np.random.default_rng(8), 120
+    age, place = random.integers(20, 50, n).tolist(), random.choice(["94110", "94117", "94704"], n).tolist()
+    gone, ill = random.random((2, n)) < lacking / 2, random.choice(["flu", "cough", "ulcer"], n)
+    return pl.DataFrame(
+        {
+            "age": [None if g else a for a, g in zip(age, gone[0], strict=True)],
+            "zip": [None if g else p for p, g in zip(place, gone[1], strict=True)],
+            "who": np.arange(n) // 2, "home": np.arange(n) // 4, "w": random.choice([2, 5], n), "ill": ill,
+            "costs": [f"1.{a}0,5" for a in age],
+            "came": [f"{1 + a % 28}.{1 + a % 12}.{1990 + a % 2}" for a in age],
+        }
+    )  # fmt: skip
 
 
 def clusters(kind: str, center: str = "record", frame: Any = LINE, **more: Any) -> shoal.Crosswalk:

@@ -16,26 +16,16 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
+from tests.data import TREES
+from tests.data import people as people_of
 from tests.kept import kept, verify
 from tests.oracles.tables import partitions
 
 QUASI = ["age", "zip"]
-ROWS = 120
 
 
-def people(lacking: float = 0.2) -> pl.DataFrame:
-    random = np.random.default_rng(8)
-    age, place = random.integers(20, 50, ROWS), random.choice(["94110", "94117", "94704"], ROWS)
-    gone = random.random((2, ROWS)) < lacking / 2
-    return pl.DataFrame(
-        {
-            "id": np.arange(ROWS),
-            "age": pl.Series([None if g else int(a) for a, g in zip(age, gone[0], strict=True)]),
-            "zip": pl.Series([None if g else str(p) for p, g in zip(place, gone[1], strict=True)]),
-            "who": np.arange(ROWS) // 2,
-            "ill": random.choice(["flu", "cough", "ulcer"], ROWS),
-        }
-    )
+def people() -> pl.DataFrame:
+    return people_of(0.2).select("age", "zip", "who", "ill").with_row_index("id")
 
 
 def classes(table: Any, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
@@ -51,7 +41,7 @@ def classes(table: Any, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
 WAYS: list[dict[str, Any]] = [
     {},
     {"publish": "ranges"},
-    {"publish": "hierarchy", "hierarchies": {"age": "intervals:5,15", "zip": "prefixes:4,3"}},
+    {"publish": "hierarchy", "hierarchies": TREES},
     {"global_recoding": True},
     {"global_recoding": True, "max_suppressed": 0.3},
     {"method": "mondrian"},

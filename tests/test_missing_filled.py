@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -17,26 +16,18 @@ from shoal.engines.prepared import filled
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
 from shoal.judge.tables.privacy import filled as judged
+from tests.data import TREES
+from tests.data import people as people_of
 from tests.kept import verify
 
 QUASI = ["age", "zip"]
-ROWS = 90
 ASKED: dict[str, Any] = {
     "quasi_identifiers": QUASI, "sensitive": ["ill"], "k": 4, "l": 2, "missing": "filled", "seed": 1, "effort": "fast",
 }  # fmt: skip
 
 
 def people() -> pl.DataFrame:
-    random = np.random.default_rng(3)
-    age, place = random.integers(20, 32, ROWS), random.choice(["94110", "94117", "94704"], ROWS)
-    gone = random.random((2, ROWS)) < 0.15
-    return pl.DataFrame(
-        {
-            "age": pl.Series([None if g else int(a) for a, g in zip(age, gone[0], strict=True)]),
-            "zip": pl.Series([None if g else str(p) for p, g in zip(place, gone[1], strict=True)]),
-            "ill": random.choice(["flu", "cough", "ulcer"], ROWS),
-        }
-    )
+    return people_of(0.3).select("age", "zip", "ill")
 
 
 def by_hand(rows: list[Any]) -> list[Any]:
@@ -50,7 +41,6 @@ def whole(before: pl.DataFrame) -> pl.DataFrame:
     return before.with_columns(pl.Series(n, by_hand(before[n].to_list()), before[n].dtype) for n in QUASI)
 
 
-TREES = {"age": "intervals:5,15", "zip": "prefixes:4,3"}
 WAYS: list[dict[str, Any]] = [
     {},
     {"publish": "ranges"},
@@ -73,7 +63,7 @@ def test_the_release_is_that_of_the_table_filled_by_hand_and_says_so(more: dict,
     assert release.certificate.lower_bound == plain.certificate.lower_bound
     assert sorted(map(str, release.table.rows())) == sorted(map(str, plain.table.rows()))
     assert release.facts.missing.filled == {n: before[n].null_count() for n in QUASI}
-    share = sum(release.facts.missing.filled.values()) / (2 * ROWS)
+    share = sum(release.facts.missing.filled.values()) / (2 * before.height)
     assert release.loss["ncp_with_filled"] == pytest.approx(release.loss["ncp"] + share)
     assert any("counts as lost" in note for note in release.audit.notes)
     out = tmp_path / "out.parquet"
@@ -154,7 +144,7 @@ def test_a_column_without_any_value_cannot_be_filled() -> None:
         shoal.anonymize(table, **ASKED)
 
 
-@pytest.mark.parametrize("bent", [-1, ROWS + 1, 1.5])
+@pytest.mark.parametrize("bent", [-1, 121, 1.5])
 def test_no_column_has_fewer_filled_cells_than_none_or_more_than_rows(bent: float, tmp_path: Path) -> None:
     """Of two columns as many cells together, so that the loss stays what it is."""
     shoal.anonymize(people(), **ASKED).write(tmp_path / "out.csv")

@@ -111,19 +111,6 @@ def test_every_type_can_be_published_and_verified_in_every_format(tmp_path: Path
         assert path.read_text().count("*") == release.loss["stars"] == 4
 
 
-def test_an_empty_release(tmp_path: Path) -> None:
-    for text in ("zip,age,d\n", "zip,age,d"):
-        path = tmp_path / "e.csv"
-        path.write_text(text)
-        with pytest.raises(InputError, match="no rows"):
-            shoal.anonymize(path, l=3, **ASKED)
-    frame = pl.DataFrame(
-        {"zip": [], "age": [], "d": []}, schema_overrides=dict.fromkeys(["zip", "age", "d"], pl.String)
-    )
-    with pytest.raises(InputError, match="no rows"):
-        shoal.anonymize(frame, l=3, **(ASKED | {"insensitive": []}))
-
-
 def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:
     frame = pl.DataFrame({"zip": ["", "", None, None, "x", "x"], "age": ["1"] * 6, "d": ["p", "q"] * 3})
     release = shoal.anonymize(frame, **(ASKED | {"insensitive": []}))

@@ -8,36 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 import pytest
 
 import shoal
 from tests.commands import run
-from tests.data import handed
+from tests.data import TREES, handed, people
 from tests.kept import forge, kept, verify
 from tests.model.test_settings import typed
 
-TREES = {"age": "intervals:5,20", "zip": "prefixes:4,3"}
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["ill"]}
 Change = Callable[[dict[str, Any]], object]
-
-
-def people(lacking: float = 0.0) -> pl.DataFrame:
-    """120 rows of 60 persons in 30 homes, with a weight; some lack their age or their zip code."""
-    random, n = np.random.default_rng(8), 120
-    age, place = random.integers(20, 50, n).tolist(), random.choice(["94110", "94117", "94704"], n).tolist()
-    gone = random.random((2, n)) < lacking / 2
-    return pl.DataFrame(
-        {
-            "age": [None if g else a for a, g in zip(age, gone[0], strict=True)],
-            "zip": [None if g else p for p, g in zip(place, gone[1], strict=True)],
-            "who": np.arange(n) // 2, "home": np.arange(n) // 4, "w": random.choice([2, 5], n),
-            "ill": random.choice(["flu", "cough", "ulcer"], n),
-            "costs": [f"1.{a}0,5" for a in age],
-            "came": [f"{1 + a % 28}.{1 + a % 12}.{1990 + a % 2}" for a in age],
-        }
-    )  # fmt: skip
 
 
 class Setting(NamedTuple):
