@@ -80,8 +80,8 @@ def table(random: Random, method: str) -> Instance:
     }.get(special) or asked(random, s)  # fmt: skip
     kinds = ["stars"] if random.random() < 0.4 else list(KINDS)
     columns = [KINDS[str(random.choice(kinds))]() for _ in range(d)]
-    if kinds != ["stars"] and random.random() < 0.2:
-        columns[0] = Levels.tree(TREE, ceiling=1)
+    if kinds != ["stars"] and random.random() < 0.3:
+        columns = [Levels.tree(TREE, ceiling=int(random.integers(1, 3))) for _ in columns]
     recoding = Recoding(tuple(columns), "stars" if kinds == ["stars"] else "ncp")
     effort = str(random.choice(["fast", "balanced"]))
     rows = [(tuple(q), tuple(v) or (0,)) for q, v in zip(quasi.tolist(), sensitive.tolist(), strict=True)]

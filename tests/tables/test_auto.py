@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 from shoal.clock import clock
-from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
-from shoal.model.task import Task, shortfall
+from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds import boxes
@@ -25,9 +24,8 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import guided, start
 from shoal.problems.tables.search.open_close import columns_start
-from tests.oracles.tables import in_unit, least_loss, least_stars, paid
-from tests.tables.checks import all_eligible
-from tests.tables.drawn import TREE, assert_eligible, census_like, tasks, total
+from tests.oracles.tables import least_loss, least_stars
+from tests.tables.drawn import assert_eligible, census_like, tasks, total
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
@@ -106,14 +104,6 @@ def test_a_small_table_is_solved_to_proved_optimality():
         assert found.attempts[-1]["cost"] == found.certificate.cost <= found.attempts[0]["cost"]
 
 
-def test_a_table_without_columns_is_one_group():
-    bare = Histogram.from_rows(np.zeros((5, 0), int), np.array([0, 1, 1, 0, 1]))
-    for effort in ("fast", "balanced", 2.0):
-        found = group(bare, LDiversity(1), effort=effort, seed=0)
-        assert found.certificate.optimal
-        assert found.partition.groups == 1
-
-
 @pytest.mark.parametrize("recoded", [Sets.of, Levels.stars])
 def test_a_named_effort_counts_work_so_a_clock_ten_times_as_fast_changes_nothing(recoded, monkeypatch):
     table = census_like(700, 3, columns=4)
@@ -127,45 +117,6 @@ def test_a_named_effort_counts_work_so_a_clock_ten_times_as_fast_changes_nothing
     assert slow.certificate.details["bounds"] == quick.certificate.details["bounds"]
     for part in ("cell", "group", "count"):
         np.testing.assert_array_equal(getattr(slow.partition, part), getattr(quick.partition, part))
-
-
-def drawn(random: np.random.Generator) -> tuple[Histogram, Requirement]:
-    """A feasible table of 2 to 6 rows; one in three is made for the methods that take two values or pairs alone."""
-    while True:
-        n, d = int(random.integers(2, 7)), int(random.integers(1, 4))
-        special = int(random.integers(0, 6))
-        s = {0: 1, 1: 0}.get(special, int(random.integers(0, 3)))
-        values = 2 if special == 0 else 3
-        rows = Histogram.from_rows(random.integers(0, 4, (n, d)), random.integers(0, values, (n, s)))
-        table = replace(rows, quasi_sizes=(4,) * d, sensitive_sizes=(3,) * s)
-        ask = [tuple(int(v) for v in random.integers(1, 4, s)) for _ in range(2)]
-        need = {0: Requirement(2, (2,), (2,)), 1: Requirement(2)}.get(
-            special, Requirement(int(random.integers(1, 4)), *ask)
-        )
-        if shortfall(table, need) is None:
-            return table, need
-
-
-@pytest.mark.parametrize("method", ["auto", "cascade", "three_phase"])
-def test_under_the_highest_levels_allowed_only_what_is_infeasible_is_refused(method):
-    random, refused = np.random.default_rng(2), 0
-    for _ in range(60):
-        table, need = drawn(random)
-        columns = tuple(Levels.tree(TREE, ceiling=int(random.integers(1, 3))) for _ in table.quasi_names)
-        recoding = Recoding(columns, "ncp")
-        best = least_loss(table, need, recoding)
-        if best is None:
-            refused += 1
-            with pytest.raises(InfeasibleError, match="raise its ceiling"):
-                group(table, need, method, recoding=recoding, seed=0)
-            continue
-        found = group(table, need, method, recoding=recoding, seed=0)
-        assert all_eligible(table, need, found.partition)
-        price = paid(table, recoding, found.partition)
-        assert price is not None
-        if found.certificate.unit == "ncp":
-            assert found.certificate.lower_bound <= in_unit(best, table, recoding) + 1e-9
-    assert 5 < refused < 55
 
 
 def test_nothing_lost_ends_the_search_at_once(monkeypatch):

@@ -51,7 +51,7 @@ def test_good_groups_row_by_row(histogram, k, f, data):
     assert found.tolist() == [eligible(rows, k, f, (2, 1)) for rows in held(histogram, partition)]
 
 
-@pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down"])
+@pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down", "global_recoding"])
 def test_methods_without_a_bound_of_their_own_state_the_best_there_is(method):
     """The tuple bound knows one star a row; here every row that moves needs four."""
     rng = np.random.default_rng(4)

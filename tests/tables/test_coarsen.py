@@ -19,7 +19,7 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import coarsen, group
 from tests.commands import run
 from tests.oracles.tables import eligible, least_total
-from tests.tables.checks import all_eligible, columns_of
+from tests.tables.checks import all_eligible
 from tests.tables.drawn import TREE
 
 
@@ -135,13 +135,6 @@ def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch, ticking):
     assert found["levels_looked_at"] <= 5
     timed = group(table, KAnonymity(4), "coarsen", recoding=recoding, effort=0.5, seed=0).certificate.details
     assert timed["uniform_cost"] <= 1
-
-
-def test_sets_are_refused_and_nothing_to_group_is_no_error():
-    with pytest.raises(PolicyError, match="'q0' is published as a set"):
-        group(Histogram.from_rows(np.arange(4)), KAnonymity(2), "coarsen", recoding=columns_of("set", (4,)))
-    for empty in (Histogram.from_rows(np.zeros((0, 2), int)), Histogram.from_rows(np.zeros((4, 0), int))):
-        assert group(empty, KAnonymity(2), "coarsen").partition.groups == min(empty.cells, 1)
 
 
 QUASI = ["age", "town"]

@@ -1,18 +1,15 @@
 """Tuple minimization by its integer program, against every way to choose the rows that leave."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import Requirement, TCloseness, requirement
-from shoal.model.recoding import Levels, Ranges, Recoding
-from shoal.model.recoding.ranges import RangeGrid
+from shoal.model.privacy import Requirement
+from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from tests.data import drawn
@@ -118,24 +115,6 @@ def test_a_search_that_is_stopped_keeps_the_quick_answer_and_its_bound(monkeypat
     assert not stopped.optimal
     monkeypatch.undo()
     assert group(histogram, need, "fewest_tuples").certificate.cost <= quick.cost
-
-
-def test_what_it_does_not_know_is_refused_by_name():
-    histogram = Histogram.from_rows([[0], [0], [1], [1]], [[0], [1], [0], [1]])
-    close = requirement([TCloseness(0.5)], histogram.sensitive_names, histogram)
-    with pytest.raises(PolicyError, match="'three_phase' takes any model"):
-        group(histogram, close, "fewest_tuples")
-    held = Levels.stars(2)
-    with pytest.raises(PolicyError, match="ceiling"):
-        group(
-            histogram,
-            Requirement(2, (1,), (1,)),
-            "fewest_tuples",
-            recoding=Recoding((replace(held, ceiling=0),), "stars"),
-        )
-    grid = RangeGrid(np.array([0.0, 5.0]), np.zeros(2, np.int32), np.ones(2, np.int32))
-    wide = Recoding((Ranges.of(np.array([0.0, 1.0]), grid=grid),), "ncp")
-    assert group(histogram, Requirement(2, (1,), (1,)), "fewest_tuples", recoding=wide).certificate.unit == "ncp"
 
 
 def test_a_table_of_two_sensitive_columns_is_released_and_verified(tmp_path):

@@ -1,13 +1,11 @@
 """The forest algorithm: its promise against the optimum, and the steps its proof rests on."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, LDiversity
+from shoal.model.privacy import KAnonymity
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.losses import Costs
@@ -48,9 +46,3 @@ def test_equal_rows_stay_together():
     found = group(Histogram.from_rows(np.array(rows)), KAnonymity(3), "forest")
     assert found.certificate.cost == 3
     assert found.partition.sizes.tolist() == [3, 50]
-
-
-def test_it_refuses_sensitive_columns():
-    histogram = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 1]))
-    with pytest.raises(PolicyError, match="k-anonymity alone"):
-        group(histogram, LDiversity(2), "forest")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.model.arguments import Effort
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
@@ -115,12 +115,6 @@ def test_a_limit_is_kept_and_an_impossible_one_refused():
         group(histogram, KAnonymity(3), "global_recoding", recoding=limited)
 
 
-def test_ranges_are_refused():
-    histogram = Histogram.from_rows(np.arange(4))
-    with pytest.raises(PolicyError, match="'q0' is published as a range"):
-        group(histogram, KAnonymity(2), "global_recoding", recoding=columns_of("range", (4,)))
-
-
 @pytest.mark.parametrize("effort", ["fast", pytest.param(5.0, marks=pytest.mark.slow)])
 def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
     rng = np.random.default_rng(3)
@@ -132,15 +126,6 @@ def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
     assert found.certificate.details["uniform_optimal"]
     assert found.certificate.details["nodes_looked_at"] < 4**6 / 8
     assert Effort.of(effort).name in ("fast", "seconds")
-
-
-def test_nothing_to_group_and_nothing_to_recode():
-    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(empty, KAnonymity(5), "global_recoding").partition.groups == 0
-    bare = Histogram.from_rows(np.zeros((4, 0), int), np.arange(4))
-    found = group(bare, LDiversity(2), "global_recoding")
-    assert found.partition.groups == 1
-    assert isinstance(found.partition, Partition)
 
 
 @pytest.mark.parametrize(("rows", "weight"), [(6, 0.1), (7, 0.7), (9, 1.1), (13, 0.3)])

@@ -43,14 +43,6 @@ def test_out_of_time_it_keeps_a_bound(ticking):
     assert found.guarantee.factor is None
 
 
-def test_what_halving_refuses():
-    many = Histogram.from_rows(np.arange(63), np.arange(63) % 3)
-    with pytest.raises(PolicyError, match="at most 62 rows, and there are 63"):
-        group(many, KAnonymity(3), "halving")
-    with pytest.raises(PolicyError, match="k-anonymity alone"):
-        group(many, LDiversity(2), "halving")
-
-
 @settings(deadline=None, max_examples=25)
 @given(data=st.data(), k=st.integers(2, 3), many=st.integers(1, 14), stars=st.booleans())
 def test_an_optimum_of_the_kernel_is_carried_back(data, k, many, stars):

@@ -8,9 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
+from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, RangeGrid, Ranges, Recoding, Sets
 from shoal.problems.tables import group
 from shoal.problems.tables.losses import pair_losses, whole_losses
@@ -122,24 +121,3 @@ def test_weights_and_a_time_limit_keep_the_bound_below_the_optimum(rows):
     found = group(histogram, Requirement(1, (2, 1), (1, 1)), "matching", recoding=Recoding(columns), effort=1e-9)
     best = least_loss(histogram, Requirement(1, (2, 1), (1, 1)), Recoding(columns))
     assert found.certificate.lower_bound <= best + 1e-12 <= found.certificate.cost + 2e-12
-
-
-@pytest.mark.parametrize(
-    ("privacy", "values", "says"),
-    [
-        (KAnonymity(2), [0, 1, 0, 1], "one sensitive column"),
-        (DistinctLDiversity(2), [0, 1, 0, 1], "one sensitive column"),
-        ([KAnonymity(4), LDiversity(2)], [0, 1, 0, 1], "k = 4"),
-        (LDiversity(2), [0, 1, 2, 1], "'s0' has 3"),
-    ],
-)
-def test_refused_with_the_reason(privacy, values, says):
-    with pytest.raises(PolicyError, match=says):
-        group(Histogram.from_rows(np.arange(4), np.array(values)), privacy, "matching")
-
-
-def test_a_ceiling_that_would_be_passed_is_refused():
-    histogram = Histogram.from_rows(np.array([0, 3]), np.array([0, 1]), quasi_names=["zip"])
-    node = np.stack([np.arange(4), np.arange(4) // 2, np.zeros(4, int)])
-    with pytest.raises(PolicyError, match="'zip' above level 1"):
-        group(histogram, TWO, "matching", recoding=Recoding((Levels.tree(node, ceiling=1),)))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
 from shoal.model.recoding import Levels, Ranges, Recoding
@@ -58,17 +57,3 @@ def test_ranges_lose_much_less_than_one_group():
     recoding = columns_of("range", histogram.quasi_sizes)
     asked = [KAnonymity(5), LDiversity(3), DistinctLDiversity(3)]
     assert group(histogram, asked, "mondrian", recoding=recoding, effort="fast").certificate.cost < 0.2
-
-
-def test_a_ceiling_that_mondrian_cannot_keep_is_refused():
-    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
-    histogram = Histogram.from_rows(np.array([0, 1, 2, 3]), quasi_names=["zip"])
-    with pytest.raises(PolicyError, match="'zip'"):
-        group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((Levels.tree(node, ceiling=1),)))
-
-
-def test_nothing_to_group_and_nothing_to_cut():
-    empty = Histogram.from_rows(np.zeros((0, 2), int), np.zeros((0, 1), int))
-    assert group(empty, KAnonymity(5), "mondrian").partition.groups == 0
-    bare = Histogram.from_rows(np.zeros((4, 0), int), np.arange(4))
-    assert group(bare, LDiversity(2), "mondrian").partition.groups == 1

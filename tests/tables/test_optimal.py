@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Levels, Recoding, Sets
+from shoal.model.privacy import KAnonymity, Requirement
+from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, recodings, rows_of
@@ -149,15 +149,3 @@ def test_out_of_time_gives_an_answer_with_its_bound_and_says_so(monkeypatch):
     assert certificate.details["stopped"] == "seconds"
     assert 0 < certificate.lower_bound < certificate.cost
     assert certificate.guarantee.factor is None
-
-
-def test_refusals():
-    histogram = Histogram.from_rows(np.random.default_rng(0).integers(0, 9, (200, 3)))
-    sets = Recoding((Sets.of(9),) * 3)
-    with pytest.raises(PolicyError, match="too many for an exact answer"):
-        group(histogram, KAnonymity(3), "optimal", recoding=sets)
-    few = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 0]))
-    with pytest.raises(InfeasibleError):
-        group(few, LDiversity(2), "optimal")
-    with pytest.raises(InfeasibleError):
-        group(few, DistinctLDiversity(2), "optimal")

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Recoding, Sets
+from shoal.model.privacy import KAnonymity, Requirement
+from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods import pattern_cover
@@ -110,11 +109,3 @@ def test_a_lattice_too_large_drops_the_promise(monkeypatch, limits):
     assert found.certificate.guarantee.factor is None
     whole = group(Histogram.from_rows(rows), KAnonymity(3), "forest").certificate
     assert found.certificate.lower_bound == whole.lower_bound > 0
-
-
-def test_refusals():
-    histogram = Histogram.from_rows(np.array([[0], [1]]), np.array([0, 1]))
-    with pytest.raises(PolicyError, match="k-anonymity alone"):
-        group(histogram, LDiversity(2), "pattern_cover")
-    with pytest.raises(PolicyError, match="published as sets"):
-        group(histogram, KAnonymity(2), "pattern_cover", recoding=Recoding((Sets.of(2),)))

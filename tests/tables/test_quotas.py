@@ -1,7 +1,6 @@
 """Small groups near a table's shares: eligible, cheaper than what the cascade finds, and every method has its bound."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TCloseness, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task
-from shoal.problems.tables import group
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import by_quotas, rank, start, walk
 from tests.oracles.models import meets
@@ -72,16 +70,6 @@ def test_without_closeness_there_is_nothing_to_deal() -> None:
     need = requirement([LDiversity(3)], histogram.sensitive_names, histogram)
     task = Task(histogram, need, Recoding.stars(histogram))
     assert by_quotas(task, Rows.of(task)) is None
-
-
-@pytest.mark.parametrize("method", ["hilbert", "three_phase_hilbert", "mondrian", "top_down", "global_recoding"])
-def test_methods_without_a_bound_of_their_own_are_given_the_best(method: str) -> None:
-    histogram = census_like(400, 5, columns=3)
-    for privacy in (LDiversity(4), TCloseness(0.4)):
-        best = group(histogram, privacy, "auto", seed=1, effort="fast").certificate
-        found = group(histogram, privacy, method, seed=1, effort="fast").certificate
-        assert found.lower_bound == best.lower_bound > 0
-        assert found.cost >= best.cost
 
 
 def test_a_table_of_one_row_and_none() -> None:

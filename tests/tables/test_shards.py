@@ -116,7 +116,7 @@ def test_ceilings_are_heeded_by_every_shard():
     tree = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     recoding, need = Recoding((Levels.tree(tree, ceiling=1), Levels.tree(tree, ceiling=1))), Requirement(k=3)
     several = 0
-    for seed in range(60):
+    for seed in range(25):
         quasi = np.random.default_rng(seed).integers(0, 4, (24, 2))
         table = Histogram.from_rows(quasi)
         if any(0 < np.all(quasi // 2 == pair, axis=1).sum() < 3 for pair in np.ndindex(2, 2)):
@@ -124,7 +124,7 @@ def test_ceilings_are_heeded_by_every_shard():
         found = in_shards(table, need, "cascade", 3, recoding=recoding, seed=seed)
         assert recoding.publish(table, found.partition).first.max() <= 1
         several += "shards" in found.certificate.details
-    assert several > 10
+    assert several > 4
     with pytest.raises(PolicyError, match="recodes the whole table alike"):
         in_shards(table, Requirement(k=2), "coarsen", 2)
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, LDiversity, Requirement
-from shoal.model.recoding import Levels, Ranges, Recoding
+from shoal.model.privacy import KAnonymity, Requirement
+from shoal.model.recoding import Ranges, Recoding
 from shoal.problems.tables import group
 from shoal.problems.tables.exact import set_partition
 from shoal.problems.tables.exact import set_partition as odd_sets
@@ -199,16 +198,3 @@ def test_too_many_columns_within_the_gap_are_refused(monkeypatch):
     held = solved(rows).certificate
     assert held.details["stopped"] == "memory"
     assert held.lower_bound <= free.cost <= held.cost
-
-
-def test_refusals():
-    histogram = Histogram.from_rows(np.array([(0, 1), (1, 1), (1, 0), (0, 1)]), np.array([0, 1, 1, 0]))
-    with pytest.raises(PolicyError, match="k = 3"):
-        group(histogram, KAnonymity(3), "two_anonymity")
-    with pytest.raises(PolicyError, match="sensitive"):
-        group(histogram, [KAnonymity(2), LDiversity(2)], "two_anonymity")
-    with pytest.raises(InfeasibleError):
-        group(Histogram.from_rows(np.array([(0, 1)])), KAnonymity(2), "two_anonymity")
-    capped = Levels.tree(np.array([[0, 1], [0, 0]]), ceiling=0)
-    with pytest.raises(PolicyError, match="ceiling"):
-        group(histogram, KAnonymity(2), "two_anonymity", recoding=Recoding((capped, capped)))
