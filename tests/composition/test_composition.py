@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from shoal.errors import InputError
-from shoal.judge.composition import ReleaseOfPeople, compose
+from shoal.judge.composition import Composition, Learned, ReleaseOfPeople, compose
 from shoal.judge.fitting import fitted, fitted_places
 
 
@@ -31,89 +32,80 @@ def people(ages: list[int], values: str) -> pl.DataFrame:
     return pl.DataFrame({"id": list(range(len(ages))), "age": ages, "disease": list(values)})
 
 
+TABLE = people([20, 21, 30, 31], "abca")
+ONE, TWO = release(TABLE, [0, 0, 1, 1]), release(TABLE, [0, 1, 1, 0])  # a b | c a and a a | b c
+
+
+def composed(*releases: ReleaseOfPeople, **more: Any) -> tuple[Composition, Learned]:
+    """Releases at k = l = 2, and what is learned by whoever knows the groups."""
+    found = compose(releases, **{"sensitive": "disease", "k": 2, "l": 2, "person": "id", **more})
+    assert found.known is not None
+    return found, found.known
+
+
 def test_two_groups_that_have_one_value_in_common_tell_it() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one = release(table, [0, 0, 1, 1])  # a b | c a
-    two = release(table, [0, 1, 1, 0])  # a a | b c
-    found = compose([one, two], sensitive="disease", k=2, l=2, person="id")
+    found, known = composed(ONE, TWO)
     assert found.people == 4
     assert found.placed == ("order", "order")
-    assert found.known is not None
-    assert found.known.fewer_than_k == 4  # every pair of groups holds one person
-    assert found.known.one_value == 4  # a; b; c; a
-    assert found.known.above == 4
-    assert found.known.right == 1.0
-    assert found.known.alone == 2  # "a a" is not diverse by itself
-    assert found.known.truth == pytest.approx(1.0, abs=1e-3)
+    assert known.fewer_than_k == 4  # every pair of groups holds one person
+    assert known.one_value == 4  # a; b; c; a
+    assert known.above == 4
+    assert known.right == 1.0
+    assert known.alone == 2  # "a a" is not diverse by itself
+    assert known.truth == pytest.approx(1.0, abs=1e-3)
     assert found.unknown is not None
     assert found.unknown.one_value == 4  # ages are all different, so the register tells the groups
 
 
 def test_a_release_beside_itself_tells_nothing_more() -> None:
-    table = people([20, 21, 30, 31], "abab")
-    one = release(table, [0, 0, 1, 1])
-    found = compose([one, one], sensitive="disease", k=2, l=2, person="id")
-    for learned in (found.known, found.unknown):
+    one = release(people([20, 21, 30, 31], "abab"), [0, 0, 1, 1])
+    found, known = composed(one, one)
+    for learned in (known, found.unknown):
         assert learned is not None
         assert (learned.one_value, learned.above, learned.contradicted) == (0, 0, 0)
         assert learned.truth == learned.truth_alone == pytest.approx(0.5)
-    assert found.known is not None
-    assert found.known.fewer_than_k == 0
+    assert known.fewer_than_k == 0
 
 
 def test_only_the_adversary_who_knows_the_groups_can_be_asked_for() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    given = [release(table, groups) for groups in ([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1])]
-    both = compose(given, sensitive="disease", k=2, l=2, person="id")
-    alone = compose(given, sensitive="disease", k=2, l=2, person="id", known_alone=True)
+    given = (ONE, TWO, release(TABLE, [0, 1, 0, 1]))
+    both, known = composed(*given)
     assert both.unknown is not None
-    assert (alone.known, alone.unknown) == (both.known, None)
+    alone, same = composed(*given, known_alone=True)
+    assert (same, alone.unknown) == (known, None)
 
 
 def test_only_people_in_both_count() -> None:
     table = people([20, 21, 30, 31, 40, 41], "ababab")
-    first, second = table[:4], table[2:]
-    found = compose(
-        [release(first, [0, 0, 1, 1]), release(second, [0, 0, 1, 1])], sensitive="disease", k=2, l=2, person="id"
-    )
+    found, known = composed(release(table[:4], [0, 0, 1, 1]), release(table[2:], [0, 0, 1, 1]))
     assert found.people == 2
     assert found.rows == (4, 4)
-    assert found.known is not None
-    assert found.known.fewer_than_k == 0
+    assert known.fewer_than_k == 0
 
 
 def test_without_a_sensitive_column_groups_alone_are_counted() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    found = compose([release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])], k=2, person="id")
-    assert found.known is not None
-    assert found.known.fewer_than_k == 4
-    assert found.known.one_value is None
+    found, known = composed(ONE, TWO, sensitive=None, l=None)
+    assert known.fewer_than_k == 4
+    assert known.one_value is None
     assert found.unknown is None
 
 
 def test_rows_in_another_order_are_matched() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    shuffled = ReleaseOfPeople(two.table[[2, 0, 3, 1]], ["age"], {}, table)
-    plain = compose([one, two], sensitive="disease", k=2, l=2, person="id")
-    found = compose([one, shuffled], sensitive="disease", k=2, l=2, person="id")
+    found, known = composed(ONE, ReleaseOfPeople(TWO.table[[2, 0, 3, 1]], ["age"], {}, TABLE))
     assert found.placed == ("order", "matched")
-    assert plain.known is not None
-    assert found.known is not None
-    assert found.known.one_value == plain.known.one_value
+    assert known.one_value == composed(ONE, TWO)[1].one_value
 
 
 def test_a_person_in_two_rows_is_refused() -> None:
     table = people([20, 21], "ab")
     odd = table.with_columns(id=pl.lit(1))
     with pytest.raises(InputError, match="two rows of one original"):
-        compose([release(table, [0, 0]), release(odd, [0, 0])], sensitive="disease", person="id")
+        composed(release(table, [0, 0]), release(odd, [0, 0]))
 
 
 def test_originals_of_different_length_need_a_person() -> None:
-    table = people([20, 21, 22, 23], "abab")
     with pytest.raises(InputError, match="name the column"):
-        compose([release(table, [0, 0, 1, 1]), release(table[:2], [0, 0])], sensitive="disease")
+        composed(ONE, release(TABLE[:2], [0, 0]), person=None)
 
 
 def assignments(values: list[str], groupings: list[list[int]]) -> list[tuple[str, ...]]:
@@ -229,30 +221,22 @@ def test_many_people_have_the_posterior_of_all_assignments() -> None:
 
 
 def test_of_a_release_without_an_original_everybody_whom_it_covers_is_assumed() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    found = compose([ReleaseOfPeople(one.table, ["age"]), two], sensitive="disease", k=2, l=2)
+    asked = {"sensitive": "disease", "k": 2, "l": 2}
+    found = compose([ReleaseOfPeople(ONE.table, ["age"]), TWO], **asked)
     assert found.placed == ("assumed", "unasked")
     assert found.people == 4
     assert found.known is None
     assert found.unknown is not None
     assert found.unknown.one_value == 4  # ages differ, so that the register tells the groups
-    nobody = ReleaseOfPeople(one.table.with_columns(age=pl.lit("90")), ["age"])
-    assert compose([nobody, two], sensitive="disease", k=2, l=2).people == 0
-
-
-def test_a_column_that_the_table_lacks_covers_anybody() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one = release(table, [0, 0, 1, 1])
-    more = ReleaseOfPeople(one.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
-    found = compose([more, release(table, [0, 1, 1, 0])], sensitive="disease", k=2, l=2)
-    assert found.people == 4
+    nobody = ReleaseOfPeople(ONE.table.with_columns(age=pl.lit("90")), ["age"])
+    assert compose([nobody, TWO], **asked).people == 0
+    # a column that the table lacks covers anybody
+    more = ReleaseOfPeople(ONE.table.with_columns(town=pl.Series(["x", "x", "y", "y"])), ["age", "town"])
+    assert compose([more, TWO], **asked).people == 4
 
 
 def test_without_any_original_rows_are_set_side_by_side() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    bare = [ReleaseOfPeople(release(table, g).table, ["age"]) for g in ([0, 0, 1, 1], [0, 1, 1, 0])]
-    found = compose(bare, sensitive="disease", k=2, l=2)
+    found = compose([ReleaseOfPeople(shown.table, ["age"]) for shown in (ONE, TWO)], sensitive="disease", k=2, l=2)
     assert found.placed == ("none", "none")
     assert (found.known, found.unknown) == (None, None)
     alone = found.rows_alone
@@ -278,47 +262,37 @@ def test_ranges_stars_and_labels_meet_where_a_value_lies_in_both() -> None:
     assert (apart.rows, apart.may_tell, apart.tell) == (2, 0, 0)  # the star meets all, and has no value in common
 
 
+def changed(age: pl.Series | pl.Expr) -> ReleaseOfPeople:
+    """The first release with other ages, beside its original."""
+    return ReleaseOfPeople(ONE.table.with_columns(age.alias("age")), ["age"], {}, TABLE)
+
+
 def test_people_whom_no_group_covers_are_counted_and_left_out() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    lacking = ReleaseOfPeople(
-        one.table.with_columns(age=pl.Series(["21", "21", *one.table["age"][2:]])), ["age"], {}, table
-    )
-    found = compose([lacking, two], sensitive="disease", k=2, l=2, person="id")
+    found, known = composed(changed(pl.Series(["21", "21", *ONE.table["age"][2:]])), TWO)
     assert (found.people, found.unplaced) == (4, 1)  # nobody is 21 twice, so one row is of somebody else
-    assert found.known is not None
-    assert found.known.fewer_than_k == 3
-    assert compose([one, two], sensitive="disease", k=2, l=2, person="id").unplaced == 0
+    assert known.fewer_than_k == 3
+    assert composed(ONE, TWO)[0].unplaced == 0
 
 
 def test_who_is_in_two_of_three_releases_counts() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    shown = [release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0]), release(table[:2], [0, 0])]
-    found = compose(shown, sensitive="disease", k=2, l=2, person="id")
+    found, known = composed(ONE, TWO, release(TABLE[:2], [0, 0]))
     assert (found.people, found.unplaced) == (4, 0)
-    assert found.known is not None
-    assert found.known.fewer_than_k == found.known.one_value == 4
+    assert known.fewer_than_k == known.one_value == 4
 
 
 def test_a_set_covers_by_the_values_that_the_original_has() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    one, two = release(table, [0, 0, 1, 1]), release(table, [0, 1, 1, 0])
-    more = ReleaseOfPeople(
-        one.table.with_columns(pl.col("age").replace("{20, 21}", "{20, 21, 99}")), ["age"], {}, table
-    )
-    found = compose([more, two], sensitive="disease", k=2, l=2, person="id")
+    found, known = composed(changed(pl.col("age").replace("{20, 21}", "{20, 21, 99}")), TWO)
     assert found.placed == ("order", "order")
-    assert found.known == compose([one, two], sensitive="disease", k=2, l=2, person="id").known
+    assert known == composed(ONE, TWO)[1]
 
 
 def test_everybody_is_looked_for_by_the_originals_that_have_most_columns() -> None:
-    table = people([20, 21, 30, 31], "abca")
-    town = table.with_columns(town=pl.Series(["x", "x", "y", "y"]))
+    town = TABLE.with_columns(town=pl.Series(["x", "x", "y", "y"]))
     wide = ReleaseOfPeople(town.drop("id"), ["age", "town"], {}, town)
     bare = ReleaseOfPeople(
         pl.DataFrame({"age": ["20", "30"], "town": ["x", "x"], "disease": ["a", "c"]}), ["age", "town"]
     )
-    found = compose([bare, wide, release(table, [0, 0, 1, 1])], sensitive="disease", k=2, person="id")
+    found = compose([bare, wide, ONE], sensitive="disease", k=2, person="id")
     assert found.placed == ("assumed", "unasked", "unasked")
     assert found.people == 4  # all stand in the two others
     assert compose([bare, wide], sensitive="disease", k=2, person="id").people == 1  # who is 30 lives in y

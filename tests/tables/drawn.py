@@ -1,5 +1,7 @@
 """Small tables, requirements and recodings drawn by Hypothesis, shared by the tests of the cascade and the search."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -32,10 +34,7 @@ def tasks(draw, most=8, kinds=tuple(KINDS), sensitive=(0, 1, 2), steps="balanced
     d, s = draw(st.integers(1, 3)), draw(st.sampled_from(sensitive))
     rows = draw(st.lists(st.tuples(*[st.integers(0, 3)] * (d + s)), min_size=least, max_size=most))
     array = np.array(rows)
-    found = Histogram.from_rows(array[:, :d], array[:, d:])
-    wide = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,) * s
-    )
+    wide = replace(Histogram.from_rows(array[:, :d], array[:, d:]), quasi_sizes=(4,) * d, sensitive_sizes=(4,) * s)
     names = draw(st.lists(st.sampled_from(kinds), min_size=d, max_size=d))
     need = Requirement(
         draw(st.integers(1, 3)),
@@ -47,6 +46,32 @@ def tasks(draw, most=8, kinds=tuple(KINDS), sensitive=(0, 1, 2), steps="balanced
     unit = "stars" if set(names) == {"stars"} else "ncp"
     recoding = Recoding(tuple(KINDS[name]() for name in names), unit)
     return Task(wide, need, recoding, Effort.of(steps), seed=draw(st.integers(0, 3)))
+
+
+TREES = ("stars", "tree", "heavy")
+
+
+def few(
+    random: np.random.Generator,
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    values: int,
+    need: Callable[[Histogram], Requirement],
+    kinds: tuple[str, ...] = TREES,
+) -> Task | None:
+    """A task on a few rows of one to three quasi-identifiers; None where the table as a whole does not meet it.
+
+    rows, columns  how many rows and sensitive columns, from the first number to below the second
+    values         of a sensitive column
+    """
+    d, s, n = (int(random.integers(*between)) for between in ((1, 4), columns, rows))
+    quasi = random.integers(0, 4, (n, d)) // random.integers(1, 3)
+    found = Histogram.from_rows(quasi, random.integers(0, values, (n, s)))
+    table = replace(found, quasi_sizes=(4,) * d, sensitive_sizes=(values,) * s)
+    asked, names = need(table), random.choice(kinds, d).tolist()
+    unit = "stars" if set(names) == {"stars"} else "ncp"
+    recoding = Recoding(tuple(KINDS[name]() for name in names), unit)
+    return None if shortfall(table, asked) is not None else Task(table, asked, recoding, seed=1)
 
 
 class Graph(NamedTuple):
@@ -87,9 +112,7 @@ def graph_task(random: np.random.Generator, most: int = 8) -> tuple[Task, list[G
         graphs[j] = Graph(int(random.integers(2, areas + 1)), weights, edges, bool(random.random() < 0.2))
     sizes = tuple(4 if g is None else g.codes for g in graphs)
     found = Histogram.from_rows(random.integers(0, sizes, (n, d)), random.integers(0, 3, (n, s)))
-    table = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, sizes, (3,) * s
-    )
+    table = replace(found, quasi_sizes=sizes, sensitive_sizes=(3,) * s)
     plain, weight = list(KINDS), (1.0, 1.0, 2.5)
     columns = [KINDS[random.choice(plain)]() if g is None else g.column(float(random.choice(weight))) for g in graphs]
     several = tuple(int(x) for x in random.integers(1, 3, s)), tuple(int(x) for x in random.integers(1, 4, s))

@@ -18,7 +18,7 @@ from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Recoding, Sets
-from shoal.model.task import Task, shortfall
+from shoal.model.task import Task
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.class_program import (
@@ -39,23 +39,18 @@ from shoal.problems.tables.search.open_close import Filled, fill, flow_start, tr
 from shoal.problems.threads import in_turn
 from tests.amount import thinned
 from tests.oracles.tables import least_loss
-from tests.tables.drawn import KINDS, assert_eligible, census_like, tasks, total
-
-TREES = ("stars", "tree", "heavy")
+from tests.tables.drawn import TREES, assert_eligible, census_like, few, tasks, total
 
 
 def small(random: np.random.Generator) -> Task | None:
-    """A task of at most six rows with diversity by frequency in its first sensitive column; None: not feasible."""
-    d, s, n = int(random.integers(1, 4)), int(random.integers(1, 3)), int(random.integers(2, 7))
-    found = Histogram.from_rows(random.integers(0, 4, (n, d)) // random.integers(1, 3), random.integers(0, 6, (n, s)))
-    wide = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (6,) * s
-    )
-    frequency = (int(random.integers(2, 4)), *random.integers(1, 3, s - 1).tolist())
-    need = Requirement(int(random.integers(1, 4)), frequency, tuple(random.integers(1, 4, s).tolist()))
-    names = random.choice(TREES, d).tolist()
-    recoding = Recoding(tuple(KINDS[name]() for name in names), "stars" if set(names) == {"stars"} else "ncp")
-    return None if shortfall(wide, need) is not None else Task(wide, need, recoding)
+    """At most six rows with diversity by frequency in the first sensitive column."""
+
+    def need(table: Histogram) -> Requirement:
+        s = len(table.sensitive_names)
+        frequency = (int(random.integers(2, 4)), *random.integers(1, 3, s - 1).tolist())
+        return Requirement(int(random.integers(1, 4)), frequency, tuple(random.integers(1, 4, s).tolist()))
+
+    return few(random, (2, 7), (1, 3), 6, need)
 
 
 def test_no_multipliers_prove_more_than_the_optimum_of_hundreds_of_small_tables():

@@ -7,7 +7,7 @@ import pytest
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, TCloseness, requirement, restore
 from shoal.model.recoding import Recoding
-from shoal.model.task import Task, shortfall
+from shoal.model.task import Task
 from shoal.problems.tables.bounds import class_program
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build, chain, column, price
@@ -15,7 +15,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.open_close import flow_start
 from tests.oracles.models import meets
 from tests.oracles.tables import least_total, row_loss
-from tests.tables.drawn import KINDS, census_like, total
+from tests.tables.drawn import KINDS, census_like, few, total
 
 MODELS = {
     "t": lambda pick: ("TCloseness", {"t": float(pick([0.0, 0.1, 0.2, 0.3, 0.4])), "distance": "equal"}),
@@ -25,17 +25,11 @@ MODELS = {
 
 
 def drawn(random: np.random.Generator, name: str) -> tuple[Task, tuple] | None:
-    d, n = int(random.integers(1, 4)), int(random.integers(3, 8))
-    quasi, value = random.integers(0, 4, (n, d)), random.integers(0, int(random.integers(2, 4)), n)
-    found = Histogram.from_rows(quasi, value)
-    wide = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,)
-    )
     asked = MODELS[name](random.choice)
-    need = requirement([restore({"model": asked[0], **asked[1]})], wide.sensitive_names, wide)
-    names = random.choice(["stars", "tree", "tree", "heavy"], d).tolist()
-    recoding = Recoding(tuple(KINDS[kind]() for kind in names), "ncp")
-    return None if shortfall(wide, need) is not None else (Task(wide, need, recoding, seed=1), asked)
+    model, values = restore({"model": asked[0], **asked[1]}), int(random.integers(2, 4))
+    need = lambda table: requirement([model], table.sensitive_names, table)  # noqa: E731
+    task = few(random, (3, 8), (1, 2), values, need, ("stars", "tree", "tree", "heavy"))
+    return task and (task, asked)
 
 
 def least(task: Task, name: str, values: dict) -> float | None:

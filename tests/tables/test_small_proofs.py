@@ -45,23 +45,18 @@ from shoal.problems.tables.methods.pattern_cover import patterns, whole_cost
 from tests.amount import thinned
 from tests.oracles.models import prices
 from tests.oracles.tables import eligible, least_loss
-from tests.tables.drawn import KINDS, assert_eligible, census_like, total
+from tests.tables.drawn import KINDS, assert_eligible, census_like, few, total
 from tools import oracle_models
 
 
 def drawn(random: np.random.Generator, most: int = 7) -> Task | None:
-    """A task of at most seven rows under k, frequency and distinct l of up to two columns; None: not feasible."""
-    d, s, n = int(random.integers(1, 4)), int(random.integers(0, 3)), int(random.integers(2, most + 1))
-    found = Histogram.from_rows(random.integers(0, 4, (n, d)) // random.integers(1, 3), random.integers(0, 4, (n, s)))
-    wide = Histogram(
-        found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4,) * d, (4,) * s
-    )
-    need = Requirement(
-        int(random.integers(1, 5)), tuple(random.integers(1, 4, s).tolist()), tuple(random.integers(1, 4, s).tolist())
-    )
-    names = random.choice(("stars", "tree", "heavy"), d).tolist()
-    recoding = Recoding(tuple(KINDS[name]() for name in names), "stars" if set(names) == {"stars"} else "ncp")
-    return None if shortfall(wide, need) is not None else Task(wide, need, recoding)
+    """At most seven rows under k, frequency and distinct l of up to two columns."""
+
+    def need(table: Histogram) -> Requirement:
+        k, s = int(random.integers(1, 5)), len(table.sensitive_names)
+        return Requirement(k, *(tuple(random.integers(1, 4, s).tolist()) for _ in range(2)))
+
+    return few(random, (2, most + 1), (0, 3), 4, need)
 
 
 def everyone(task: Task) -> Partition:
