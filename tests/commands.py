@@ -6,15 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from shoal.cli import main
+from shoal.cli.options import with_options
 
 SCHEMA = json.loads((Path(main.__code__.co_filename).parent / "answers.schema.json").read_text(encoding="utf-8"))
 VALID = jsonschema.Draft202012Validator(SCHEMA)
@@ -71,6 +74,20 @@ def run(*words: object, cwd: Path | None = None) -> Done:
         signal.signal(signal.SIGTERM, before)
         sys.argv = asked
     return Done(status, out.getvalue(), err.getvalue())
+
+
+def options(asked: Any, words: Sequence[str]) -> dict[str, Any]:
+    """What a command whose options are ``asked`` is told by these words."""
+    found: dict[str, Any] = {}
+
+    def command(given: dict[str, Any] = asked) -> None:
+        found.update(given)
+
+    app = typer.Typer()
+    app.command()(with_options(command))
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (words, done.output, done.exception)
+    return found
 
 
 def started(*words: object, **more: Any) -> subprocess.Popen[str]:

@@ -26,6 +26,14 @@ AREAS = pl.DataFrame(
 PAIRS = [(i, i + 1) for i in range(7)]
 NEIGHBORS = pl.DataFrame([(f"0{a}", f"0{b}") for a, b in PAIRS], schema=["u", "v"], orient="row")
 
+
+def squares(rows: int, columns: int | None = None) -> np.ndarray:
+    """Pairs of neighbors among squares in rows and columns, those beside each other first; one number: as many."""
+    at = np.arange(rows * (columns or rows)).reshape(rows, -1)
+    pairs = ((at[:, :-1], at[:, 1:]), (at[:-1], at[1:]))
+    return np.concatenate([np.column_stack([a.ravel(), b.ravel()]) for a, b in pairs])
+
+
 # Twelve points on a line, one far away, and a value of each that half of them share at most.
 X = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 60.0]
 ILLS = ["flu", "gout", "flu", "cold", "flu", "gout", "cold", "flu", "gout", "cold", "cold", "odd"]

@@ -25,41 +25,22 @@ def placeless(people: pl.DataFrame) -> pl.DataFrame:
     return people.drop("x", "y")
 
 
+ASKED = {"sensitive": ["diagnosis"], "l": 2, "effort": "fast", "seed": 1}
+
+
 def test_unordered_and_ordered_columns_are_generalized_without_a_tree(placeless):
-    release = shoal.anonymize(
-        placeless,
-        quasi_identifiers=["town", "age"],
-        sensitive=["diagnosis"],
-        k=4,
-        l=2,
-        publish="hierarchy",
-        hierarchies={"town": "labels", "age": "intervals"},
-        effort="fast",
-        seed=1,
-    )
+    asked = ASKED | {"quasi_identifiers": ["town", "age"], "k": 4}
+    trees = {"town": "labels", "age": "intervals"}
+    release = shoal.anonymize(placeless, **asked, publish="hierarchy", hierarchies=trees)
     assert release.audit.passes
-    stars = shoal.anonymize(
-        placeless, quasi_identifiers=["town", "age"], sensitive=["diagnosis"], k=4, l=2, effort="fast", seed=1
-    )
-    assert release.facts.cost["ncp"] < stars.facts.cost["ncp"]
+    assert release.facts.cost["ncp"] < shoal.anonymize(placeless, **asked).facts.cost["ncp"]
 
 
 def test_coordinates_become_one_quasi_identifier_published_as_tiles(people, tmp_path):
     source = tmp_path / "people.csv"
     people.write_csv(source)
-    ages = {"age": shoal.Hierarchy.intervals([10, 30])}
-    release = shoal.anonymize(
-        source,
-        quasi_identifiers=["age"],
-        coordinates=["x", "y"],
-        sensitive=["diagnosis"],
-        k=5,
-        l=2,
-        publish="hierarchy",
-        hierarchies=ages,
-        effort="fast",
-        seed=1,
-    )
+    asked = ASKED | {"quasi_identifiers": ["age"], "coordinates": ["x", "y"], "k": 5, "publish": "hierarchy"}
+    release = shoal.anonymize(source, **asked, hierarchies={"age": shoal.Hierarchy.intervals([10, 30])})
     assert release.audit.passes
     assert not {"x", "y"} & set(release.table.columns)
     exact = set(people.select(pl.concat_str(["x", "y"], separator=" ")).to_series())
@@ -140,15 +121,8 @@ def test_centers_keep_the_kind_of_a_numeric_column(placeless):
 
 def test_global_recoding_publishes_one_level_per_column(placeless, tmp_path):
     bands = shoal.Hierarchy.intervals([10, 30])
-    release = shoal.anonymize(
-        placeless,
-        quasi_identifiers=["age", "town"],
-        k=4,
-        publish="hierarchy",
-        hierarchies={"age": bands, "town": "labels"},
-        global_recoding=True,
-        seed=1,
-    )
+    asked = {"quasi_identifiers": ["age", "town"], "k": 4, "publish": "hierarchy", "global_recoding": True, "seed": 1}
+    release = shoal.anonymize(placeless, **asked, hierarchies={"age": bands, "town": "labels"})
     assert release.audit.k >= 4
     levels = release.certificate.details["levels"]
     resolved = bands.resolve([str(a) for a in sorted(set(placeless["age"]))], "age")
@@ -160,16 +134,13 @@ def test_global_recoding_publishes_one_level_per_column(placeless, tmp_path):
 
 
 def test_a_level_above_the_ceiling_is_never_published(placeless):
+    asked = {
+        "publish": "hierarchy",
+        "hierarchies": {"age": shoal.Hierarchy.intervals([2, 30])},
+        "max_level": {"age": 1},
+    }
     with pytest.raises(shoal.InfeasibleError, match="age"):
-        shoal.anonymize(
-            placeless,
-            quasi_identifiers=["age"],
-            k=40,
-            publish="hierarchy",
-            hierarchies={"age": shoal.Hierarchy.intervals([2, 30])},
-            max_level={"age": 1},
-            method="three_phase",
-        )
+        shoal.anonymize(placeless, quasi_identifiers=["age"], k=40, **asked, method="three_phase")
 
 
 def test_groups_that_are_published_alike_are_one_when_rows_are_placed():

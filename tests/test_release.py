@@ -253,7 +253,21 @@ def test_certificate_and_record_are_not_taken_for_each_other(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "3", "{}", '{"release": 1, "policy": 1, "certificate": 1, "stars": 1}', "[" * 100_000],
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "{}",
+        '{"release": 1, "policy": 1, "certificate": 1, "stars": 1}',
+        "[" * 100_000,
+        '{"release": 1, "release": 2}',
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        '{"a":' * 60 + "1" + "}" * 60,
+        '{"a": "\\ud800"}',
+        '{"problem": "labels", "certificate": {"cost": 1, "lower_bound": 1}}',
+    ],
 )
 def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
     _, path, certificate = written(tmp_path)

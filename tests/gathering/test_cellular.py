@@ -290,7 +290,6 @@ def test_the_widest_a_search_may_look_at_does_not_matter_for_validity():
         ({"setup_costs": -1}, InputError, "-1"),
         ({"setup_costs": math.nan}, InputError, "nan"),
         ({"r": 2, "max_diameter": -1}, PolicyError, "max_diameter=-1"),
-        ({"r": 2, "effort": "some"}, PolicyError, "some"),
         ({"r": 2, "method": "tight"}, PolicyError, "set-up costs alone"),
         ({"r": 2, "setup_costs": 1, "method": "three_step"}, PolicyError, "r alone"),
         ({"r": 2, "epsilon": 1.5}, PolicyError, "epsilon=1.5"),

@@ -13,6 +13,7 @@ from shoal.errors import InputError
 from shoal.hardness import DominatingSet, ThreePartition, Triples, TwoPartition
 from tests.oracles import hardness as oracle
 from tests.oracles.gathering import cellular_optimum
+from tests.oracles.labels import least_largest
 
 
 @st.composite
@@ -54,7 +55,7 @@ def test_the_solver_meets_a_planted_dominating_set():
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=7).filter(lambda w: sum(w) % 2 == 0))
 def test_bins_in_binary_are_half_or_whole(weights):
     found = hardness.bins_in_binary(TwoPartition(tuple(weights)))
-    assert oracle.least_largest_bin(weights, found.k) == found.optimum
+    assert least_largest(weights, found.k) == found.optimum
     assert (found.optimum == found.target) == found.answer
     assert found.otherwise == 2 * found.k
 
@@ -77,7 +78,7 @@ def test_bins_in_unary_leave_a_gap_of_nearly_a_third(m, bound, seed, lift, spoil
                 break
         source = ThreePartition(tuple(weights))
     found = hardness.bins_in_unary(source, lift)
-    least = oracle.least_largest_bin(found.sizes.tolist(), found.k)
+    least = least_largest(found.sizes.tolist(), found.k)
     assert (least == found.target == found.k) == found.answer
     if not found.answer:
         assert least >= found.otherwise > 4 * lift / (3 * lift + 1) * found.k

@@ -10,6 +10,7 @@ from shoal.errors import InputError
 from shoal.hardness import Formula, ThreePartition, Tripartite, Triples
 from shoal.hardness.reductions import triples_of_edges
 from tests.oracles import hardness as oracle
+from tests.oracles.labels import least_largest
 
 seeds = st.integers(0, 10_000)
 modest = settings(deadline=None, max_examples=25)
@@ -175,7 +176,7 @@ def test_bin_covering(m, bound, seed, spoil):
                 break
         source = ThreePartition(tuple(weights))
     found = hardness.bin_covering(source)
-    least = oracle.least_largest_bin(found.sizes.tolist(), found.k)
+    least = least_largest(found.sizes.tolist(), found.k)
     assert (least == found.target) == found.answer
     assert least >= found.target
 

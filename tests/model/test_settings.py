@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import program
-from shoal.cli.options import PUBLISHED, asks, with_options
+from shoal.cli.options import PUBLISHED, asks
 from shoal.model.certificate import promised, recipe
 from shoal.model.hierarchy import GENERATED
 from shoal.model.policy import PLACE, Policy
 from shoal.model.settings import SETTINGS, SHORTHANDS, ModelSettings, PolicySettings, Settings, entry_of
 from shoal.publishing.verifying.recheck import _policy
+from tests.commands import options
 
 HIERARCHY = {"publish": "hierarchy", "hierarchies": {"age": "intervals:5,10"}}
 TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the default, and what has to go with it
@@ -103,19 +102,6 @@ def typed(values: dict[str, Any]) -> list[str]:
     return words
 
 
-def said_at_the_command_line(words: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    def command(said: dict[str, Any] = asks(PUBLISHED, models=True)) -> None:
-        found.update(said)
-
-    app = typer.Typer()
-    app.command()(with_options(command))
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, (words, done.output, done.exception)
-    return found
-
-
 def test_every_setting_is_tried() -> None:
     assert set(TRIED) == set(SETTINGS)
 
@@ -140,7 +126,7 @@ def test_keyword_key_and_option_ask_the_same(name: str, tmp_path: Path, monkeypa
     read = Policy.read("policy.toml")
     assert (read, getattr(read, name)) == (policy, held)
     if name in PUBLISHED:
-        told = said_at_the_command_line(typed(asked))
+        told = options(asks(PUBLISHED, models=True), typed(asked))
         again = Policy.of(None, **told)
         assert str(getattr(again, name)) == str(held)
         assert again == policy

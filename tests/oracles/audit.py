@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -34,15 +33,6 @@ def entropy_l(groups: list[list[Row]], s: int) -> float:
         shares = [n / len(g) for n in Counter(r[s] for r in g).values()]
         least = min(least, -sum(p * math.log(p) for p in shares))
     return math.exp(least)
-
-
-def recursive(groups: list[list[Row]], s: int, c: float, l: int) -> bool:
-    """r1 < c (r_l + ... + r_m) in every group."""
-    for g in groups:
-        falling = sorted(Counter(r[s] for r in g).values(), reverse=True)
-        if not falling[0] < c * sum(falling[l - 1 :]):
-            return False
-    return True
 
 
 def alpha(groups: list[list[Row]], s: int) -> float:
@@ -77,36 +67,12 @@ def t_ordered(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:
     return worst
 
 
-def simultaneous(groups: list[list[Row]], sensitive: Sequence[int], l: int) -> bool:
-    """Every row lies in l rows of its group that differ pairwise in every sensitive column."""
-
-    def differ(some: tuple[Row, ...]) -> bool:
-        return all(a[s] != b[s] for a, b in combinations(some, 2) for s in sensitive)
-
-    return all(
-        any(differ((row, *others)) for others in combinations([*g[:i], *g[i + 1 :]], l - 1))
-        for g in groups
-        for i, row in enumerate(g)
-    )
-
-
 def beta(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:
     """Largest (p - q) / q of a value in a group."""
     whole = Counter(r[s] for r in rows)
     return max(
         max(0.0, n / len(g) / (whole[v] / len(rows)) - 1) for g in groups for v, n in Counter(r[s] for r in g).items()
     )
-
-
-def enhanced_beta(rows: Sequence[Row], groups: list[list[Row]], s: int, most: float) -> bool:
-    """No value's (p - q) / q exceeds the lesser of most and -ln q."""
-    whole = Counter(r[s] for r in rows)
-    for g in groups:
-        for v, n in Counter(r[s] for r in g).items():
-            q = whole[v] / len(rows)
-            if (n / len(g) - q) / q > min(most, -math.log(q)) + 1e-9:
-                return False
-    return True
 
 
 def delta(rows: Sequence[Row], groups: list[list[Row]], s: int) -> float:

@@ -130,22 +130,3 @@ def can_gather(distances: np.ndarray, r: int, radius: int) -> bool:
     )
     assert found.status in (0, 2), found.message
     return found.status == 0
-
-
-def least_largest_bin(sizes: Sequence[int], k: int) -> int | None:
-    """Least largest bin over all partitions into bins of at least k, at most a dozen sizes."""
-    best: list[int | None] = [None]
-
-    def place(i: int, bins: list[int]) -> None:
-        if i == len(sizes):
-            if all(b >= k for b in bins) and (best[0] is None or max(bins) < best[0]):
-                best[0] = max(bins)
-            return
-        for j in range(len(bins)):
-            bins[j] += sizes[i]
-            place(i + 1, bins)
-            bins[j] -= sizes[i]
-        place(i + 1, [*bins, sizes[i]])
-
-    place(0, [])
-    return best[0]

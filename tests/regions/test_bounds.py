@@ -12,6 +12,7 @@ from shoal.kernels.regions.areas import Areas
 from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets, separator
 from shoal.problems.regions.packing import pack
 from shoal.problems.regions.task import graph
+from tests.data import squares
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=30)
@@ -164,12 +165,8 @@ def test_the_program_proves_what_counting_cannot():
 
 
 def test_rounding_the_program_finds_packings_and_proves_nothing_more():
-    rng = np.random.default_rng(2)
-    at = np.arange(36).reshape(6, 6)
-    edges = [*zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist(), strict=True)]
-    edges += zip(at[:-1].ravel().tolist(), at[1:].ravel().tolist(), strict=True)
-    weights = rng.integers(1, 9, 36)
-    g = graph(np.array(edges), 36)
+    edges, weights = squares(6), np.random.default_rng(2).integers(1, 9, 36)
+    g = graph(edges, 36)
     plain = pack(g, weights[:, None], np.array([12]), bound=99, cuts=0)
     rounded = pack(g, weights[:, None], np.array([12]), bound=99, cuts=0, rounding=True)
     assert rounded.bound == plain.bound

@@ -4,17 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import program
-from shoal.cli.options import conditions, with_options
+from shoal.cli.options import conditions
 from shoal.engines.geography import geography
 from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
 from shoal.problems.regions import merge
 from shoal.problems.regions.request import Conditions
 from shoal.publishing.crosswalks.areas import as_merged
+from tests.commands import options
 
 FOUND_ELSEWHERE = {"coordinates", "geographic", "light", "start", "exclude"}  # in the files, or asked of single areas
 COLUMNS = {
@@ -40,19 +39,6 @@ TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
 }
 
 
-def said(words: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    def command(given: dict[str, Any] = conditions(AREA_CONDITIONS)) -> None:
-        found.update(given)
-
-    app = typer.Typer()
-    app.command()(with_options(command))
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    return found
-
-
 def test_every_condition_is_tried_and_none_of_merge_is_forgotten() -> None:
     assert set(TRIED) == set(AREA_CONDITIONS) == set(AreaConditions._fields)
     keywords = {entry.keyword for entry in AREA_CONDITIONS.values()} - {""}
@@ -62,9 +48,8 @@ def test_every_condition_is_tried_and_none_of_merge_is_forgotten() -> None:
 @pytest.mark.parametrize("name", TRIED)
 def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
     entry, (typed, value) = AREA_CONDITIONS[name], TRIED[name]
-    assert said([entry.setting.option, typed]) == {name: value}
-    options = {option for p in program().commands["regions"].params for option in p.opts}
-    assert entry.setting.option in options
+    assert options(conditions(AREA_CONDITIONS), [entry.setting.option, typed]) == {name: value}
+    assert entry.setting.option in {option for p in program().commands["regions"].params for option in p.opts}
     assert len(entry.setting.help.split()) > 2
     given = geography(range(8), [(i, i + 1) for i in range(7)], COLUMNS)
     asked = AreaConditions(**{name: value})
@@ -83,8 +68,10 @@ def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
 
 
 def test_levels_have_numbers_of_their_own() -> None:
-    assert said(["--at-most", "people=15,40", "--at-most", "areas=3"]) == {"at_most": {"people": (15, 40), "areas": 3}}
-    assert said(["--regions", "4,2"]) == {"regions": (4, 2)}
+    asked = conditions(AREA_CONDITIONS)
+    most = options(asked, ["--at-most", "people=15,40", "--at-most", "areas=3"])
+    assert most == {"at_most": {"people": (15, 40), "areas": 3}}
+    assert options(asked, ["--regions", "4,2"]) == {"regions": (4, 2)}
 
 
 def test_certificates_keep_their_keys() -> None:

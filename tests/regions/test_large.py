@@ -10,16 +10,14 @@ from scipy.sparse.csgraph import connected_components
 from shoal.problems.regions import merge
 from shoal.problems.regions.search import steps_for
 from shoal.watching import listening
+from tests.data import squares
 
 K = 5_000
 
 
 def grid(side: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of a square grid, and weights as those of zip codes are spread: many light ones, a few heavier than K."""
-    at = np.arange(side * side).reshape(side, side)
-    pairs = [np.stack([a.ravel(), b.ravel()], 1) for a, b in ((at[:, 1:], at[:, :-1]), (at[1:], at[:-1]))]
-    weights = np.random.default_rng(seed).lognormal(5, 1, side * side).astype(np.int64)
-    return np.concatenate(pairs), weights
+    return squares(side), np.random.default_rng(seed).lognormal(5, 1, side * side).astype(np.int64)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.regions import merge
+from tests.data import squares
 from tests.oracles.regions import connected, meets
 
 PATH = [(i, i + 1) for i in range(7)]
@@ -303,17 +304,11 @@ def test_soft_boundaries_are_crossed_only_for_what_is_too_light(method):
     assert alone.regions == 4
 
 
-def grid_edges(side):
-    at = np.arange(side * side).reshape(side, side)
-    return np.concatenate([np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()]),
-                           np.column_stack([at[:-1].ravel(), at[1:].ravel()])])  # fmt: skip
-
-
 def test_maxima_on_a_map_that_is_too_large_to_list():
     rng = np.random.default_rng(3)
     people = rng.integers(1, 40, 16 * 16)
     most = {"people": (people, 130), "areas": (np.ones_like(people), 9)}
-    found = merge(grid_edges(16), people, 60, at_most=most, effort="fast", seed=1)
+    found = merge(squares(16), people, 60, at_most=most, effort="fast", seed=1)
     assert found.weights.min() >= 60
     assert found.weights.max() <= 130
     assert found.sizes.max() <= 9

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.problems.regions.search import exchanged, hamiltonian_path, matched
 from shoal.problems.regions.task import connected_parts, graph, structure
+from tests.data import squares
 from tests.families import regions as family
 from tests.oracles import regions as oracle
 
@@ -244,14 +245,7 @@ def test_hanging_weights_by_taking_each_vertex_out(n, data):
 
 
 def test_a_grid_is_cut_in_one_pass():
-    side = 60
-    at = np.arange(side * side).reshape(side, side)
-    edges = np.concatenate(
-        [
-            np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()]),
-            np.column_stack([at[:-1].ravel(), at[1:].ravel()]),
-        ]
-    )
+    side, edges = 60, squares(60)
     weights = np.random.default_rng(0).integers(0, 100, side * side)
     result = shoal.regions.merge(edges, weights, 500, "tree", seed=1)
     assert connected_parts(graph(edges, side * side), result.labels)
