@@ -5,6 +5,7 @@ chance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def clusters(kind: str, center: str = "record", frame: Any = LINE, **more: Any) 
     return shoal.release(found, frame, columns=["x"], sensitive=["d"], center=center, **more)
 
 
+@cache
 def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
     """A small release of one of ``KINDS``, and its sources for verify."""
     if kind == "labels":

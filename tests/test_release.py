@@ -5,6 +5,7 @@ import datetime as dt
 import json
 import pickle
 import resource
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -40,16 +41,33 @@ LINES = [
 ]
 
 
+Files = tuple[Path, Path, Path]  # a table, its release and the certificate
+
+
 def source(folder: Path) -> Path:
     path = folder / "people.csv"
     path.write_text("\n".join(LINES))
     return path
 
 
-def written(folder: Path, name: str = "r.csv", **more: Any) -> tuple[Path, Path, Path]:
+def written(folder: Path, name: str = "r.csv", **more: Any) -> Files:
     path = source(folder)
     release = shoal.anonymize(path, identifiers=["name"], **(ASKED | more))
     return path, folder / name, release.write(folder / name)
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of one release, for whoever changes a copy."""
+    folder = tmp_path_factory.mktemp("once")
+    written(folder)
+    return folder
+
+
+@pytest.fixture
+def copied(once: Path, tmp_path: Path) -> Files:
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "people.csv", tmp_path / "r.csv", tmp_path / "r.certificate.json"
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet"])
@@ -155,8 +173,8 @@ TAMPERED: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("with_original", [False, True])
 @pytest.mark.parametrize("how", TAMPERED)
-def test_a_tampered_release_is_caught(tmp_path: Path, how: str, with_original: bool) -> None:
-    original, path, record = written(tmp_path)
+def test_a_tampered_release_is_caught(copied: Files, how: str, with_original: bool) -> None:
+    original, path, record = copied
     path.write_text(TAMPERED[how](path.read_text()))
     verdict = verify(path, record, original if with_original else None)
     assert not verdict.holds
@@ -164,8 +182,8 @@ def test_a_tampered_release_is_caught(tmp_path: Path, how: str, with_original: b
 
 
 @pytest.mark.parametrize("how", ["a byte", "a star filled in", "a value changed", "a row dropped", "a carried value"])
-def test_with_the_original_a_forged_certificate_does_not_help(tmp_path: Path, how: str) -> None:
-    original, path, record = written(tmp_path)
+def test_with_the_original_a_forged_certificate_does_not_help(copied: Files, how: str) -> None:
+    original, path, record = copied
     path.write_text(TAMPERED[how](path.read_text()))
     facts = json.loads(record.read_text())
     verdict = verify(path, record)
@@ -210,8 +228,8 @@ def refused(path: Path, paper: Path, content: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(("paper", "edit"), [*(("c", e) for e in PUBLIC), *(("r", e) for e in OF_RECORD)])
-def test_an_edited_certificate_or_record_is_caught(tmp_path: Path, paper: str, edit: str) -> None:
-    _, path, certificate = written(tmp_path)
+def test_an_edited_certificate_or_record_is_caught(copied: Files, paper: str, edit: str) -> None:
+    _, path, certificate = copied
     bent = certificate if paper == "c" else kept(certificate)
     facts = json.loads(bent.read_text())
     OF_RECORD[edit](facts)
@@ -220,8 +238,8 @@ def test_an_edited_certificate_or_record_is_caught(tmp_path: Path, paper: str, e
 
 @pytest.mark.parametrize("paper", ["c", "r"])
 @pytest.mark.parametrize("edit", CONTRADICTIONS)
-def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str, paper: str) -> None:
-    _, path, certificate = written(tmp_path)
+def test_sealing_a_contradiction_again_does_not_help(copied: Files, edit: str, paper: str) -> None:
+    _, path, certificate = copied
     bent = certificate if paper == "c" else kept(certificate)
     facts = json.loads(bent.read_text())
     EDITS[edit](facts)
@@ -229,16 +247,16 @@ def test_sealing_a_contradiction_again_does_not_help(tmp_path: Path, edit: str, 
 
 
 @pytest.mark.parametrize("extra", [{"attempts": []}, {"method": "auto"}, {"exposed": {}}, {"seconds": {}}])
-def test_a_certificate_that_says_more_than_its_release_is_refused(tmp_path: Path, extra: dict[str, Any]) -> None:
-    _, path, certificate = written(tmp_path)
+def test_a_certificate_that_says_more_than_its_release_is_refused(copied: Files, extra: dict[str, Any]) -> None:
+    _, path, certificate = copied
     facts = json.loads(certificate.read_text()) | extra
     certificate.write_text(json.dumps({**facts, "seal": seal(facts)}))
     with pytest.raises(InputError, match="which no certificate of a table has"):
         verify(path, certificate)
 
 
-def test_certificate_and_record_are_not_taken_for_each_other(tmp_path: Path) -> None:
-    _, path, certificate = written(tmp_path)
+def test_certificate_and_record_are_not_taken_for_each_other(tmp_path: Path, copied: Files) -> None:
+    _, path, certificate = copied
     with pytest.raises(InputError, match="a certificate is wanted"):
         shoal.verify(path, kept(certificate))
     with pytest.raises(InputError, match="a record is wanted"):
@@ -269,8 +287,8 @@ def test_certificate_and_record_are_not_taken_for_each_other(tmp_path: Path) -> 
         '{"problem": "labels", "certificate": {"cost": 1, "lower_bound": 1}}',
     ],
 )
-def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
-    _, path, certificate = written(tmp_path)
+def test_what_is_no_certificate_is_refused(copied: Files, text: str) -> None:
+    _, path, certificate = copied
     record = kept(certificate).read_text()
     certificate.write_text(text)
     with pytest.raises(InputError, match="certificate"):
@@ -282,18 +300,18 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("key", ["release", "policy", "certificate", "stars", "changed", "loss", "groups", "privacy"])
 @pytest.mark.parametrize("value", [None, 99, "x", [1]])
-def test_a_malformed_certificate_is_refused_or_fails(tmp_path: Path, key: str, value: Any) -> None:
-    for paper in (written(tmp_path)[2], kept(written(tmp_path)[2])):
-        path = tmp_path / "r.csv"
-        facts = json.loads(paper.read_text())
-        facts[key] = value
-        paper.write_text(json.dumps(facts))
+def test_a_malformed_certificate_is_refused_or_fails(copied: Files, key: str, value: Any) -> None:
+    _, path, certificate = copied
+    for paper in (certificate, kept(certificate)):
+        genuine = paper.read_text()
+        paper.write_text(json.dumps(json.loads(genuine) | {key: value}))
         with contextlib.suppress(shoal.ShoalError):
             assert not verify(path, paper).holds
+        paper.write_text(genuine)
 
 
-def test_a_bound_above_the_cost_is_no_record(tmp_path: Path) -> None:
-    _, path, record = written(tmp_path)
+def test_a_bound_above_the_cost_is_no_record(copied: Files) -> None:
+    _, path, record = copied
     record = kept(record)
     facts = json.loads(record.read_text())
     facts["certificate"]["lower_bound"] = facts["certificate"]["cost"] + 1
@@ -302,15 +320,15 @@ def test_a_bound_above_the_cost_is_no_record(tmp_path: Path) -> None:
         verify(path, record)
 
 
-def test_a_release_without_a_column_fails(tmp_path: Path) -> None:
-    _, path, record = written(tmp_path)
+def test_a_release_without_a_column_fails(copied: Files) -> None:
+    _, path, record = copied
     pl.read_csv(path, infer_schema=False).drop("zip").write_csv(path)
     with pytest.raises(VerificationError, match="zip"):
         verify(path, record)
 
 
-def test_an_identifier_put_back_is_caught(tmp_path: Path) -> None:
-    _, path, record = written(tmp_path)
+def test_an_identifier_put_back_is_caught(copied: Files) -> None:
+    _, path, record = copied
     pl.read_csv(path, infer_schema=False).with_columns(name=pl.lit("Ann")).write_csv(path)
     assert ("identifiers", False) in [(name, holds) for name, holds, *_ in verify(path, record).findings]
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,6 +31,20 @@ def people(rows: int = 600, seed: int = 0, chance: bool = False) -> pl.DataFrame
     )
 
 
+def leaning() -> pl.DataFrame:
+    """Small classes of many diseases, whose shares differ from class to class."""
+    rng = np.random.default_rng(5)
+    age, town = rng.integers(0, 25, 3000), rng.integers(0, 12, 3000)
+    disease = np.where(rng.random(3000) < 0.4, (age + town) % 12, rng.integers(0, 12, 3000))
+    return pl.DataFrame({"age": age.astype(str), "town": town.astype(str), "disease": [f"d{d}" for d in disease]})
+
+
+def published(table: pl.DataFrame, **more: Any) -> shoal.Release:
+    """A release of people at k = 4 and l = 2, unless another is asked for."""
+    asked = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "k": 4, "l": 2, "effort": "fast", "seed": 1}
+    return shoal.anonymize(table, **asked | more)
+
+
 def by_name(found: shoal.Attack) -> dict[str, object]:
     return {f"{f.attack}, {f.name}": f for f in found.findings}
 
@@ -37,7 +52,7 @@ def by_name(found: shoal.Attack) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def made() -> tuple[pl.DataFrame, shoal.Release]:
     table = people()
-    return table, shoal.anonymize(table, quasi_identifiers=QUASI, sensitive=SENSITIVE, k=4, l=2, effort="fast", seed=1)
+    return table, published(table)
 
 
 def test_command_and_python_give_the_same_figures(made, tmp_path: Path) -> None:
@@ -112,9 +127,7 @@ def test_labels_of_a_hierarchy_are_decoded(tmp_path: Path) -> None:
 
 def test_unshuffled_release_is_found(made) -> None:
     table, release = made
-    kept = shoal.anonymize(
-        table, quasi_identifiers=QUASI, sensitive=SENSITIVE, k=4, l=2, effort="fast", seed=1, keep_order=True
-    )
+    kept = published(table, keep_order=True)
     name = "files, order against the original"
     assert by_name(shoal.attack(kept, table))[name].gain
     assert by_name(shoal.attack(kept, table))[name].figure == 1.0
@@ -133,7 +146,7 @@ def test_sorted_release_is_found(made) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_pure_chance_shows_no_gain(seed: int) -> None:
     table = people(4000, seed, chance=True)
-    release = shoal.anonymize(table, quasi_identifiers=QUASI, sensitive=SENSITIVE, k=5, l=2, effort="fast", seed=1)
+    release = published(table, k=5)
     strangers = people(4000, seed + 100, chance=True)
     found = shoal.attack(release, table, pl.concat([table, strangers]))
     gains = [f for f in found.findings if f.gain]

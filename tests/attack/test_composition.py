@@ -3,14 +3,12 @@
 import polars as pl
 
 import shoal
-from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
+from tests.attack.test_attack import QUASI, by_name, people, published
 
 
 def test_two_releases_are_found() -> None:
     table = people(1500, 4)
-    given = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "l": 2, "effort": "fast", "seed": 1}
-    one = shoal.anonymize(table, k=4, **given)
-    two = shoal.anonymize(table, k=4, publish="ranges", **given)
+    one, two = published(table), published(table, publish="ranges")
     found = by_name(shoal.attack(two, table, earlier=[one]))
     few = found["composition, few people, groups known"]
     assert few.gain
@@ -87,9 +85,7 @@ def test_a_release_without_the_column_is_left_out() -> None:
 
 def test_a_register_without_values_tells_what_is_claimed() -> None:
     table = people(1500, 4)
-    given = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "l": 2, "effort": "fast", "seed": 1}
-    one = shoal.anonymize(table, k=4, **given)
-    two = shoal.anonymize(table, k=4, publish="ranges", **given)
+    one, two = published(table), published(table, publish="ranges")
     checked = by_name(shoal.attack(two, table, earlier=[one]))["composition, above 1/l, groups unknown"]
     found = by_name(shoal.attack(two, register=table.select(QUASI), earlier=[one]))
     claimed = found["composition, above 1/l, groups unknown"]

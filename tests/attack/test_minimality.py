@@ -8,7 +8,7 @@ import shoal
 from shoal.attacks.minimality import claimed, claims
 from shoal.attacks.reading import People, read, unwritten
 from shoal.problems.tables.methods import minimality_merge
-from tests.attack.test_attack import QUASI, SENSITIVE, by_name, people
+from tests.attack.test_attack import by_name, leaning, people, published
 
 
 def test_a_hidden_pair_had_one_value_by_hand() -> None:
@@ -29,15 +29,8 @@ def test_a_hidden_pair_had_one_value_by_hand() -> None:
 
 
 def test_minimal_release_at_two_is_found() -> None:
-    rng = np.random.default_rng(5)
-    n = 3000
-    age, town = rng.integers(0, 25, n), rng.integers(0, 12, n)
-    disease = np.where(rng.random(n) < 0.4, (age + town) % 12, rng.integers(0, 12, n))
-    table = pl.DataFrame(
-        {"age": age.astype(str), "town": [f"t{t}" for t in town], "disease": [f"d{d}" for d in disease]}
-    )
-    given = {"quasi_identifiers": ["age", "town"], "sensitive": ["disease"]}
-    release = shoal.anonymize(table, k=2, l=2, effort="fast", seed=1, **given)
+    table = leaning()
+    release = published(table, quasi_identifiers=["age", "town"], k=2)
     found = by_name(shoal.attack(release, table))
     above = found["minimality, disease, above 1/l"]
     assert above.gain
@@ -48,9 +41,7 @@ def test_minimal_release_at_two_is_found() -> None:
 def test_posteriors_are_as_often_right_as_they_say() -> None:
     """Claims above 1/2 are right in more than half, and the mean posterior of the truth is that of a calibrated one."""
     table = people(6000, 7, chance=True)
-    release = shoal.anonymize(
-        table, quasi_identifiers=["age", "town", "sex"], sensitive=["disease"], k=2, l=2, effort="fast", seed=1
-    )
+    release = published(table, k=2)
     found = by_name(shoal.attack(release, table))
     above = found.get("minimality, disease, above 1/l")
     assert above is not None
@@ -71,17 +62,6 @@ def test_downcoding_sees_what_goes_with_a_hidden_cell() -> None:
     assert bayes.figure == pytest.approx(1.0)
     assert bayes.gain
     assert bayes.baselines["the commonest value of the cell"] < 0.3
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_cells_hidden_by_chance_tell_nothing(seed: int) -> None:
-    table = people(4000, seed, chance=True)
-    rng = np.random.default_rng(seed)
-    hide = [pl.when(pl.Series(rng.random(table.height) < 0.2)).then(pl.lit("*")).otherwise(c).alias(c) for c in QUASI]
-    release = table.with_columns(hide).sample(fraction=1.0, shuffle=True, seed=seed)
-    found = by_name(shoal.attack(release, table, quasi_identifiers=QUASI, sensitive=SENSITIVE))
-    assert [name for name, f in found.items() if f.gain and f.attack != "linkage"] == []
-    assert "downcoding, coarsened cells by naive Bayes" in found
 
 
 def test_values_that_stand_plainly_are_not_what_is_hidden() -> None:

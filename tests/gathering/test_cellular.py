@@ -16,29 +16,12 @@ from shoal.problems.gathering.cellular_methods import Distances, procedure_one, 
 from shoal.problems.gathering.space import space_of
 from tests.amount import thinned
 from tests.families import gathering as families
+from tests.gathering.test_gather import check
 from tests.oracles.gathering import cellular_optimum, distances
 
 few = settings(max_examples=30, deadline=None)
 grid = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=9)
 ALIKE = 1 + 1e-9  # sums that differ by rounding only
-
-
-def check(g, points, r, left_out=0, setup=None):
-    """What every answer must be."""
-    labels, n = g.labels, len(points)
-    x = np.asarray(points, float)
-    setup = np.zeros(n) if setup is None else np.broadcast_to(np.asarray(setup, float), n)
-    assert int((labels < 0).sum()) <= left_out
-    assert np.array_equal(np.unique(labels[labels >= 0]), np.arange(g.clusters))
-    assert (g.sizes == np.bincount(labels[labels >= 0], minlength=g.clusters)).all()
-    assert (g.sizes >= r).all()
-    assert np.array_equal(g.centers, x[g.center_rows])
-    total = 0.0
-    for c in range(g.clusters):
-        radius = max(math.dist(x[i], g.centers[c]) for i in np.flatnonzero(labels == c))
-        assert g.radii[c] == pytest.approx(radius, abs=1e-9)
-        total += g.sizes[c] * radius + setup[g.center_rows[c]]
-    assert g.cost == pytest.approx(total, abs=1e-9)
 
 
 @given(
@@ -59,7 +42,7 @@ def test_largest_diameter(points, r, cap, method):
             shoal.gathering.cellular(points, r, max_diameter=cap, method=method)
         return
     g = shoal.gathering.cellular(points, r, max_diameter=cap, method=method, seed=0)
-    check(g, points, r)
+    check(g, points, r, cellular=True)
     wide = max(d[i, j] for i in range(len(points)) for j in range(len(points)) if g.labels[i] == g.labels[j])
     assert g.diameter == pytest.approx(wide)
     assert g.certificate.details["cap_met"] == (wide <= cap)
@@ -240,7 +223,7 @@ def test_search_only_lowers_the_cost_and_keeps_r():
     costs = [plain.cost]
     for effort in ("fast", "balanced", "thorough"):
         g = shoal.gathering.cellular(points, 7, method="search", effort=effort, seed=1)
-        check(g, points, 7)
+        check(g, points, 7, cellular=True)
         costs.append(g.cost)
     assert costs[0] > costs[1]
     assert costs[3] < costs[1]
@@ -313,7 +296,7 @@ def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(monkey
         with monkeypatch.context() as patch:
             patch.setattr(exact.BinaryProgram, "solve", stopped)
             g = shoal.gathering.cellular(points, 3, method="exact")
-        check(g, points, 3)
+        check(g, points, 3, cellular=True)
         assert g.certificate.guarantee.factor is None
         assert g.certificate.lower_bound <= best <= g.cost + 1e-9
 

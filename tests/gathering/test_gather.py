@@ -20,21 +20,21 @@ rs = st.integers(1, 4)
 shares = st.sampled_from([0.0, 0.13, 0.25, 0.4])
 
 
-def check(g, points, r, left_out, *, free=False):
-    """What every answer must be, whatever the method: sizes, radii, centers, counts."""
-    labels, n = g.labels, len(points)
-    assert labels.shape == (n,)
+def check(g, points, r, left_out=0, *, free=False, cellular=False):
+    """What every answer must be, whatever the method: sizes, radii, centers, cost."""
+    labels, x = g.labels, np.asarray(points, float)
+    assert labels.shape == (len(x),)
     assert (labels >= -1).all()
     assert int((labels < 0).sum()) <= left_out
     assert np.array_equal(np.unique(labels[labels >= 0]), np.arange(g.clusters))
     assert (np.bincount(labels[labels >= 0], minlength=g.clusters) == g.sizes).all()
     assert (g.sizes >= r).all()
-    x = np.asarray(points, float)
-    away = np.sqrt(((x - g.centers[labels]) ** 2).sum(axis=1))[labels >= 0]
+    away = np.sqrt(((x - g.centers[labels]) ** 2).sum(axis=1))
     for c in range(g.clusters):
-        assert away[labels[labels >= 0] == c].max() == pytest.approx(g.radii[c], abs=1e-9)
-    assert g.certificate.cost == pytest.approx(g.radii.max(initial=0), abs=1e-12)
-    assert g.mean_distance == pytest.approx(away.mean(), abs=1e-9)
+        assert away[labels == c].max() == pytest.approx(g.radii[c], abs=1e-9)
+    assert g.certificate.cost == pytest.approx(g.sizes @ g.radii if cellular else g.radii.max(initial=0), abs=1e-9)
+    if not cellular:
+        assert g.mean_distance == pytest.approx(away[labels >= 0].mean(), abs=1e-9)
     if not free:
         assert np.array_equal(g.centers, x[g.center_rows])
 

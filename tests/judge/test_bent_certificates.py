@@ -3,7 +3,9 @@
 import json
 import random
 import re
+import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,23 +32,24 @@ LINES = "age,zip,d,note\n" + "".join(f"{20 + i % 7},{1230 + i % 3},{'xyz'[i % 3]
 TREE = [["1230", "123"], ["1231", "123"], ["1232", "12x"]]
 
 
-def made(folder: Path, publish: str = "stars") -> tuple[Path, Path, Path, dict[str, Any]]:
-    source, out = folder / "t.csv", folder / "r.csv"
-    source.write_text(LINES)
+@cache
+def files(publish: str) -> dict[str, bytes]:
+    """A table, its release, certificate and record."""
     more: dict[str, Any] = {"hierarchies": {"zip": TREE}} if publish == "hierarchy" else {}
-    release = shoal.anonymize(
-        source,
-        quasi_identifiers=["age", "zip"],
-        sensitive=["d"],
-        k=3,
-        l=2,
-        publish=publish,
-        effort="fast",
-        seed=1,
-        **more,
-    )
-    record = kept(release.write(out))
-    return source, out, record, more.get("hierarchies", {})
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "t.csv").write_text(LINES)
+        asked: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["d"], "k": 3, "l": 2, "seed": 1}
+        release = shoal.anonymize(Path(place) / "t.csv", **asked, publish=publish, effort="fast", **more)
+        release.write(Path(place) / "r.csv")
+        return {path.name: path.read_bytes() for path in Path(place).iterdir()}
+
+
+def made(folder: Path, publish: str = "stars") -> tuple[Path, Path, Path, dict[str, Any]]:
+    """The files in a folder: the table, the release, its record, and the hierarchies that verify asks for."""
+    for name, content in files(publish).items():
+        (folder / name).write_bytes(content)
+    trees = {"zip": TREE} if publish == "hierarchy" else {}
+    return folder / "t.csv", folder / "r.csv", folder / "r.record.json", trees
 
 
 @pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges", "centers"])
@@ -291,6 +294,10 @@ LIES: list[tuple[str, str, Any]] = [
     *((kind, "release.rows", 1) for kind in crosswalk_problems()),
     *((kind, "certificate.unit", "bananas") for kind in crosswalk_problems() if kind != "regions"),
     *((kind, "certificate.guarantee", {"additive": 1.0}) for kind in crosswalk_problems()),
+    *((kind, "certificate.cost", 10**6) for kind in crosswalk_problems()),
+    *((kind, "facts.smallest_group", 99) for kind in crosswalk_problems()),
+    *((kind, "parameters.k", 99) for kind in ("labels", "intervals", "tiles")), ("regions", "parameters.k", [99]),
+    ("gather", "parameters.r", 99), ("cellular", "parameters.r", 99),
     ("labels", "parameters.objective", "own"), ("labels", "certificate.details.groups", 3),
     ("intervals", "parameters.objective", "own"), ("intervals", "certificate.details.largest_group", 99),
     ("tiles", "parameters.sensitive", None), ("tiles", "parameters.coordinates", "flat"),

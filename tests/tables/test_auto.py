@@ -106,7 +106,7 @@ def test_a_small_table_is_solved_to_proved_optimality():
 
 @pytest.mark.parametrize("recoded", [Sets.of, Levels.stars])
 def test_a_named_effort_counts_work_so_a_clock_ten_times_as_fast_changes_nothing(recoded, monkeypatch):
-    table = census_like(700, 3, columns=4)
+    table = census_like(350, 3, columns=4)
     recoding = Recoding(tuple(recoded(s) for s in table.quasi_sizes), "ncp")
     answers = []
     for speed in (1, 10):
