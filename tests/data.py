@@ -101,15 +101,33 @@ def real(name: str) -> Path:
     return found[0] if found else pytest.skip("the real data are not beside the project")
 
 
-def handed(frame: pl.DataFrame, kind: str, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The table as another kind of frame, as a file, or in DuckDB, and the engine that reads it."""
+def handed(frame: pl.DataFrame, kind: str, folder: Path, spark: Any = None) -> tuple[Any, dict[str, Any]]:
+    """The table as another kind of frame, as a file, in DuckDB or in Spark, and the engine that reads it."""
     if kind in ("pandas", "pyarrow", "lazy", "polars"):
         return {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "lazy": frame.lazy}.get(kind, lambda: frame)(), {}
+    if kind == "categories":
+        return frame.to_pandas().astype({frame.columns[0]: "category"}), {}
     if kind == "duckdb":
         return pytest.importorskip("duckdb").connect().from_arrow(frame.to_arrow()), {}
+    if kind == "spark":
+        return spark.createDataFrame(frame.rows(), ", ".join(f"{n} string" for n in frame.columns)), {}
     path = folder / f"table.{kind.split()[0]}"
-    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+    write = {".csv": frame.write_csv, ".xlsx": frame.write_excel, ".parquet": frame.write_parquet}[path.suffix]
+    write(path)
     return path, {"engine": "duckdb", "memory": "1GB"} if kind.endswith("in duckdb") else {}
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """Any kind of frame as one of Polars."""
+    for how in ("collect", "pl", "toArrow"):
+        table = getattr(table, how)() if hasattr(table, how) and not isinstance(table, pl.DataFrame) else table
+    return table if isinstance(table, pl.DataFrame) else pl.DataFrame(table)
+
+
+def rows(released: Any, first: str, *more: str) -> list[tuple[str, ...]]:
+    """What some columns of a release publish, without its order."""
+    frame = released.astype(str) if hasattr(released, "astype") else released
+    return sorted(as_polars(frame).select(first, *more).cast(pl.String).rows())
 
 
 Values = tuple[int, int] | Sequence[Any] | Mapping[Any, float] | Callable[[np.random.Generator, int], np.ndarray]

@@ -28,12 +28,11 @@ def people() -> pl.DataFrame:
     return people_of(0.2).select("age", "zip", "who", "ill").with_row_index("id")
 
 
-def classes(table: Any, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
+def classes(table: pl.DataFrame, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
     """Ids of every class, told apart by whether their own rows lacked a value."""
-    frame = pl.from_pandas(table) if hasattr(table, "iloc") else table.pl() if hasattr(table, "pl") else table
     lacks = dict(zip(before["id"], before.select(pl.any_horizontal(pl.col(QUASI).is_null())).to_series(), strict=True))
     held: dict[bool, dict[Any, list[int]]] = {True: defaultdict(list), False: defaultdict(list)}
-    for row in frame.select(*QUASI, "id").rows():
+    for row in table.select(*QUASI, "id").rows():
         held[lacks[row[-1]]][row[:-1]].append(row[-1])
     return {part: list(found.values()) for part, found in held.items()}
 

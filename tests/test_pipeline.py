@@ -25,6 +25,9 @@ from tests.oracles.audit import classes
 from tests.oracles.models import meets
 
 Q = ["a", "b", "c"]
+ROLES: dict[str, Any] = {
+    "quasi_identifiers": Q, "sensitive": ["s"], "identifiers": ["name"], "insensitive": ["row"],
+}  # fmt: skip
 ROWS = st.lists(
     st.tuples(
         st.sampled_from(["x", "y", "01", "1", "", None]),
@@ -59,17 +62,7 @@ def table(rows: list[tuple]) -> pl.DataFrame:
 
 def released(rows: list[tuple], asked: dict[str, Any], seed: int | None = None) -> shoal.Release:
     try:
-        return shoal.anonymize(
-            table(rows),
-            quasi_identifiers=Q,
-            sensitive=["s"],
-            identifiers=["name"],
-            insensitive=["row"],
-            effort="fast",
-            seed=seed,
-            numeric_stars="null",
-            **asked,
-        )
+        return shoal.anonymize(table(rows), **ROLES, effort="fast", seed=seed, numeric_stars="null", **asked)
     except InfeasibleError:
         assume(False)
         raise
@@ -110,10 +103,7 @@ def test_a_release_keeps_its_promises(rows: list[tuple], asked: dict[str, Any], 
 @given(ROWS, st.sampled_from([{"k": 2}, {"k": 3, "l": 2}]), st.integers(0, 99))
 def test_one_seed_gives_one_release_on_every_kind_of_frame(rows: list[tuple], asked: dict[str, Any], seed: int) -> None:
     frame = table(rows)
-    settings_ = {
-        "quasi_identifiers": Q, "sensitive": ["s"], "identifiers": ["name"], "insensitive": ["row"], "effort": "fast",
-        "seed": seed, **asked, "secret": b"sixteen bytes or more",
-    }  # fmt: skip
+    settings_ = {**ROLES, "effort": "fast", "seed": seed, **asked, "secret": b"sixteen bytes or more"}
     try:
         expected = shoal.anonymize(frame, **settings_).table.fill_nan(None)
     except InfeasibleError:
@@ -201,39 +191,33 @@ ARROW = {
 }
 
 
-@pytest.mark.parametrize("kind", ARROW)
-def test_arrow_columns_keep_their_type(kind: str) -> None:
-    given_ = pa.table({"a": ARROW[kind]})
-    out = shoal.anonymize(given_, quasi_identifiers=["a"], k=2, effort="fast").table
-    held = out.schema.field("a").type
-    if kind == "dictionary":
-        assert held.value_type == pa.string()
-        assert set(out["a"].combine_chunks().dictionary.to_pylist()) == {"x", "*"}
-    else:
-        assert held == given_.schema.field("a").type
-    assert out["a"].to_pylist().count(ARROW[kind][0].as_py()) == 2
-
-
 POLARS = {
     "category": pl.Series(["x", "x", "y", "z"], dtype=pl.Categorical),
     "enum": pl.Series(["x", "x", "y", "z"], dtype=pl.Enum(["unused", "z", "y", "x"])),
     "int128": pl.Series([2**100, 2**100, 2**101, None], dtype=pl.Int128),
-    "uint64": pl.Series([2**64 - 1, 2**64 - 1, 2**64 - 2, None], dtype=pl.UInt64),
+    "u64": pl.Series([2**64 - 1, 2**64 - 1, 2**64 - 2, None], dtype=pl.UInt64),
     "duration": pl.Series([dt.timedelta(1), dt.timedelta(1), dt.timedelta(2), None]),
     "time": pl.Series([dt.time(1), dt.time(1), dt.time(2), None]),
     "null": pl.Series([None] * 4),
 }
 
 
-@pytest.mark.parametrize("kind", POLARS)
-def test_polars_columns_keep_their_type(kind: str) -> None:
-    column = POLARS[kind]
-    out = shoal.anonymize(column.alias("a").to_frame(), quasi_identifiers=["a"], k=2, effort="fast").table["a"]
-    if kind != "null":
-        assert out.dtype.base_type() == column.dtype.base_type()
-        assert out.to_list().count(column[0]) == 2
+@pytest.mark.parametrize("kind", [*ARROW, *POLARS])
+def test_columns_of_arrow_and_polars_keep_their_type(kind: str) -> None:
+    column = ARROW.get(kind, POLARS.get(kind))
+    given_ = pa.table({"a": column}) if kind in ARROW else column.alias("a").to_frame()
+    out = shoal.anonymize(given_, quasi_identifiers=["a"], k=2, effort="fast").table
+    assert type(out) is type(given_)
+    held, first = (out.schema.field("a").type if kind in ARROW else out["a"].dtype), pl.Series(column)[0]
+    if kind == "dictionary":
+        assert held.value_type == pa.string()
+        assert set(out["a"].combine_chunks().dictionary.to_pylist()) == {"x", "*"}
+    elif kind != "null":
+        assert held == column.type if kind in ARROW else held.base_type() == column.dtype.base_type()
     if kind == "enum":
-        assert out.dtype.categories.to_list() == ["x", "*"]
+        assert held.categories.to_list() == ["x", "*"]
+    if kind != "null":
+        assert list(pl.Series(out["a"])).count(first) == 2
 
 
 def test_wide_integers_are_not_taken_for_one_another() -> None:
@@ -431,16 +415,7 @@ def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str, 
 
 def test_a_scarce_value_is_not_lent_where_it_is_needed() -> None:
     rows = [("x", 1, 1.5, "p"), *[("x", 1, 1.5, "q")] * 3, ("x", 1, None, "p"), ("x", 1, None, "r"), ("x", 2, 1.5, "q")]
-    release = shoal.anonymize(
-        table(rows),
-        quasi_identifiers=Q,
-        sensitive=["s"],
-        insensitive=["row", "name"],
-        distinct_l=2,
-        effort="fast",
-        seed=1,
-    )
-    assert release.audit.passes
+    assert shoal.anonymize(table(rows), **ROLES, distinct_l=2, effort="fast", seed=1).audit.passes
 
 
 def test_a_star_and_the_lowest_number_are_two_classes() -> None:

@@ -21,7 +21,7 @@ from shoal.judge.finding import noted
 from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
-from tests.engines.kinds_of_table import handed, rows
+from tests.data import rows
 from tests.kept import kept, verify
 
 SECRET = b"sixteen bytes or more"
@@ -61,13 +61,6 @@ def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: 
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "xlsx", "duckdb"])
-def test_every_kind_of_table_gives_one_release(kind: str, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town")
-    data = handed(table("%d.%m.%Y"), kind, tmp_path)
-    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town") == wanted
-
-
 def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "LEAST", 0)
     many = pl.concat([table("%d.%m.%Y")] * 30)
@@ -75,13 +68,6 @@ def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, m
     assert isinstance(opening.open_table(tmp_path / "t.csv", coded=["came", "town"]), opening.RepeatedTable)
     asked = {**ASKED, "k": 40, "keep_order": True, "dates": {"came": "%d.%m.%Y"}}
     assert shoal.anonymize(tmp_path / "t.csv", **asked).table.equals(shoal.anonymize(many, **asked).table)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_same_release(spark: Any, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table("%d.%m.%Y"), dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town")
-    data = handed(table("%d.%m.%Y"), "spark", tmp_path, spark)
-    assert rows(shoal.anonymize(data, dates={"came": "%d.%m.%Y"}, **ASKED).table, "came", "town") == wanted
 
 
 def test_an_end_on_a_grid_is_written_as_the_values_are() -> None:

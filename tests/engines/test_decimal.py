@@ -24,7 +24,7 @@ from shoal.model.foreign import domain_of, spread
 from shoal.model.members import meanings
 from shoal.model.notation import MARKS, RangeOf, numeral, parse, writer_of
 from tests.commands import run
-from tests.engines.kinds_of_table import handed, rows
+from tests.data import handed, rows
 from tests.kept import kept, verify
 
 SECRET = b"sixteen bytes or more"
@@ -78,18 +78,22 @@ def test_a_release_is_that_of_the_same_numbers_as_1234_50(mark: str, apart: str,
         assert verdict.holds, [f for f in verdict.findings if not f.holds]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "xlsx", "parquet", "duckdb"])
+def noted(kind: str, folder: Path, spark: Any = None) -> list[tuple[str, ...]]:
+    """What a table of any kind publishes of its amounts and of its dates, both in a notation."""
+    days = [date(2023, 1, 1) + timedelta(d) for d in np.random.default_rng(4).integers(0, 700, 60).tolist()]
+    data, _ = handed(table(",", ".").with_columns(came=pl.Series(days).dt.strftime("%d.%m.%Y")), kind, folder, spark)
+    asked = {**ASKED, "quasi_identifiers": ["costs", "came", "town"], "dates": {"came": "%d.%m.%Y"}}
+    return rows(shoal.anonymize(data, decimal={"costs": ","}, **asked).table, "costs", "came", "town")
+
+
+@pytest.mark.parametrize("kind", ["categories", "csv", "xlsx", "parquet", "duckdb"])
 def test_every_kind_of_table_gives_one_release(kind: str, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table(",", "."), decimal={"costs": ","}, **ASKED).table, "costs", "town")
-    data = handed(table(",", "."), kind, tmp_path)
-    assert rows(shoal.anonymize(data, decimal={"costs": ","}, **ASKED).table, "costs", "town") == wanted
+    assert noted(kind, tmp_path) == noted("polars", tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_same_release(spark: Any, tmp_path: Path) -> None:
-    wanted = rows(shoal.anonymize(table(",", "."), decimal={"costs": ","}, **ASKED).table, "costs", "town")
-    data = handed(table(",", "."), "spark", tmp_path, spark)
-    assert rows(shoal.anonymize(data, decimal={"costs": ","}, **ASKED).table, "costs", "town") == wanted
+    assert noted("spark", tmp_path, spark) == noted("polars", tmp_path)
 
 
 def test_the_judge_reads_a_range_by_its_mark() -> None:

@@ -16,6 +16,7 @@ import shoal
 from shoal.engines import order
 from shoal.engines.order import ShuffleKey, row_hashes, shuffled
 from shoal.errors import InputError
+from tests.data import as_polars
 
 SECRET = b"sixteen bytes or more"
 N = 120
@@ -50,11 +51,7 @@ def who(column: Any, shift: int) -> list[int]:
 
 
 def sensitive(table: Any) -> list[Any]:
-    if hasattr(table, "collect"):
-        table = table.collect()
-    if hasattr(table, "pl"):
-        table = table.pl()
-    return table["s"].to_pylist() if hasattr(table["s"], "to_pylist") else list(table["s"])
+    return as_polars(table)["s"].to_list()
 
 
 def meet(first: list[int], second: list[int]) -> int:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shoal import gathering, hardness, labels
 from shoal.errors import InputError
 from shoal.hardness import DominatingSet, ThreePartition, Triples, TwoPartition
+from tests.hardness.test_reductions import partition
 from tests.oracles import hardness as oracle
 from tests.oracles.gathering import cellular_optimum
 from tests.oracles.labels import least_largest
@@ -69,14 +70,7 @@ def test_bins_in_binary_are_half_or_whole(weights):
     spoil=st.booleans(),
 )
 def test_bins_in_unary_leave_a_gap_of_nearly_a_third(m, bound, seed, lift, spoil):
-    source = ThreePartition.random(m, bound, seed)
-    if spoil:
-        weights = list(source.weights)
-        for i, j in [(0, 1), (1, 2), (0, 2)]:
-            if bound < 4 * (weights[j] - 1) and 2 * (weights[i] + 1) < bound:
-                weights[i], weights[j] = weights[i] + 1, weights[j] - 1
-                break
-        source = ThreePartition(tuple(weights))
+    source = partition(m, bound, seed, spoil)
     found = hardness.bins_in_unary(source, lift)
     least = least_largest(found.sizes.tolist(), found.k)
     assert (least == found.target == found.k) == found.answer

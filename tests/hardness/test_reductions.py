@@ -163,18 +163,21 @@ def test_the_sensitive_values_of_the_papers_example():
     assert table.rows[2].tolist() == [3, 3, 0, 3]
 
 
+def partition(m: int, bound: int, seed: int, spoil: bool) -> ThreePartition:
+    """Numbers in threes; of one that is spoiled, a unit is moved between two numbers, within the limits."""
+    weights = list(ThreePartition.random(m, bound, seed).weights)
+    for i, j in [(0, 1), (1, 2), (0, 2)] if spoil else []:
+        a, b = weights[i] + 1, weights[j] - 1
+        if bound < 4 * b and 2 * a < bound:
+            weights[i], weights[j] = a, b
+            break
+    return ThreePartition(tuple(weights))
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.integers(2, 3), st.integers(12, 60), seeds, st.booleans())
 def test_bin_covering(m, bound, seed, spoil):
-    source = ThreePartition.random(m, bound, seed)
-    if spoil:  # move one unit between two weights, within the limits
-        weights = list(source.weights)
-        for i, j in [(0, 1), (1, 2), (0, 2)]:
-            a, b = weights[i] + 1, weights[j] - 1
-            if bound < 4 * b and 2 * a < bound:
-                weights[i], weights[j] = a, b
-                break
-        source = ThreePartition(tuple(weights))
+    source = partition(m, bound, seed, spoil)
     found = hardness.bin_covering(source)
     least = least_largest(found.sizes.tolist(), found.k)
     assert (least == found.target) == found.answer

@@ -25,7 +25,7 @@ from shoal.judge.places.clusters import judge_clusters, spreads
 from shoal.model.metric import Category, Metric, Number, Place
 from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
-from tests.data import ILLS, LINE, X, clusters
+from tests.data import ILLS, LINE, X, as_polars, clusters
 from tests.fuzz import clusters as fuzz
 from tests.kept import forge, kept, verify
 
@@ -244,11 +244,7 @@ def test_frames_come_back_as_they_came(tmp_path: Path) -> None:
         kind = pl.DataFrame if isinstance(data, Path) else type(data)
         for frame in (made.table, made.assignments):
             assert isinstance(frame, kind)
-        back = made.table
-        for how in ("pl", "to_arrow_table", "collect"):
-            back = getattr(back, how)() if hasattr(back, how) and not isinstance(back, pl.DataFrame) else back
-        found = back if isinstance(back, pl.DataFrame) else pl.DataFrame(back)
-        assert found.to_dicts() == expected.to_dicts()
+        assert as_polars(made.table).to_dicts() == expected.to_dicts()
 
 
 @pytest.mark.parametrize("center", ["record", "mean", "medoid"])

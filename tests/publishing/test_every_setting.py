@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from tests.commands import run
-from tests.data import TREES, handed, people
+from tests.data import TREES, as_polars, handed, people
 from tests.kept import forge, kept, verify
 from tests.model.test_settings import typed
 
@@ -124,9 +124,8 @@ def asked_of(name: str) -> tuple[pl.DataFrame, dict[str, Any]]:
 
 def shown(table: Any) -> list[tuple[str, ...]]:
     """Rows as texts, whatever kind of frame holds them."""
-    frame = table if isinstance(table, pl.DataFrame) else table.pl() if hasattr(table, "pl") else pl.from_pandas(table)
     return sorted(tuple("" if v is None else str(v).removesuffix(".0") for v in row)
-                  for row in frame.fill_nan(None).rows())  # fmt: skip
+                  for row in as_polars(table).fill_nan(None).rows())  # fmt: skip
 
 
 MORE: dict[str, Any] = {"secret": b"sixteen bytes or more", "numeric_stars": "text"}

@@ -15,6 +15,7 @@ from shoal.judge.tables.large import hash_of
 from tests import commands
 from tests.commands import Done
 from tests.data import real
+from tests.kept import forge, verify
 from tests.regions.test_geography import grid
 
 
@@ -430,8 +431,12 @@ def test_the_variance_is_counted_again_where_areas_weigh_nothing(tmp_path, peopl
         for column in scaled:
             middle = sum(mass[i] * column[i] for i in here) / sum(mass[i] for i in here)
             inside += sum(mass[i] * (column[i] - middle) ** 2 for i in here)
-    share = json.loads((tmp_path / "c.record.json").read_text())["facts"]["variance_inside"]
+    record = tmp_path / "c.record.json"
+    share = json.loads(record.read_text())["facts"]["variance_inside"]
     assert share == pytest.approx(inside / (2 * sum(mass)), rel=1e-6)
+    forge(record, lambda held: held["facts"].update(variance_inside=share + 0.01))
+    wrong = [f for f in verify(out, record, [*files]).findings if not f.holds]
+    assert any("another share" in f.found for f in wrong), wrong
 
 
 AGES, RENTS = [9e5, 31, 40, 42, 35, 70, 22, 28, 50], [5, 7, 1, 3, 9, 4e6, 8, 2, 6]

@@ -1,5 +1,7 @@
 """What every method's tests ask: small random tables, and whether a grouping keeps its word on them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -23,6 +25,36 @@ def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> f
     """The optimum over all partitions of the rows, in the recoding's unit, priced by the oracle; None without one."""
     best = oracle.least_loss(histogram, need, recoding)
     return None if best is None else oracle.in_unit(best, histogram, recoding)
+
+
+def cheapest(histogram: Histogram, need: Requirement, recoding: Recoding, spare: int = 0) -> float | None:
+    """Least total loss over every choice of levels and every set of groups starred whole; None without one."""
+    rows = [
+        (tuple(q), tuple(s))
+        for q, s, n in zip(histogram.quasi.tolist(), histogram.sensitive.tolist(), histogram.count, strict=True)
+        for _ in range(n)
+    ]
+    fine = lambda some: eligible([s for _, s in some], need.k, need.frequency, need.distinct)  # noqa: E731
+    best = None
+    for levels in product(*(range(c.ceiling + 1) for c in recoding.columns)):
+        groups: dict[tuple[int, ...], list] = {}
+        for row in rows:
+            key = tuple(int(c.node[h][v]) for c, h, v in zip(recoding.columns, levels, row[0], strict=True))
+            groups.setdefault(key, []).append(row)
+        for out in product((False, True) if spare else (False,), repeat=len(groups)):
+            block = [r for g, o in zip(groups.values(), out, strict=True) if o for r in g]
+            kept = [g for g, o in zip(groups.values(), out, strict=True) if not o]
+            if len(block) > spare or (block and not fine(block)) or not all(map(fine, kept)):
+                continue
+            loss = sum(
+                c.weight * c.loss[h][v]
+                for g in kept
+                for row in g
+                for c, h, v in zip(recoding.columns, levels, row[0], strict=True)
+            )
+            loss += sum(c.weight * c.loss[-1][v] for r in block for c, v in zip(recoding.columns, r[0], strict=True))
+            best = loss if best is None else min(best, loss)
+    return best
 
 
 def columns_of(form: str, sizes: tuple[int, ...]) -> Recoding:

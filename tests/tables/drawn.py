@@ -1,8 +1,8 @@
 """Small tables, requirements and recodings drawn by Hypothesis, shared by the tests of the cascade and the search."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Regions, Sets
 from shoal.model.task import Task, shortfall
+from shoal.problems.tables.losses import Lattice
 from tests.oracles.regions import cheapest_connected
 from tests.oracles.tables import eligible, held, least_total, paid, row_loss
 
@@ -147,6 +148,18 @@ def least_of_graphs(task: Task, graphs: list[Graph | None]) -> float | None:
     return least_total(cells.size, price)
 
 
+def classes(task: Task, lattice: Lattice) -> Iterator[tuple[list[int], float]]:
+    """The cells of every class of every node, and what a row of it loses there."""
+    h = task.histogram
+    for node in product(*map(range, lattice.heights)):
+        held: dict[tuple[int, ...], list[int]] = {}
+        for c in range(h.cells):
+            key = tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node))
+            held.setdefault(key, []).append(c)
+        for inside in held.values():
+            yield inside, sum(float(lattice.loss[j][level, h.quasi[inside[0], j]]) for j, level in enumerate(node))
+
+
 def total(task: Task, cost: float) -> float:
     """A certificate's cost or bound as the sum over rows and columns."""
     return cost if task.recoding.unit == "stars" else cost * task.histogram.rows * len(task.recoding.columns)
@@ -176,9 +189,9 @@ def census_like(n: int, seed: int, columns: int = 5, values: int = 12) -> Histog
     return found
 
 
-def halved(size: int) -> ColumnRecoding:
+def halved(size: int, weight: float = 1.0) -> ColumnRecoding:
     """Neighbors joined two by two."""
     levels = [np.arange(size)]
     while levels[-1].max() > 0:
         levels.append(levels[-1] // 2)
-    return Levels.tree(np.stack(levels))
+    return Levels.tree(np.stack(levels), weight=weight)

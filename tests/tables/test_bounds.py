@@ -1,6 +1,6 @@
 """Lower bounds never above the optimum, checked one by one; the price condition rechecked by plain enumeration."""
 
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from unittest import mock
 
 import numpy as np
@@ -23,7 +23,7 @@ from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bo
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.tables import eligible, least_loss, row_loss
-from tests.tables.drawn import TREE, census_like, halved, tasks, total
+from tests.tables.drawn import TREE, census_like, classes, halved, tasks, total
 
 
 @settings(deadline=None, max_examples=100)
@@ -88,12 +88,8 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
     found = Classes.of(room)
     held = [frozenset(found.member[b:e].tolist()) for b, e in pairwise(found.start)]
     cost_of: dict[frozenset[int], float] = {}
-    for node in product(*[range(height) for height in lattice.heights]):
-        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
-        for key in set(keys):
-            inside = frozenset(c for c in range(h.cells) if keys[c] == key)
-            cost = sum(float(lattice.loss[j][level, h.quasi[min(inside), j]]) for j, level in enumerate(node))
-            cost_of[inside] = min(cost, cost_of.get(inside, np.inf))
+    for some, cost in classes(task, lattice):
+        cost_of[frozenset(some)] = min(cost, cost_of.get(frozenset(some), np.inf))
     wanted, above = set(), 0.0
     for inside, cost in cost_of.items():
         distinct = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
@@ -167,17 +163,13 @@ def test_a_sweep_finds_how_far_the_dearest_groups_are_above_their_cost(task, see
         return
     price = drawn.integers(-12, 12, h.cells) / 4
     expected = np.zeros(h.cells)
-    for node in product(*[range(height) for height in lattice.heights]):
-        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
-        for key in set(keys):
-            inside = frozenset(c for c in range(h.cells) if keys[c] == key)
-            distinct = [np.unique(h.sensitive[list(inside), j]).size for j in sweeper.asked]
-            if any(n < k for n, k in zip(distinct, sweeper.distinct, strict=True)):
-                continue
-            cost = sum(float(lattice.loss[j][level, h.quasi[min(inside), j]]) for j, level in enumerate(node))
-            for n, over, chosen in enough(sweeper, price, inside, cost):
-                for c in chosen:
-                    expected[c] = min(expected[c], -sweeper.group * over / n)
+    for inside, cost in classes(task, lattice):
+        distinct = [np.unique(h.sensitive[inside, j]).size for j in sweeper.asked]
+        if any(n < k for n, k in zip(distinct, sweeper.distinct, strict=True)):
+            continue
+        for n, over, chosen in enough(sweeper, price, frozenset(inside), cost):
+            for c in chosen:
+                expected[c] = min(expected[c], -sweeper.group * over / n)
     found = sweeper.run(5, price, np.zeros(0, bool), None, 0.0)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
@@ -208,19 +200,14 @@ def test_subgradients_prove_more_than_dual_ascent(monkeypatch):
 
 
 def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> None:
-    h = task.histogram
-    cells = [c for c in range(h.cells) for _ in range(int(h.count[c]))]
-    for node in product(*[range(height) for height in lattice.heights]):
-        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in cells]
-        for key in set(keys):
-            inside = [c for c, k in zip(cells, keys, strict=True) if k == key]
-            cost = sum(lattice.loss[j][level, h.quasi[inside[0], j]] for j, level in enumerate(node))
-            need = task.requirement
-            for n in range(1, len(inside) + 1):
-                for chosen in combinations(inside, n):
-                    values = [tuple(h.sensitive[c]) for c in chosen]
-                    if eligible(values, need.k, need.frequency, need.distinct):
-                        assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
+    h, need = task.histogram, task.requirement
+    for cells, cost in classes(task, lattice):
+        rows = np.repeat(cells, h.count[cells]).tolist()
+        for n in range(1, len(rows) + 1):
+            for chosen in combinations(rows, n):
+                values = [tuple(h.sensitive[c]) for c in chosen]
+                if eligible(values, need.k, need.frequency, need.distinct):
+                    assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
 
 
 @pytest.mark.parametrize("turns", [1, 2])
@@ -271,38 +258,34 @@ def test_without_room_for_all_rows_of_a_class_its_dearest_are_written_down(monke
 
 def plainly(task: Task, sweeper: Sweeper, mode: int, price: np.ndarray, active: np.ndarray) -> np.ndarray:
     """What a sweep returns, by looking at every class of every node."""
-    h, lattice, k = task.histogram, sweeper.lattice, sweeper.group
+    h, k = task.histogram, sweeper.group
     asked = sweeper.asked
     out = np.full(h.cells, np.inf)
-    for node in product(*[range(height) for height in lattice.heights]):
-        keys = [tuple(int(lattice.up[j][level][h.quasi[c, j]]) for j, level in enumerate(node)) for c in range(h.cells)]
-        for key in set(keys):
-            inside = [c for c in range(h.cells) if keys[c] == key]
-            if h.count[inside].sum() < task.requirement.smallest:
+    for inside, cost in classes(task, sweeper.lattice):
+        if h.count[inside].sum() < task.requirement.smallest:
+            continue
+        distinct = [len({int(h.sensitive[c, j]) for c in inside}) for j in asked]
+        if any(n < least for n, least in zip(distinct, sweeper.distinct, strict=True)):
+            continue
+        awake = sum(int(h.count[c]) for c in inside if active[c]) if mode == 2 else 0
+        for c in inside:
+            if mode == 0:
+                out[c] = min(out[c], cost)
                 continue
-            distinct = [len({int(h.sensitive[c, j]) for c in inside}) for j in asked]
-            if any(n < least for n, least in zip(distinct, sweeper.distinct, strict=True)):
+            if mode == 2 and not active[c]:
                 continue
-            cost = sum(lattice.loss[j][level, h.quasi[inside[0], j]] for j, level in enumerate(node))
-            awake = sum(int(h.count[c]) for c in inside if active[c]) if mode == 2 else 0
-            for c in inside:
-                if mode == 0:
-                    out[c] = min(out[c], cost)
-                    continue
-                if mode == 2 and not active[c]:
-                    continue
-                if sweeper.per_value:
-                    best = {int(v): -np.inf for v in h.sensitive[inside, asked[0]]}
-                    for x in inside:
-                        v = int(h.sensitive[x, asked[0]])
-                        best[v] = max(best[v], price[x])
-                    del best[int(h.sensitive[c, asked[0]])]
-                    others = sorted(best.values(), reverse=True)[: k - 1]
-                else:
-                    rows = [price[x] for x in inside for _ in range(int(h.count[x]) - (x == c))]
-                    others = sorted(rows, reverse=True)[: k - 1]
-                slack = k * cost - price[c] - sum(others)
-                out[c] = min(out[c], slack / (min(k, awake) if mode == 2 else 1))
+            if sweeper.per_value:
+                best = {int(v): -np.inf for v in h.sensitive[inside, asked[0]]}
+                for x in inside:
+                    v = int(h.sensitive[x, asked[0]])
+                    best[v] = max(best[v], price[x])
+                del best[int(h.sensitive[c, asked[0]])]
+                others = sorted(best.values(), reverse=True)[: k - 1]
+            else:
+                rows = [price[x] for x in inside for _ in range(int(h.count[x]) - (x == c))]
+                others = sorted(rows, reverse=True)[: k - 1]
+            slack = k * cost - price[c] - sum(others)
+            out[c] = min(out[c], slack / (min(k, awake) if mode == 2 else 1))
     return out
 
 

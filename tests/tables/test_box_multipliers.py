@@ -306,14 +306,19 @@ def test_what_is_proved_is_never_above_the_least_loss(task, values, sweeps, reac
     assert float(p.cells.count @ (at - excess)) <= best + 1e-9
 
 
-def test_scarce_values_are_proved_where_raised_prices_are_far():
-    """One value in eight is rare: what a group of common rows lacks is far away."""
+def in_threes(need: Requirement = Requirement(3)) -> Task:
+    """Rows in threes on a line, beside two columns of sets; of a sensitive value, if one is asked of, one in eight."""
     drawn = np.random.default_rng(5)
     rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
     rare = (drawn.random(120) < 0.12).astype(int)
-    table = Histogram.from_rows(rows, rare)
+    table = Histogram.from_rows(rows, rare) if need.distinct else Histogram.from_rows(rows)
     recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
-    task = Task(table, Requirement(3, (1,), (2,)), recoding, Effort("thorough"))
+    return Task(table, need, recoding, Effort("thorough"))
+
+
+def test_scarce_values_are_proved_where_raised_prices_are_far():
+    """One value in eight is rare: what a group of common rows lacks is far away."""
+    task = in_threes(Requirement(3, (1,), (2,)))
     found = bounds.lower_bounds(task).values
     raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
     assert found["columns of boxes"] > 1.05 * bounds.total(task, raised)
@@ -344,8 +349,7 @@ def loss_on_a_grid(values: list[int]) -> float:
     other=strategies.sampled_from(("set", "tree")),
 )
 def test_no_bound_is_above_the_least_loss_where_a_grid_costs_some_codes_more(rows, k, other):
-    found = Histogram.from_rows(np.array(rows))
-    table = Histogram(found.quasi, found.sensitive, found.count, found.quasi_names, found.sensitive_names, (4, 4), ())
+    table = replace(Histogram.from_rows(np.array(rows)), quasi_sizes=(4, 4))
     second = Sets.of(4) if other == "set" else Levels.tree(TREE)
     task = Task(table, Requirement(k), Recoding((on_a_grid(), second), "ncp"), Effort("thorough"))
 
@@ -376,11 +380,8 @@ def test_a_step_that_some_values_lie_on_does_not_raise_the_bound_above_the_cost(
 
 def test_the_program_over_boxes_is_proved_where_raised_prices_are_far():
     """Rows in threes on a line: the bound meets the cost."""
-    drawn = np.random.default_rng(5)
-    rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
-    table = Histogram.from_rows(rows)
-    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
-    task = Task(table, Requirement(3), recoding, Effort("thorough"))
+    task = in_threes()
+    table = task.histogram
     found = boxes.without_lattice(task, "thorough", None)
     raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
     assert float(found["columns of boxes"] @ table.count) > 1.05 * float(raised @ table.count)
@@ -418,10 +419,7 @@ def _noting(swept):
 
 def test_a_named_effort_ends_where_sweeps_bring_little():
     """Half of the processor time of 1,240 records with dates as texts went into the last hundredth of the bound."""
-    drawn = np.random.default_rng(5)
-    rows = np.stack([drawn.integers(0, 30, 120), drawn.integers(0, 4, 120), drawn.integers(0, 3, 120)], axis=1)
-    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4), Sets.of(3)), "ncp")
-    task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
+    task, swept = in_threes(), []
     p = boxes.Pairs.of(task)
     start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 

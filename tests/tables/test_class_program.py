@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import networkx as nx
@@ -39,7 +38,7 @@ from shoal.problems.tables.search.open_close import Filled, fill, flow_start, tr
 from shoal.problems.threads import in_turn
 from tests.amount import thinned
 from tests.oracles.tables import least_loss
-from tests.tables.drawn import TREES, assert_eligible, census_like, few, tasks, total
+from tests.tables.drawn import TREE, TREES, assert_eligible, census_like, classes, few, tasks, total
 
 
 def small(random: np.random.Generator) -> Task | None:
@@ -86,13 +85,9 @@ def plainly(task: Task, j: int, multiplier: dict) -> Fraction:
     class."""
     h, lattice, l = task.histogram, Lattice.of(task.recoding), task.requirement.frequency[j]
     cheapest: dict[frozenset[int], Fraction] = {}
-    for node in product(*[range(height) for height in lattice.heights]):
-        keys = [tuple(int(lattice.up[c][x][h.quasi[i, c]]) for c, x in enumerate(node)) for i in range(h.cells)]
-        for key in set(keys):
-            inside = frozenset(i for i in range(h.cells) if keys[i] == key)
-            one = min(inside)
-            loss = sum(Fraction(float(lattice.loss[c][x, h.quasi[one, c]])) for c, x in enumerate(node))
-            cheapest[inside] = min(loss, cheapest.get(inside, loss))
+    for some, lost in classes(task, lattice):
+        inside, loss = frozenset(some), Fraction(lost)
+        cheapest[inside] = min(loss, cheapest.get(inside, loss))
     paid: list[list[Fraction]] = [[] for _ in range(h.cells)]
     for inside, loss in cheapest.items():
         values = {int(h.sensitive[i, j]) for i in inside}
@@ -292,9 +287,8 @@ def test_where_nothing_is_asked_by_frequency_or_columns_are_sets_there_are_no_mu
 
 
 def test_rows_above_a_ceiling_have_no_class_and_there_are_no_multipliers():
-    node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     histogram = Histogram.from_rows(np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 3, 0, 0]))
-    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((Levels.tree(node, ceiling=1),)))
+    task = Task(histogram, Requirement(1, (2,), (1,)), Recoding((Levels.tree(TREE, ceiling=1),)))
     assert price(task) is None
 
 

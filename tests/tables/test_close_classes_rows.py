@@ -34,6 +34,7 @@ from shoal.problems.tables.search.close_classes import (
     without_small,
 )
 from tests.oracles.models import meets
+from tests.tables.drawn import TREE
 
 T = 0.35
 
@@ -44,9 +45,8 @@ def made(seed: int, n: int, kind: str = "stars", more: tuple = ()) -> tuple[Task
     quasi = random.integers(0, 4, (n, 4))
     sensitive = (quasi[:, 0] + random.geometric(0.5, n)) % 4
     histogram = Histogram.from_rows(quasi, sensitive[:, None])
-    node = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
     column = {
-        "stars": Levels.stars(4), "levels": Levels.tree(node), "sets": Sets.of(4),
+        "stars": Levels.stars(4), "levels": Levels.tree(TREE), "sets": Sets.of(4),
         "ranges": Ranges.of(np.arange(4.0)),
     }[kind]  # fmt: skip
     models = [KAnonymity(3), TCloseness(T), *more]

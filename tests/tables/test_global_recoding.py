@@ -1,7 +1,5 @@
 """Global recoding against every node of the lattice."""
 
-from itertools import product
-
 import numpy as np
 import polars as pl
 import pytest
@@ -17,26 +15,15 @@ from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.methods import global_recoding
-from tests.tables.checks import columns_of, least_loss, solved, tables
+from tests.oracles.tables import in_unit
+from tests.tables.checks import cheapest, columns_of, least_loss, solved, tables
+from tests.tables.drawn import TREE, halved
 
 
 def every_node(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
-    """Least loss over all choices of one level per column."""
-    from shoal.problems.tables.bounds.certify import good_groups
-
-    best = None
-    for levels in product(*(range(c.ceiling + 1) for c in recoding.columns)):
-        code = [c.node[h][histogram.quasi[:, j]] for j, (c, h) in enumerate(zip(recoding.columns, levels, strict=True))]
-        label = np.unique(np.stack(code), axis=1, return_inverse=True)[1].reshape(-1)
-        if good_groups(histogram, need, np.arange(histogram.cells), label).all():
-            loss = sum(
-                float((c.loss[h][histogram.quasi[:, j]] * histogram.count).sum()) * c.weight
-                for j, (c, h) in enumerate(zip(recoding.columns, levels, strict=True))
-            )
-            best = loss if best is None else min(best, loss)
-    if best is None or recoding.unit == "stars":
-        return best
-    return best / (histogram.rows * len(recoding.columns))
+    """Least loss over all choices of one level per column, in the unit of the recoding."""
+    best = cheapest(histogram, need, recoding)
+    return None if best is None else in_unit(best, histogram, recoding)
 
 
 @settings(deadline=None, max_examples=120)
@@ -74,9 +61,7 @@ def test_the_cheapest_node_of_a_larger_lattice(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     quasi = np.stack([rng.integers(0, 8, 60) * rng.integers(0, 2, 60) for _ in range(4)], axis=1)
     histogram = Histogram.from_rows(quasi, rng.integers(0, 4, 60))
-    node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
-    weights = rng.integers(1, 5, 4)
-    recoding = Recoding(tuple(Levels.tree(node, weight=float(w)) for w in weights))
+    recoding = Recoding(tuple(halved(8, float(w)) for w in rng.integers(1, 5, 4)))
     need = Requirement(int(rng.integers(1, 4)), (2,), (1,))
     best = every_node(histogram, need, recoding)
     for pairs in (True, False):
@@ -106,8 +91,7 @@ def test_a_search_cut_short_says_how_far_it_may_be_off(histogram, k, looks):
 
 
 def test_a_limit_is_kept_and_an_impossible_one_refused():
-    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
-    limited = Recoding((Levels.tree(node, ceiling=1),))
+    limited = Recoding((Levels.tree(TREE, ceiling=1),))
     histogram = Histogram.from_rows(np.array([0, 1, 2, 3]))
     found = group(histogram, KAnonymity(2), "global_recoding", recoding=limited)
     assert found.certificate.details["levels"] == {"q0": 1}
@@ -120,8 +104,7 @@ def test_a_lattice_beyond_the_oracle_is_decided_by_few_looks(effort):
     rng = np.random.default_rng(3)
     quasi = np.stack([rng.integers(0, 8, 800) * rng.integers(0, 2, 800) for _ in range(6)], axis=1)
     histogram = Histogram.from_rows(quasi, rng.integers(0, 6, 800))
-    node = np.stack([np.arange(8), np.arange(8) // 2, np.arange(8) // 4, np.zeros(8, int)])
-    recoding = Recoding(tuple(Levels.tree(node) for _ in range(6)))
+    recoding = Recoding((halved(8),) * 6)
     found = group(histogram, [KAnonymity(5), LDiversity(2)], "global_recoding", recoding=recoding, effort=effort)
     assert found.certificate.details["uniform_optimal"]
     assert found.certificate.details["nodes_looked_at"] < 4**6 / 8

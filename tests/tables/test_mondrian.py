@@ -8,6 +8,7 @@ from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.problems.tables import group
 from tests.tables.checks import columns_of
+from tests.tables.drawn import TREE
 
 
 @pytest.mark.parametrize("form", ["range", "set"])
@@ -28,9 +29,8 @@ def test_a_median_on_the_highest_value_cuts_below_it():
 
 def test_on_a_hierarchy_small_children_stay_together_and_large_ones_leave():
     # Children 0 and 1 under one parent are too few; 2 under the other is enough.
-    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
     histogram = Histogram.from_rows(np.array([0, 0, 1, 2, 2, 2, 3, 3, 3]))
-    found = group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((Levels.tree(node),)))
+    found = group(histogram, KAnonymity(3), "mondrian", recoding=Recoding((Levels.tree(TREE),)))
     assert found.partition.groups == 3
     assert found.certificate.cost == pytest.approx(3 * (1 / 3) / 9)
 

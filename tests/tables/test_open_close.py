@@ -19,10 +19,9 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import open_close
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.open_close import Candidates
-from tests.tables.drawn import assert_eligible, census_like, halved
+from tests.tables.drawn import TREE, assert_eligible, census_like, halved
 
 NONE = Candidates.empty(4)
-LEVELS = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
 
 
 def made(seed: int, n: int, k: int, kind: str = "levels", values: int = 4) -> tuple[Task, Rows]:
@@ -30,9 +29,7 @@ def made(seed: int, n: int, k: int, kind: str = "levels", values: int = 4) -> tu
     quasi = np.random.default_rng(seed).integers(0, values, (n, 4))
     histogram = Histogram.from_rows(quasi)
     columns = tuple(
-        Levels.stars(size)
-        if kind == "stars"
-        else Levels.tree(LEVELS[:, :size], ceiling=1 if kind == "ceiling" else None)
+        Levels.stars(size) if kind == "stars" else Levels.tree(TREE[:, :size], ceiling=1 if kind == "ceiling" else None)
         for size in histogram.quasi_sizes
     )
     task = Task(histogram, Requirement(k), Recoding(columns), seed=seed, effort=Effort.of("balanced"))

@@ -16,38 +16,7 @@ from shoal.model.privacy import KAnonymity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.problems.tables import group
 from tests.kept import forge, kept, verify
-from tests.oracles.tables import eligible
-from tests.tables.checks import all_eligible, columns_of, tables
-
-
-def cheapest(histogram, need, recoding, spare):
-    """Least total loss over every choice of levels and every set of groups starred whole; None without one."""
-    rows = [
-        (tuple(q), tuple(s))
-        for q, s, n in zip(histogram.quasi.tolist(), histogram.sensitive.tolist(), histogram.count, strict=True)
-        for _ in range(n)
-    ]
-    fine = lambda some: eligible([s for _, s in some], need.k, need.frequency, need.distinct)  # noqa: E731
-    best = None
-    for levels in product(*(range(c.ceiling + 1) for c in recoding.columns)):
-        groups = {}
-        for row in rows:
-            key = tuple(int(c.node[h][v]) for c, h, v in zip(recoding.columns, levels, row[0], strict=True))
-            groups.setdefault(key, []).append(row)
-        for out in product((False, True), repeat=len(groups)):
-            block = [r for g, o in zip(groups.values(), out, strict=True) if o for r in g]
-            kept = [g for g, o in zip(groups.values(), out, strict=True) if not o]
-            if len(block) > spare or (block and not fine(block)) or not all(map(fine, kept)):
-                continue
-            loss = sum(
-                c.weight * c.loss[h][v]
-                for g in kept
-                for row in g
-                for c, h, v in zip(recoding.columns, levels, row[0], strict=True)
-            )
-            loss += sum(c.weight * c.loss[-1][v] for r in block for c, v in zip(recoding.columns, r[0], strict=True))
-            best = loss if best is None else min(best, loss)
-    return best
+from tests.tables.checks import all_eligible, cheapest, columns_of, tables
 
 
 @settings(deadline=None, max_examples=80)

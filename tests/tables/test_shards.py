@@ -22,7 +22,7 @@ from shoal.problems.tables import shards as shards_of_tables
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.shards import composed, cut
 from tests.oracles.tables import least_loss, row_loss
-from tests.tables.drawn import assert_eligible, tasks, total
+from tests.tables.drawn import TREE, assert_eligible, tasks, total
 
 
 @settings(deadline=None, max_examples=100)
@@ -113,8 +113,7 @@ def test_a_value_that_only_one_side_has_keeps_the_table_whole():
 
 def test_ceilings_are_heeded_by_every_shard():
     """No cut parts rows that only each other can be grouped with, and no method passes a level that is forbidden."""
-    tree = np.array([[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]])
-    recoding, need = Recoding((Levels.tree(tree, ceiling=1), Levels.tree(tree, ceiling=1))), Requirement(k=3)
+    recoding, need = Recoding((Levels.tree(TREE, ceiling=1),) * 2), Requirement(k=3)
     several = 0
     for seed in range(25):
         quasi = np.random.default_rng(seed).integers(0, 4, (24, 2))

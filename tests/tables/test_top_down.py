@@ -12,6 +12,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.bounds.certify import good_groups
 from shoal.problems.tables.methods.top_down import as_published, refinements, specialize
 from tests.tables.checks import columns_of, forms, least_loss, solved, tables
+from tests.tables.drawn import TREE
 
 
 @settings(deadline=None, max_examples=150)
@@ -57,8 +58,7 @@ def test_stars_of_the_column_that_tells_least_apart_go_first():
 
 
 def test_a_limit_on_levels_is_kept():
-    node = np.stack([np.arange(4), [0, 0, 1, 1], np.zeros(4, int)])
-    limited = Recoding((Levels.tree(node, ceiling=1),))
+    limited = Recoding((Levels.tree(TREE, ceiling=1),))
     kept = Histogram.from_rows(np.array([0, 1, 2, 3]))
     assert group(kept, KAnonymity(2), "top_down", recoding=limited).partition.groups == 2
 

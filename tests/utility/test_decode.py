@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.model.members import Members, meanings, span
+from tests.data import as_polars
 
 QUASI = ["age", "wage", "town", "zip", "born"]
 TREE = {"n": ["a, b", "c"], "s": ["*x", "{d}", '"e"']}
@@ -177,10 +178,6 @@ def test_other_frames_are_decoded_too(people, kind):
         assert type(frame) is type(release.table)  # the kind that came in
         assert len(as_polars(frame)) == 240
     assert np.allclose(as_polars(release.one_hot(["zip"])).to_numpy().sum(axis=1), 1)
-
-
-def as_polars(frame):
-    return frame if isinstance(frame, pl.DataFrame) else frame.pl() if hasattr(frame, "pl") else pl.DataFrame(frame)
 
 
 def test_rows_of_pandas_keep_their_index(people):

@@ -10,7 +10,7 @@ import shoal
 from shoal.errors import PolicyError
 from shoal.utility.recoder import near
 from tests.commands import run
-from tests.engines.kinds_of_table import handed
+from tests.data import handed
 
 NOTED: dict[str, Any] = {"dates": {"born": "%d.%m.%Y"}, "decimal": {"bmi": ",", "costs": "."}}
 TREES = {"born": "dates:year", "bmi": "intervals:5,10"}
@@ -25,11 +25,11 @@ def table(noted: bool, rows: int = 40) -> pl.DataFrame:
     })  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["polars", "pandas", "csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("kind", ["polars", "categories", "csv", "parquet", "duckdb"])
 def test_it_fits_and_applies_as_to_plain_values(kind: str, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"sensitive": ["costs"], "k": 3, "l": 2, "hierarchies": TREES, "max_suppressed": 0.5}
     wanted = shoal.Recoder(["born", "bmi"], **asked).fit(table(False))
-    found = shoal.Recoder(["born", "bmi"], **asked, **NOTED).fit(handed(table(True), kind, tmp_path))
+    found = shoal.Recoder(["born", "bmi"], **asked, **NOTED).fit(handed(table(True), kind, tmp_path)[0])
     assert found.levels_ == wanted.levels_
     assert found.get_params()["decimal"] == NOTED["decimal"]
     found.save(tmp_path / "recoder.toml")
@@ -37,7 +37,7 @@ def test_it_fits_and_applies_as_to_plain_values(kind: str, tmp_path: Path) -> No
     assert {n: v for n, v in read.get_params().items() if n in ("dates", "decimal", "max_level")} == {
         **NOTED, "max_level": None
     }  # fmt: skip
-    new = read.apply(handed(table(True, 30), kind, tmp_path))
+    new = read.apply(handed(table(True, 30), kind, tmp_path)[0])
     plain = wanted.transform(table(False, 30)).select("born", "bmi")
     assert sorted(read.transform(table(True, 30)).select("born", "bmi").rows()) == sorted(plain.rows())
     new.write(tmp_path / "new.csv")
