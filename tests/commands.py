@@ -35,11 +35,15 @@ class Done(NamedTuple):
         """Everything that was printed."""
         return self.stdout + self.stderr
 
+    def ok(self) -> "Done":
+        """Itself, having done what it was told."""
+        assert not self.returncode, self.said
+        return self
+
     @property
     def facts(self) -> dict[str, Any]:
         """What it printed with ``--json``, having done what it was told."""
-        assert not self.returncode, self.said
-        return told(self.stdout)
+        return told(self.ok().stdout)
 
 
 def told(text: str) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def handed(frame: pl.DataFrame, kind: str, folder: Path, spark: Any = None) -> t
 
 def as_polars(table: Any) -> pl.DataFrame:
     """Any kind of frame as one of Polars."""
-    for how in ("collect", "pl", "toArrow"):
+    for how in ("toArrow", "collect", "pl"):
         table = getattr(table, how)() if hasattr(table, how) and not isinstance(table, pl.DataFrame) else table
     return table if isinstance(table, pl.DataFrame) else pl.DataFrame(table)
 

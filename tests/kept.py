@@ -52,6 +52,12 @@ def prove(release: str | Path, record: str | Path | None = None, original: Any =
     return _as_record(shoal.prove(release, original=original, **_pair(record, release), **more))
 
 
+def holding(verdict: Any) -> Any:
+    """A verdict, once everything that was looked at holds."""
+    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    return verdict
+
+
 def forge(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """A certificate or record changed and sealed again, as a forger would."""
     facts = json.loads(paper.read_text())

@@ -51,19 +51,16 @@ def test_a_folder_of_parts_is_looked_at_and_explored(tmp_path, monkeypatch, caps
     for i in range(2):
         frame.write_parquet(tmp_path / "parts" / f"p{i}.parquet")
     monkeypatch.chdir(tmp_path)
-    done = run("init", "parts")
-    assert done.returncode == 0
+    done = run("init", "parts").ok()
     assert "shoal anonymize parts --policy parts.policy.toml" in done.said
-    done = run("explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json")
-    assert done.returncode == 0
+    done = run("explore", "parts", "--policy", "parts.policy.toml", "--k", "5", "--json").ok()
     assert json.loads(done.said[done.said.index("{") :])["rows"] == 80
 
 
 def test_what_was_not_asked_is_not_said_to_hold(tmp_path):
     frame = pl.DataFrame({"age": [30, 30, 31, 31], "ill": ["a", "b", "a", "b"]})
     frame.write_csv(tmp_path / "p.csv")
-    done = run("audit", "p.csv", "--quasi", "age", "--sensitive", "ill", "--distinct-l", 2, cwd=tmp_path)
-    assert done.returncode == 0
+    done = run("audit", "p.csv", "--quasi", "age", "--sensitive", "ill", "--distinct-l", 2, cwd=tmp_path).ok()
     assert "distinct l-diversity of ill, l = 2: holds" in done.said
     assert "k-anonymity" not in done.said
     assert "k-anonymity, k = 1: holds" in run("audit", "p.csv", "--quasi", "age", "--k", 1, cwd=tmp_path).said
@@ -124,8 +121,7 @@ def test_what_is_proposed_loses_no_more_than_stars_and_runs(tmp_path, column, va
     assert (column in told["publish"]["reason"]) == ordered
     warned = [w for c in told["columns"] for w in c["warnings"] if "if they are codes" in w]
     assert len(warned) == (column in ("race", "school_type_id"))
-    done = run("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--json", cwd=tmp_path)
-    assert done.returncode == 0
+    done = run("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--json", cwd=tmp_path).ok()
     loss = json.loads(done.said)["loss"]["ncp"]
     stars = shoal.anonymize(frame, quasi_identifiers=[column, "sex"], k=5, publish="stars", effort="fast").loss["ncp"]
     assert loss < stars or stars == loss == 0

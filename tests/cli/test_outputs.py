@@ -173,8 +173,7 @@ def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: st
         (folder / good).chmod(0o640)
     umask = os.umask(0o022)
     try:
-        status, _, err = run(*line.words, *wanted, "--force")
-        assert status == 0, err
+        run(*line.words, *wanted, "--force").ok()
         for good in places:
             internal = name in ("compare", "explore", "init")  # figures of the original: for their owner alone
             assert stat.S_IMODE((folder / good).stat().st_mode) == (0o600 if internal else 0o640), good
@@ -184,8 +183,7 @@ def test_force_replaces_and_a_private_table_stays_private(folder: Path, name: st
             assert stat.S_IMODE(record.stat().st_mode) == 0o600
             record.unlink()
         (folder / "t.csv").chmod(0o600)
-        status, _, err = run(*line.words, *wanted)
-        assert status == 0, err
+        run(*line.words, *wanted).ok()
         for good in places:
             assert stat.S_IMODE((folder / good).stat().st_mode) == 0o600, good
     finally:
@@ -240,9 +238,7 @@ def test_a_column_without_a_role_is_refused_in_flags(folder: Path) -> None:
         assert flag in said
     assert "zq" not in out + err
     assert "=[" not in said
-    status, out, err = run(*words, "--insensitive", "contact")
-    assert status == 0, err
-    facts = json.loads(out)
+    facts = run(*words, "--insensitive", "contact").facts
     assert facts["carried"]["insensitive"] == ["contact"]
     assert (facts["carried"]["alone"]["contact"], facts["carried"]["together"]) == (24, 24)
     assert "single out 24 of 24 rows" in facts["warnings"][0]
@@ -319,15 +315,12 @@ def test_two_kinds_of_one_table_stand_side_by_side(tmp_path: Path, monkeypatch: 
     FRAME.write_parquet("visits.parquet")
     written: list[str] = []
     for table in ("visits.csv", "visits.xlsx", "visits.parquet"):
-        done = run("init", table, "--json")
-        assert done.returncode == 0, done.said
+        done = run("init", table, "--json").ok()
         written.append(done.facts["output"])
         asked = ("--quasi", "age,town", "--sensitive", "ill", "--k", 5, "--effort", "fast", "--json")
-        done = run("anonymize", table, *asked)
-        assert done.returncode == 0, done.said
+        done = run("anonymize", table, *asked).ok()
         written += [done.facts[name] for name in ("output", "certificate_file", "record_file")]
-        done = run("report", done.facts["output"], "--json")
-        assert done.returncode == 0, done.said
+        done = run("report", done.facts["output"], "--json").ok()
         written.append(done.facts["report"])
     assert len({name.lower() for name in written}) == len(written) == 15
     assert written[:2] == ["visits.policy.toml", "visits.release.csv"], "a CSV's are as short as can be"

@@ -46,8 +46,7 @@ def everything(points, tmp_path_factory):
         "--tiles", folder / "tiles.csv", "--table", folder / "table.csv", "--map", folder / "map.html",
         "--certificate", folder / "certificate.json", "--insensitive", "name", "--seed", 1, "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return folder, done.facts
 
 
 def test_json_states_the_answer(everything):
@@ -140,8 +139,7 @@ def test_the_map_needs_no_network(everything):
 
 
 def test_polygons_end_at_180_degrees(points, tmp_path):
-    done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--tiles", tmp_path / "t.geojson")
-    assert done.returncode == 0, done.stderr
+    run(points, "--x", "lng", "--y", "lat", "--k", 20, "--tiles", tmp_path / "t.geojson").ok()
     collection = json.loads((tmp_path / "t.geojson").read_text())
     kinds = {f["geometry"]["type"] for f in collection["features"]}
     assert kinds == {"Polygon", "MultiPolygon"}
@@ -167,8 +165,7 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
         ("e", ["--seed", 1]),
     ):
         done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv",
-                   "--insensitive", "name", *more)  # fmt: skip
-        assert done.returncode == 0, done.stderr
+                   "--insensitive", "name", *more).ok()  # fmt: skip
         assert "wrote" in done.stdout
     a, b, c, d, e = ((tmp_path / f"{n}.csv").read_text() for n in "abcde")
     assert a == b
@@ -255,8 +252,7 @@ def test_a_map_of_points_is_a_table(tmp_path, points, ending):
     assert (
         run(points, "--x", "lng", "--y", "lat", "--k", 9, "-o", tmp_path / "a.csv", "--weight", "count").returncode == 0
     )
-    done = run(tmp_path / f"p{ending}", "--k", 9, "-o", tmp_path / "b.csv", "--weight", "count", *layer)
-    assert done.returncode == 0, done.stderr
+    run(tmp_path / f"p{ending}", "--k", 9, "-o", tmp_path / "b.csv", "--weight", "count", *layer).ok()
     a, b = (pl.read_csv(tmp_path / f"{name}.csv") for name in "ab")
     assert b.columns[:2] == ["longitude", "latitude"]
     assert sorted(a.rows()) == sorted(b.rows())
@@ -297,8 +293,7 @@ def test_a_file_of_exact_places_is_warned_of(everything, points, tmp_path):
     done = run(
         points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / "t.csv", "--tiles", tmp_path / "t.geojson",
         "--identifiers", "name", "--effort", "fast",
-    )  # fmt: skip
-    assert done.returncode == 0
+    ).ok()  # fmt: skip
     assert "exact places" not in done.said
 
 

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from tests.commands import run
-from tests.kept import verify
+from tests.kept import holding, verify
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,7 @@ def everything(points, tmp_path_factory):
         "--sparse", "leave-out", "--seed", 3, "-o", folder / "c.csv", "--tiles", folder / "t.geojson",
         "--table", folder / "table.csv", "--certificate", folder / "p.json", "--map", folder / "m.html", "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return folder, done.facts
 
 
 def test_the_same_from_python(everything, points):
@@ -59,8 +58,7 @@ def test_the_same_from_python(everything, points):
 @pytest.mark.parametrize("name", ["c.csv", "t.geojson", "table.csv"])
 def test_every_output_verifies_and_a_changed_one_does_not(everything, points, name, tmp_path):
     folder, _ = everything
-    verdict = verify(folder / name, folder / "p.json", points)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(verify(folder / name, folder / "p.json", points))
     text = (folder / name).read_text()
     (tmp_path / name).write_text(text.replace("NE", "KS", 1))
     assert not verify(tmp_path / name, folder / "p.json", points).holds
@@ -125,8 +123,7 @@ def test_assign_at_the_command_line(everything, points, tmp_path):
     frame.write_csv(tmp_path / "new.csv")
     done = run("assign", folder / "c.csv", tmp_path / "new.csv", "--certificate", folder / "p.json",
                "-o", tmp_path / "out.csv", "--json")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = done.facts
     assert said["rows"] == 40
     back = pl.read_csv(tmp_path / "out.csv")
     assert back["tile"].null_count() == said["outside"]
@@ -179,8 +176,7 @@ def test_refusals(points, asked, error, says):
 )
 def test_a_certificate_states_the_proved_ratio_unless_it_is_asked_not_to(points, tmp_path, asked):
     for more, stated in (((), True), (("--no-bound",), False)):
-        done = run(*asked, *more, "--no-record", "-o", tmp_path / "out.csv", "--force", cwd=points.parent)
-        assert done.returncode == 0, done.said
+        run(*asked, *more, "--no-record", "-o", tmp_path / "out.csv", "--force", cwd=points.parent).ok()
         written = json.loads((tmp_path / "out.certificate.json").read_text(encoding="utf-8"))
         assert (written["certificate"]["ratio_at_most"] is not None) == stated
         assert not (tmp_path / "out.record.json").exists()

@@ -31,8 +31,7 @@ def folder(examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def again(line: str, *more: str) -> Done:
-    done = run(*shlex.split(line), "--if-changed", "--json", *more)
-    assert done.returncode == 0, done
+    done = run(*shlex.split(line), "--if-changed", "--json", *more).ok()
     return done
 
 
@@ -57,8 +56,7 @@ def test_nothing_is_done_twice_and_the_same_is_said(folder: Path) -> None:
     assert state(folder) == before
     assert "nothing is done" in run(*shlex.split(TABLE), "--if-changed").stdout
     assert stat.S_IMODE(Path("out.record.json").stat().st_mode) == 0o600
-    verified = run("verify", "out.csv", "--original", "people.csv", "--record", "out.record.json")
-    assert verified.returncode == 0, verified
+    run("verify", "out.csv", "--original", "people.csv", "--record", "out.record.json").ok()
     public = Path("out.certificate.json").read_text()
     assert "salt" in Path("out.record.json").read_text()
     assert not any(word in public for word in ("salt", "inputs", '"run"'))

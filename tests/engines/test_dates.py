@@ -22,7 +22,7 @@ from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
 from tests.data import rows
-from tests.kept import kept, verify
+from tests.kept import holding, kept, verify
 
 SECRET = b"sixteen bytes or more"
 ASKED: dict[str, Any] = {
@@ -57,8 +57,7 @@ def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: 
     made.write(tmp_path / "r.csv")
     paper = tmp_path / "r.certificate.json"
     for one in (paper, kept(paper)):
-        verdict = verify(tmp_path / "r.csv", one, tmp_path / "t.csv")
-        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+        holding(verify(tmp_path / "r.csv", one, tmp_path / "t.csv"))
 
 
 def test_a_file_whose_lines_are_counted_gives_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,8 +199,7 @@ def test_generated_intervals_of_dates_are_called_by_their_dates(kind: str, tmp_p
         text.removesuffix(".000000") for text in own
     }
     made.write(tmp_path / "r.csv")
-    verdict = verify(tmp_path / "r.csv", tmp_path / "r.certificate.json", tmp_path / "t.parquet")
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(verify(tmp_path / "r.csv", tmp_path / "r.certificate.json", tmp_path / "t.parquet"))
     found = shoal.decode(tmp_path / "r.csv").numeric()
     assert found["came_low"].dtype.is_temporal()
     assert (found["came_low"] <= found["came_high"]).all()

@@ -49,8 +49,7 @@ def everything(people, tmp_path_factory):
         "-o", folder / "centers.csv", "--assignments", folder / "rows.csv", "--certificate", folder / "c.json",
         "--plot", folder / "p.png", "--choices", folder / "choices.svg",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return folder, done.facts
 
 
 def test_json_states_the_answer(everything):
@@ -98,9 +97,8 @@ def test_rows_show_centers_alone(everything, people):
 def test_the_rows_are_shuffled_unless_told(people, tmp_path):
     ages = []
     for extra in ([], ["--keep-order"], []):
-        done = run("gather", people, "--columns", "age", "--sensitive", "name", "--r", 5, "--assignments",
-                   tmp_path / "a.csv", "--force", *extra)  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        run("gather", people, "--columns", "age", "--sensitive", "name", "--r", 5, "--assignments",
+                   tmp_path / "a.csv", "--force", *extra).ok()  # fmt: skip
         ages.append(pl.read_csv(tmp_path / "a.csv")["name"].to_list())
     assert ages[1] == [f"n{i}" for i in range(200)]
     assert ages[0] != ages[1]
@@ -130,8 +128,7 @@ def test_a_place_alone_is_in_kilometres_and_left_out_points_are_absent(people, t
 
 @pytest.mark.parametrize("center", ["mean", "medoid"])
 def test_other_centers(people, center, tmp_path):
-    done = run("gather", people, "--columns", "age,sex", "--r", 20, "--center", center, "-o", tmp_path / "c.csv")
-    assert done.returncode == 0, done.stderr
+    run("gather", people, "--columns", "age,sex", "--r", 20, "--center", center, "-o", tmp_path / "c.csv").ok()
     assert pl.read_csv(tmp_path / "c.csv")["records"].sum() == 200
 
 
@@ -198,8 +195,7 @@ def test_plots_show_two_columns_of_numbers_or_say_that_there_are_none(tmp_path):
 def test_cellular(people, tmp_path):
     done = run("cellular", people, "--columns", "age,sex", "--r", 5, "-o", tmp_path / "c.csv", "--json", "--seed", 1,
                "--sensitive", "disease", "--l", 2, "--choices", tmp_path / "choices.svg")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = done.facts
     assert said["smallest_cluster"] >= 5
     assert said["certificate"]["lower_bound"] <= said["cost"]
     table = pl.read_csv(tmp_path / "c.csv")
@@ -240,8 +236,7 @@ def visits(tmp_path_factory):
 def test_a_hierarchy_says_how_far_apart_values_are(visits, tmp_path):
     base = ("gather", visits / "t.csv", "--columns", "job", "--r", 15, "-o", tmp_path / "c.csv", "--json", "--force")
     done = run(*base, "--hierarchy", f"job={visits / 'jobs.csv'}")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = done.facts
     assert said["radius"] == 0.5  # within a trade
     assert said["clusters"] == 2
     assert "hierarchy of 3 levels" in said["metric"]["features"][0]
@@ -256,9 +251,7 @@ def test_a_hierarchy_says_how_far_apart_values_are(visits, tmp_path):
 def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
     base = ("gather", visits / "t.csv", "--columns", "zip", "--r", 15)
     where = ("--coordinates", f"zip={visits / 'zips.csv'}")
-    done = run(*base, *where, "-o", tmp_path / "c.csv", "--plot", tmp_path / "p.svg", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = run(*base, *where, "-o", tmp_path / "c.csv", "--plot", tmp_path / "p.svg", "--json").facts
     assert said["certificate"]["unit"] == "km"
     assert said["radius"] == pytest.approx(1.4, abs=0.01)  # 0.01 degrees each way, 40 north
     table = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
@@ -285,9 +278,7 @@ def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
 
 def test_coordinates_in_a_plane(visits):
     where = ("--latitude", "x", "--longitude", "y", "--plane", "--unit", "place=m")
-    done = run("gather", visits / "t.csv", *where, "--r", 5, "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = run("gather", visits / "t.csv", *where, "--r", 5, "--json").facts
     assert said["certificate"]["unit"] == "m"
     assert "in the plane" in said["metric"]["features"][0]
 
@@ -310,7 +301,6 @@ def test_whole_numbers_named_like_codes_are_noted(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["zipCode,sex,age,type", *rows]) + "\n")
     ask = ["gather", path, "--columns", "zipCode,sex,age,type", "--r", 5, "--center", "mean"]
-    said = run(*ask)
-    assert said.returncode == 0, said.stderr
+    said = run(*ask).ok()
     assert "note: 'zipCode': whole numbers, measured by their difference; where they are codes" in said.stderr
     assert "codes" not in run(*ask, "--categories", "zipCode").stderr

@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal.judge.recodings.levels import GENERATED
 from shoal.judge.tables.large import hash_of
-from tests.kept import kept, resealed, verify
+from tests.kept import holding, kept, resealed, verify
 
 WORK = [
     ["clerk", "paid"],
@@ -76,11 +76,9 @@ def test_a_genuine_release_has_its_classes(
 ) -> None:
     for seed in range(4):
         out, record = made(tmp_path, seed, tree, ending, **more)
-        verdict = verify(out, record, hierarchies={"work": tree})
-        assert verdict.holds, verdict
+        verdict = holding(verify(out, record, hierarchies={"work": tree}))
         assert {"cells", "loss"} <= {f.check for f in verdict.findings if f.how == "recomputed"}
-        verdict = verify(out, kept(record), hierarchies={"work": tree})
-        assert verdict.holds, verdict
+        verdict = holding(verify(out, kept(record), hierarchies={"work": tree}))
         assert {"classes of work", "loss of the classes"} <= {f.check for f in verdict.findings}
 
 
@@ -88,8 +86,7 @@ def test_a_genuine_release_has_its_classes(
 def test_beside_the_original_the_loss_is_counted_by_leaves(tmp_path: Path, tree: list[list[str]]) -> None:
     out, record = made(tmp_path, 1, tree, ".csv", k=9)
     assert set(pl.read_csv(out)["work"]) & {row[1] for row in tree}, "no class is shown"
-    verdict = verify(out, kept(record), drawn(1, tree), hierarchies={"work": tree})
-    assert verdict.holds, verdict
+    verdict = holding(verify(out, kept(record), drawn(1, tree), hierarchies={"work": tree}))
     assert {"loss, ncp", "cost"} <= {f.check for f in verdict.findings}
 
 
@@ -140,6 +137,5 @@ def test_classes_that_are_built_lose_by_the_values_under_them(tmp_path: Path) ->
     release = shoal.anonymize(frame, k=9, publish="hierarchy", hierarchies={"work": tree}, **asked)
     record = release.write(tmp_path / "r.csv")
     assert {len(text) for text in release.table["work"] if text != "*"} & {1, 2}, "no class is shown"
-    verdict = verify(tmp_path / "r.csv", kept(record), frame, hierarchies={"work": tree})
-    assert verdict.holds, verdict
+    verdict = holding(verify(tmp_path / "r.csv", kept(record), frame, hierarchies={"work": tree}))
     assert {"loss, ncp", "cost"} <= {f.check for f in verdict.findings}

@@ -265,8 +265,7 @@ def test_it_is_refused_where_no_engine_judges(tmp_path: Path) -> None:
 def test_the_command_asks_for_it(tmp_path: Path) -> None:
     in_parts(people(120), tmp_path / "in", "parquet")
     asked = ["in", "--quasi", "a,b", "--sensitive", "s", "--insensitive", "note", "--k", 3]
-    done = run("anonymize", *asked, "--judge", "engine", "-o", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    run("anonymize", *asked, "--judge", "engine", "-o", "out", cwd=tmp_path).ok()
     assert '"judge": "engine"' in (tmp_path / "out.record.json").read_text()
     assert '"judge"' not in (tmp_path / "out.certificate.json").read_text()
     assert run("verify", "out", cwd=tmp_path).returncode == 0

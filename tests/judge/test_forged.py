@@ -20,7 +20,7 @@ from shoal.engines import store as storing
 from shoal.errors import InputError, VerificationError
 from shoal.publishing.crosswalks.centers import multiset
 from tests.data import KINDS, LINE, clusters, released
-from tests.kept import kept, verify
+from tests.kept import holding, kept, verify
 
 Tamper = Callable[[pl.DataFrame], pl.DataFrame]
 STORE = "shoal.publishing.crosswalks.crosswalk.store"
@@ -215,8 +215,7 @@ def test_a_genuine_release_verifies(kind: str, ending: str, tmp_path: Path) -> N
     record = kept(made.write(out))
     assert json.loads(record.read_text())["kind"] == kind.split()[0]
     for original in (None, source):
-        verdict = verify(out, record, original)
-        assert verdict.holds, verdict.findings
+        verdict = holding(verify(out, record, original))
         assert verdict.audit is None
     how = {f.check: f.how for f in verdict.findings}
     assert {how[check] for check in RECOMPUTED[kind]} == {"recomputed"}
@@ -232,8 +231,7 @@ def test_genuine_assignments_verify_with_every_center(kind: str, center: str, tm
     record = kept(made.write(tmp_path / "c.csv", assignments=tmp_path / "r.csv"))
     assert json.loads(record.read_text())["facts"]["left_out"] == 1
     for path, original in itertools.product((tmp_path / "c.csv", tmp_path / "r.csv"), (None, LINE)):
-        verdict = verify(path, record, original)
-        assert verdict.holds, verdict.findings
+        verdict = holding(verify(path, record, original))
     how = {f.check: f.how for f in verdict.findings}
     assert how["records by d"] == how["r"] == how["l of d"] == how["distance"] == "recomputed"
     assert how["distance asked for"] == "stated"
@@ -267,8 +265,7 @@ def test_why_areas_are_in_no_region_is_looked_at(tmp_path: Path) -> None:
         found = shoal.regions.merge(edges, areas["people"].to_numpy(), 6, seed=1, **asked)
         out = tmp_path / f"{len(asked)}.csv"
         shoal.release(found, areas, weight="people", edges=edges, id="id").write(out)
-        verdict = shoal.verify(out, out.with_suffix(".certificate.json"), [areas, pairs])
-        assert verdict.holds, verdict
+        verdict = holding(shoal.verify(out, out.with_suffix(".certificate.json"), [areas, pairs]))
         return {f.check: (f.holds, f.how) for f in verdict.findings}
 
     assert looked({})["why left out"] == (True, "recomputed")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.judge.file import seal
 from shoal.judge.tables.large import hash_of
-from tests.kept import kept, verify
+from tests.kept import holding, kept, verify
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]
 ABOVE = {"ab": "ab", "cd": "cd", "*": "abcd"}
@@ -74,8 +74,7 @@ def test_a_release_matches_exactly_when_some_order_of_the_rows_does(
     more = {"hierarchies": {"town": TREE}} if publish == "hierarchy" else {}
     out = folder / "r.csv"
     record = kept(shoal.anonymize(original, publish=publish, sensitive=["d"], **more, **ASKED).write(out))
-    genuine = verify(out, record, original, hierarchies=more.get("hierarchies"))
-    assert genuine.holds, [f for f in genuine.findings if not f.holds]
+    holding(verify(out, record, original, hierarchies=more.get("hierarchies")))
     frame = pl.read_csv(out, infer_schema=False)
     table = [list(r) for r in frame.iter_rows()]
     for _ in range(rng.randint(1, 2)):
@@ -155,8 +154,7 @@ def test_the_same_value_written_in_another_way_is_the_same(tmp_path: Path) -> No
     release = shoal.anonymize(frame, quasi_identifiers=["smoker", "year"], k=2, effort="fast", insensitive=["note"])
     for name in ("r.csv", "r.parquet"):
         record = kept(release.write(tmp_path / name, tmp_path / f"{name}.json"))
-        verdict = verify(tmp_path / name, record, as_pandas_writes)
-        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+        holding(verify(tmp_path / name, record, as_pandas_writes))
 
 
 def test_codes_with_leading_zeros_are_not_numbers(tmp_path: Path) -> None:
@@ -184,8 +182,7 @@ def test_an_original_is_read_with_its_separator_and_encoding(tmp_path: Path) -> 
         source, quasi_identifiers=["age", "stadt,ort"], sensitive=["d"], identifiers=["n"], k=2, effort="fast", **told
     )
     record = kept(release.write(out))
-    verdict = verify(out, record, source, **told)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(verify(out, record, source, **told))
 
 
 def test_missing_numbers_beside_starred_ones(tmp_path: Path) -> None:
@@ -194,8 +191,7 @@ def test_missing_numbers_beside_starred_ones(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "t.parquet")
     for name in ("r.csv", "r.parquet", "r.xlsx", "r.sav", "r.dta"):
         record = kept(release.write(tmp_path / name, tmp_path / f"{name}.json"))
-        verdict = verify(tmp_path / name, record, tmp_path / "t.parquet")
-        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+        holding(verify(tmp_path / name, record, tmp_path / "t.parquet"))
 
 
 def test_tiles_and_generated_labels_verify_and_others_do_not(tmp_path: Path) -> None:
@@ -213,8 +209,7 @@ def test_tiles_and_generated_labels_verify_and_others_do_not(tmp_path: Path) -> 
         k=4,
         effort="fast",
     ).write(out)
-    verdict = verify(out, record, source)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(verify(out, record, source))
     far = [(a, 50 - x, 50 - y, tree) for a, x, y, tree in rows]
     source.write_text("age,x,y,tree\n" + "".join(",".join(map(str, r)) + "\n" for r in far))
     assert not verify(out, record, source).holds

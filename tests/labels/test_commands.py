@@ -47,9 +47,9 @@ def test_labels_writes_all_it_is_asked_for(table, tmp_path):
 
 
 def test_rows_are_counted_where_no_count_is_given(table):
-    status, out, _ = run("labels", table, "--label", "name", "--k", 2, "--json")
-    assert (status, json.loads(out)["records"]) == (0, len(ROWS))
-    assert "warnings" not in json.loads(out)
+    facts = run("labels", table, "--label", "name", "--k", 2, "--json").facts
+    assert facts["records"] == len(ROWS)
+    assert "warnings" not in facts
 
 
 def test_counts_of_a_value_on_several_lines_are_said_to_be_added_up(table, tmp_path):
@@ -65,8 +65,7 @@ def test_counts_of_a_value_on_several_lines_are_said_to_be_added_up(table, tmp_p
 
 
 def test_people_read_lines(table):
-    status, out, _ = run("labels", table, "--label", "name", "--count", "count", "--k", 5)
-    assert status == 0
+    _, out, _ = run("labels", table, "--label", "name", "--count", "count", "--k", 5).ok()
     assert "6 labels, 20 records, 3 groups of 5 to 9" in out
     assert "the least possible" in out
     assert "Smith" not in out
@@ -76,19 +75,18 @@ def test_own_names(table, tmp_path):
     own = tmp_path / "own.txt"
     own.write_text("north\nsouth\neast\n")
     cross = tmp_path / "c.csv"
-    status, _, _ = run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own, "-o", cross)
-    assert status == 0
+    asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own)
+    run(*asked, "-o", cross).ok()
     assert set(pl.read_csv(cross)["group_label"]) == {"north", "south", "east"}
     own.write_text("north\nnorth\n")
-    status, _, err = run("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own)
+    status, _, err = run(*asked)
     assert (status, "3 groups need one each" in err) == (2, True)
 
 
 def test_bicriteria_cannot_become_a_release(table, tmp_path):
     cross = tmp_path / "c.csv"
     asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--method", "bicriteria")
-    status, out, _ = run(*asked, "--json")
-    assert status == 0
+    status, out, _ = run(*asked, "--json").ok()
     assert "not k-anonymous" in json.loads(out)["certificate"]["details"]["warning"]
     status, _, err = run(*asked, "-o", cross)
     assert (status, cross.exists()) == (2, False)
@@ -109,8 +107,8 @@ def test_counts_beyond_64_bits(tmp_path):
     path = tmp_path / "big.csv"
     path.write_text(f"name,count\na,{10**30}\nb,{10**30 - 1}\nc,1\n")
     cross = tmp_path / "c.csv"
-    status, out, _ = run("labels", path, "--label", "name", "--count", "count", "--k", 10**30, "-o", cross, "--json")
-    assert (status, json.loads(out)["cost"]) == (0, 10**30)
+    asked = ("labels", path, "--label", "name", "--count", "count", "--k", 10**30, "-o", cross, "--json")
+    assert run(*asked).facts["cost"] == 10**30
     assert set(pl.read_csv(cross, infer_schema=False)["group_count"]) == {str(10**30)}
 
 
@@ -134,18 +132,16 @@ def test_intervals(table, tmp_path):
 def test_intervals_of_dates_and_of_text(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("day,word\n2020-01-01,b\n2020-01-02,a\n2020-03-01,c\n2020-03-02,d\n")
-    status, out, _ = run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
-    assert (status, json.loads(out)["cost"]) == (0, 4)
-    status, out, _ = run("intervals", path, "--value", "word", "--k", 2, "--json")
-    assert (status, json.loads(out)["groups"]) == (0, 2)
+    assert run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json").facts["cost"] == 4
+    assert run("intervals", path, "--value", "word", "--k", 2, "--json").facts["groups"] == 2
 
 
 def test_intervals_of_typed_columns_come_in_their_order(tmp_path):
     path, cross = tmp_path / "t.parquet", tmp_path / "c.csv"
     days = [date(2020, 3, 1), date(2020, 1, 9), date(2020, 1, 10), date(2019, 12, 1)]
     pl.DataFrame({"day": days, "age": [10, 9, 100, 11]}).write_parquet(path)
-    status, out, _ = run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json")
-    assert (status, json.loads(out)["cost"]) == (0, 2 * 39 + 2 * 51)
+    facts = run("intervals", path, "--value", "day", "--k", 2, "--objective", "range", "--json").facts
+    assert facts["cost"] == 2 * 39 + 2 * 51
     status, _, _ = run("intervals", path, "--value", "age", "--k", 2, "-o", cross)
     assert (status, pl.read_csv(cross)["value"].to_list()) == (0, [9, 10, 11, 100])
 

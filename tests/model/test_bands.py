@@ -80,14 +80,12 @@ def test_a_release_of_bands_shows_ranges_and_verifies(visits: pl.DataFrame, tmp_
     pytest.importorskip(engine)
     visits.write_csv(tmp_path / "visits.csv")
     asked = ("--quasi", "age,sex", "--sensitive", "ill", "--k", 9, "--t-ordered", 0.9, "--publish", "ranges")
-    done = run(
+    run(
         "anonymize", "visits.csv", *asked, "--effort", "fast", "--engine", engine, "--report", "r.html", cwd=tmp_path
-    )
-    assert done.returncode == 0, done.said
-    checked = run(
+    ).ok()
+    run(
         "verify", "visits.release.csv", "visits.release.certificate.json", "--original", "visits.csv", cwd=tmp_path
-    )
-    assert checked.returncode == 0, checked.said
+    ).ok()
     shown = pl.read_csv(tmp_path / "visits.release.csv")["age"].to_list()
     assert any(text.startswith('["') for text in shown), "ends of a range of bands are quoted"
     assert not any(text.startswith("{") for text in shown)

@@ -12,7 +12,7 @@ import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.originals.population import Covered, presence
 from tests.commands import run
-from tests.kept import forge, verify
+from tests.kept import forge, holding, verify
 from tests.oracles.tables import least_total
 
 HIERARCHY = [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10 * 10}-{a // 10 * 10 + 9}"] for a in range(20, 40)]
@@ -100,8 +100,7 @@ def test_certificate_verify_and_flags(tmp_path) -> None:
     beside = tmp_path / "out.record.json"
     for original in (None, tmp_path / "some.csv"):
         for given_, how in ((None, "stated"), (tmp_path / "all.parquet", "recomputed"), (population, "recomputed")):
-            verdict = verify(out, beside, original, population=given_)
-            assert verdict.holds, [f for f in verdict.findings if not f.holds]
+            verdict = holding(verify(out, beside, original, population=given_))
             assert [f.how for f in verdict.findings if f.check == "population"] == [how]
     again = shoal.Policy.read(beside)
     assert again.population == str(tmp_path / "all.parquet")
@@ -115,8 +114,7 @@ def test_certificate_verify_and_flags(tmp_path) -> None:
     forge(beside, lambda facts: facts["population"].update(k_map=11))
     assert [f.check for f in verify(out, beside).findings if not f.holds] == ["population"]
     flags = ["--quasi", "age,sex,zip", "--population", tmp_path / "all.parquet", "--k-map", "12"]
-    status, said, _ = run("audit", out, *flags)
-    assert status == 0
+    _, said, _ = run("audit", out, *flags).ok()
     assert "journalist risk      highest 0.0" in said
     assert run("audit", tmp_path / "some.csv", *flags).returncode == 1
 
@@ -133,8 +131,7 @@ def test_weights_say_how_many_people_a_row_stands_for(tmp_path, carried: bool) -
         assert release.audit.population["k_map"] == int(sums.min()) >= 30
         assert release.audit.population["rows"] == int(sample["w"].sum())
     release.write(tmp_path / "out.csv")
-    verdict = verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", sample)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    verdict = holding(verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", sample))
     how = [f.how for f in verdict.findings if f.check == "population"]
     assert how == ["recomputed" if carried else "stated"]
     whole = int(sample["w"].sum())

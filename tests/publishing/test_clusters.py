@@ -27,7 +27,7 @@ from shoal.publishing.crosswalks.centers import Center, multiset, radius_words
 from tests.commands import run
 from tests.data import ILLS, LINE, X, as_polars, clusters
 from tests.fuzz import clusters as fuzz
-from tests.kept import forge, kept, verify
+from tests.kept import forge, holding, kept, verify
 
 
 @pytest.mark.parametrize("seed", [2, 4, 5, 7])
@@ -253,8 +253,7 @@ def test_centers_of_hours_lie_between_them_around_midnight(center: str, tmp_path
     frame.write_csv(tmp_path / "visits.csv")
     out = tmp_path / "centers.csv"
     done = run("gather", tmp_path / "visits.csv", "--columns", "hour", "--cyclic", "hour=24", "--r", 3, "--unit",
-               "hour=hours", "--center", center, "-o", out)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+               "hour=hours", "--center", center, "-o", out).ok()  # fmt: skip
     assert "the shorter way around 24" in done.stdout
     made = pl.read_csv(out)
     assert made["hour"].to_list() == [0, 12]
@@ -429,8 +428,7 @@ def test_coordinates_and_hierarchies_are_checked_where_they_are_at_hand(tmp_path
         (frame, {}, {"distance": "stated", "records": "checked for consistency"}),
         ([frame, zips], {"job": tree}, {"distance": "recomputed", "records": "recomputed", "centers": "recomputed"}),
     ):
-        verdict = verify(tmp_path / "c.csv", beside, original, hierarchies=trees)
-        assert verdict.holds, verdict.findings
+        verdict = holding(verify(tmp_path / "c.csv", beside, original, hierarchies=trees))
         assert how.items() <= {f.check: f.how for f in verdict.findings}.items()
     far = zips.with_columns(lat=pl.Series([40.0, 44.1, 47.0]))
     assert not verify(tmp_path / "c.csv", beside, [frame, far], hierarchies={"job": tree}).holds

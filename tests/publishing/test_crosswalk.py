@@ -16,7 +16,7 @@ from shoal.engines.features import FeatureColumns, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from tests.commands import run
 from tests.data import AGES, AREAS, NAMES, NEIGHBORS, PAIRS, released
-from tests.kept import kept, verify
+from tests.kept import holding, kept, verify
 
 
 def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
@@ -180,8 +180,7 @@ def test_drawn_ones_verify(tmp_path: Path, rows: list[tuple[int, int]], k: int, 
         shoal.release(shoal.intervals.cut(frame["v"], frame["n"], k, objective), frame, value="v", count="n"),
     ):
         beside = kept(made.write(tmp_path / "x.csv"))
-        verdict = verify(tmp_path / "x.csv", beside, frame)
-        assert verdict.holds, verdict.findings
+        holding(verify(tmp_path / "x.csv", beside, frame))
 
 
 @pytest.mark.parametrize("older", ["certificate", "release"])
@@ -248,8 +247,7 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
     for told in ({}, {} if objective is None else {"objective": objective}):
         made = shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, **told)
         record = kept(made.write(tmp_path / "o.csv"))
-        verdict = verify(tmp_path / "o.csv", record, original=[areas, pairs])
-        assert verdict.holds, [f for f in verdict.findings if not f.holds]
+        holding(verify(tmp_path / "o.csv", record, original=[areas, pairs]))
         assert made.parameters["objective"] == answer.certificate.details["objective"][0]
     with pytest.raises(PolicyError, match="leave objective= out"):
         shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")

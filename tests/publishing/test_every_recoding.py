@@ -14,6 +14,7 @@ from shoal.model.settings import RECODINGS, RecodingEntry
 from shoal.problems.catalogue import names
 from tests.commands import run
 from tests.data import drawn
+from tests.kept import holding
 from tests.oracles.tables import least_total
 
 TOY = '''
@@ -153,8 +154,7 @@ def test_text_loss_join_and_judge(folder: Path) -> None:
     assert release.facts.cost["ncp"] == pytest.approx((sum(lost) + stars) / (2 * people.height))
     assert release.certificate.lower_bound <= release.certificate.cost
     release.write(folder / "out.csv")
-    seen = shoal.verify(folder / "out.csv", original=folder / "people.csv")
-    assert seen.holds, seen
+    seen = holding(shoal.verify(folder / "out.csv", original=folder / "people.csv"))
     assert {f.check: f.how for f in seen.findings}["rows match"] == "recomputed"
     record = folder / "out.certificate.json"
     assert json.loads(record.read_text())["policy"]["publish"] == "at_most"

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import shoal
+from tests.kept import holding
 
 ROWS = [["x", "x", "xy"], ["y", "y", "xy"], ["z", "zz", "zz"], ["u", "zz", "zz"]]
 TREE = {"x": None, "y": None, "zz": ["z", "u"]}
@@ -20,8 +21,7 @@ def made(values: list[str | None], rows: Any, **more: Any) -> tuple[shoal.Releas
 
 
 def holds(release: shoal.Release, frame: pl.DataFrame, path: Path, rows: Any) -> None:
-    verdict = shoal.verify(path, release.write(path), frame, hierarchies=None if rows == "labels" else {"a": rows})
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(shoal.verify(path, release.write(path), frame, hierarchies=None if rows == "labels" else {"a": rows}))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -18,7 +18,7 @@ from shoal.errors import PolicyError
 from shoal.judge.originals.covering import ColumnNotation
 from shoal.judge.originals.covering import column as covering
 from shoal.judge.recodings.ranges import on_grid
-from tests.kept import kept
+from tests.kept import holding, kept
 from tests.oracles.tables import least_total
 
 METHODS = [
@@ -148,8 +148,7 @@ def test_files_persons_and_missing_values(engine, tmp_path):
     roles = {n: v for n, v in ROLES.items() if n != "l"}
     made = shoal.anonymize(source, **roles, range_step=STEPS, person="who", engine=engine, effort="fast")
     beside = made.write(tmp_path / "out.csv")
-    verdict = shoal.verify(tmp_path / "out.csv", beside, source)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(shoal.verify(tmp_path / "out.csv", beside, source))
 
 
 def test_missing_values_under_a_step_wider_than_the_column(tmp_path):
@@ -173,8 +172,7 @@ def test_moments_end_at_midnight(unit, step, tmp_path):
         frame, quasi_identifiers=["t"], k=3, publish="ranges", range_step={"t": step}, keep_order=True, effort="fast"
     )
     beside = made.write(tmp_path / "a.csv")
-    verdict = shoal.verify(tmp_path / "a.csv", beside, frame)
-    assert verdict.holds, [f for f in verdict.findings if not f.holds]
+    holding(shoal.verify(tmp_path / "a.csv", beside, frame))
     for cell, own in zip(made.table["t"].to_list(), when, strict=True):
         low, high = re.fullmatch(r"\[(.+), (.+)\]", cell).groups() if cell and cell[0] == "[" else (cell, cell)
         for end in {low, high} - {None, "missing"}:

@@ -15,7 +15,7 @@ from shoal.judge.tables.large import hash_of
 from tests import commands
 from tests.commands import Done
 from tests.data import real
-from tests.kept import forge, verify
+from tests.kept import forge, holding, verify
 from tests.regions.test_geography import grid
 
 
@@ -51,8 +51,7 @@ def everything(folder, tmp_path_factory):
         "--map", out / "map.html", "--png", out / "map.png", "--certificate", out / "certificate.json",
         "--compare-prefix", 1, "--seed", 1, "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return out, json.loads(done.stdout)
+    return out, done.facts
 
 
 def test_json_states_the_answer(everything):
@@ -175,8 +174,7 @@ def test_islands_join_the_nearest(folder):
 
 
 def test_the_screen_reports_islands_and_the_table(folder):
-    done = run(folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--compare-prefix", 1)
-    assert done.returncode == 0
+    done = run(folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6, "--compare-prefix", 1).ok()
     assert "11: 1, left out" in done.stdout
     assert "--islands join" in done.stdout
     assert "areas changed" in done.stdout
@@ -188,8 +186,7 @@ def test_the_screen_says_what_joining_islands_needs_and_names_every_threshold(fo
     table = pl.read_csv(folder / "nodes.csv", infer_schema=False)
     table.drop("x", "y").with_columns(pl.lit(2).alias("beds")).write_csv(tmp_path / "nodes.csv")
     asked = ["--weight", "people", "--k", 6, "--weight", "beds", "--k", 4]
-    done = run(tmp_path / "nodes.csv", folder / "edges.csv", *asked)
-    assert done.returncode == 0, done.stderr
+    done = run(tmp_path / "nodes.csv", folder / "edges.csv", *asked).ok()
     assert "of at least 6 people and 4 beds (auto)" in done.stdout
     assert "of the nearest, once columns of longitude and latitude, or --shapes, say where areas lie)" in done.stdout
 
@@ -297,8 +294,7 @@ def test_options_are_obeyed_and_columns_summed(folder, tmp_path):
         "areas=3", "--at-most", "people=9", "--fixed", "town", "--exclude", "closed", "--soft-boundary", "state",
         "--sum", "cases", "--mean", "rate", "-o", out, "--seed", 1, "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = json.loads(done.stdout)
+    said = done.facts
     rows = {row["area"]: row for row in csv.DictReader(out.open(encoding="utf-8"))}
     assert rows["00"]["region"] == rows["11"]["region"] == "*"
     assert said["certificate"]["details"]["excluded"] == 1
@@ -317,8 +313,7 @@ def test_options_are_obeyed_and_columns_summed(folder, tmp_path):
         assert row["bound_by"] == ("people" if int(row["region_weight"]) / 6 <= sum(cases) else "cases")
     assert rows["14"]["mean_rate"] == "4.5"
     sources = ("--original", path, "--original", folder / "edges.csv", "--json")
-    whole = commands.run("verify", out, said["certificate_file"], *sources)
-    assert whole.returncode == 0, whole.stdout + whole.stderr
+    whole = commands.run("verify", out, said["certificate_file"], *sources).ok()
     assert "sum of cases" in whole.stdout
     for column, other in (("sum_cases", "77.0"), ("mean_rate", "77.0"), ("mean_rate", "")):
         bent = {"text": out.read_text(), "facts": json.loads(Path(said["certificate_file"]).read_text())}
@@ -348,8 +343,7 @@ def test_outlines_in_the_format_of_the_ending(folder, tmp_path, ending):
     path = tmp_path / f"regions.{ending}"
     common = (folder / "nodes.csv", folder / "edges.csv", "--weight", "people", "--k", 6)
     common += ("--shapes", folder / "map.geojson")
-    done = run(*common, "--dissolved", path, "--seed", 1)
-    assert done.returncode == 0, done.stderr
+    done = run(*common, "--dissolved", path, "--seed", 1).ok()
     meta, _, geometry, _ = pyogrio.raw.read(path)
     assert len(geometry) == 5
     assert meta["crs"] == "EPSG:4326"
@@ -386,17 +380,14 @@ def towns(folder):
 def test_a_number_of_regions_of_like_areas_that_are_not_wide(folder, towns, tmp_path):
     common = (towns, folder / "edges.csv", "--weight", "people", "--k", 3, "--seed", 1, "--json")
     alike = run(*common, "--similar", "age", "--regions", 4, "-o", tmp_path / "a.csv")
-    assert alike.returncode == 0, alike.stderr
-    said = json.loads(alike.stdout)
+    said = alike.facts
     assert said["regions"] == 4
     with (tmp_path / "a.csv").open() as file:
         assert [row["region"] for row in csv.DictReader(file)] == [f"0{x // 2 * 2}+1" for x in range(8)]
     check = ["verify", tmp_path / "a.csv", said["certificate_file"], "--record", said["record_file"], "--json"]
-    done = commands.run(*check, "--original", towns, "--original", folder / "edges.csv")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = commands.run(*check, "--original", towns, "--original", folder / "edges.csv").ok()
     assert "0.0000 of the variance is inside regions" in done.stdout
-    narrow = run(*common, "--max-diameter", 1.2, "--coordinates", "projected", "-o", tmp_path / "b.csv")
-    assert narrow.returncode == 0, narrow.stderr
+    run(*common, "--max-diameter", 1.2, "--coordinates", "projected", "-o", tmp_path / "b.csv").ok()
     assert max(int(row["region_areas"]) for row in csv.DictReader((tmp_path / "b.csv").open())) <= 2
     refused = run(*common, "--max-diameter", 1.2, "--regions", 2)
     assert refused.returncode == 2
@@ -414,10 +405,8 @@ def test_the_variance_is_counted_again_where_areas_weigh_nothing(tmp_path, peopl
     (tmp_path / "edges.csv").write_text("\n".join(["u,v", *(f"a{i},a{i + 1}" for i in range(8))]))
     k, out = max(max(people) // 4, 1), tmp_path / "c.csv"
     files = (tmp_path / "areas.csv", tmp_path / "edges.csv")
-    made = run(*files, "--weight", "people", "--k", k, "--similar", "age,rent", "--seed", 1, "-o", out, "--json")
-    assert made.returncode == 0, made.stderr
-    told = shoal.verify(out, original=[*files])
-    assert told.holds, [f for f in told.findings if not f.holds]
+    run(*files, "--weight", "people", "--k", k, "--similar", "age,rent", "--seed", 1, "-o", out, "--json").ok()
+    holding(shoal.verify(out, original=[*files]))
     mass = np.maximum(people, max(1.0, np.mean(people)) * 1e-6)
     scaled = []
     for column in (AGES, RENTS):
@@ -451,8 +440,7 @@ def wards(folder, beds):
 
 def test_the_judge_keeps_maxima_beside_areas_fixed_together(tmp_path):
     """Areas fixed together may be above a maximum by themselves; other areas may not."""
-    made = run(*wards(tmp_path, 1), "--k", 10, "--at-most", "beds=4", "-o", tmp_path / "c.csv")
-    assert made.returncode == 0, made.stderr
+    run(*wards(tmp_path, 1), "--k", 10, "--at-most", "beds=4", "-o", tmp_path / "c.csv").ok()
     check = ["verify", tmp_path / "c.csv", tmp_path / "c.certificate.json"]
     for beds, status in ((1, 0), (3, 1)):
         areas, pairs, *_ = wards(tmp_path, beds)
@@ -475,8 +463,7 @@ def test_the_weight_that_binds_is_judged(tmp_path):
     from shoal.judge.crosswalk import StatedCrosswalk
     from shoal.judge.places.areas import judge_regions
 
-    made = run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv")
-    assert made.returncode == 0, made.stderr
+    run(*wards(tmp_path, 1), "--weight", "beds", "--k", 5, "--k", 1, "-o", tmp_path / "c.csv").ok()
     record = json.loads((tmp_path / "c.record.json").read_text())
     said = record["certificate"]
     known = StatedCrosswalk(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
@@ -556,8 +543,7 @@ def test_a_polygon_of_very_many_corners(tmp_path):
     large["geometry"] = {"type": "Polygon", "coordinates": [[*ring[:-1], ring[0]]]}
     file = tmp_path / "areas.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [*_FOUR, large]}))
-    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast", "--json")
-    assert done.returncode == 0, done.stderr
+    done = run(file, "--weight", "people", "--k", 10, "--seed", 1, "--effort", "fast", "--json").ok()
     assert json.loads(done.stdout)["regions"] == 3
 
 
@@ -576,6 +562,5 @@ def test_the_judge_reads_polygons_as_they_were_read(tmp_path):
     done = run(*files, *asked, "--tolerance", 0.3)
     assert json.loads(done.stdout)["regions"] == 1, done.stderr
     sources = ("--original", tmp_path / "nodes.csv", "--original", tmp_path / "map.geojson")
-    done = commands.run("verify", tmp_path / "out.csv", tmp_path / "out.certificate.json", *sources)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = commands.run("verify", tmp_path / "out.csv", tmp_path / "out.certificate.json", *sources).ok()
     assert "every region hangs together" in done.stdout

@@ -14,6 +14,7 @@ from shoal.judge.series import _leaves, _one_request, _within, judge_views
 from shoal.model.certificate import read_json
 from shoal.model.members import Members
 from tests.commands import run
+from tests.kept import holding
 from tests.series.common import frame, people, policy, seen
 
 AGES = "30;30-39;*\n34;30-39;*\n41;40-49;*\n47;40-49;*\n52;50-59;*\n"
@@ -44,8 +45,7 @@ def test_views_keep_the_groups_and_show_less(place):
     assert rows(place, 2).columns == ["age", "ill"]
     assert Counter(rows(place, 2)["age"].to_list()) == {"30-39": 4, "40-49": 2, "*": 2}
     assert Counter(rows(place, 3).rows()) == {("*", "1"): 8}
-    verdict = series.verify()
-    assert verdict.holds, verdict
+    holding(series.verify())
     said = json.loads((place / "0003" / "release.certificate.json").read_text())["series"]
     assert [(o["number"], o["columns"]) for o in said["others"]] == [(1, ["age", "zip", "ill"]), (2, ["age", "ill"])]
 
@@ -81,8 +81,7 @@ def rows_of_ages(place, number: int) -> dict[str, int]:
 def test_a_receiver_checks_the_views_without_the_ledger(place, tmp_path):
     shoal.Series(place).view(["zip", "ill"])
     shutil.copytree(place, tmp_path / "received", ignore=shutil.ignore_patterns("private"))
-    found = shoal.Series.verify_folder(tmp_path / "received")
-    assert found.holds, found
+    found = holding(shoal.Series.verify_folder(tmp_path / "received"))
     assert "views" in {f.check for f in found.findings}
 
 

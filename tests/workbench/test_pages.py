@@ -345,8 +345,7 @@ def test_the_command_of_places_makes_what_the_page_draws(way: str, degrees: bool
     assert drawn["unit"] == ("records in the largest tile" if way == "tiles" else "km" if degrees else "units")
     words = shlex.split(placing(str(table), "lon", "lat", way, 4, degrees, {"separator": ";"}))
     monkeypatch.chdir(tmp_path)
-    answer = command(*words[1:])
-    assert answer.returncode == 0, answer.said
+    command(*words[1:]).ok()
     stem = f"it's points.{way}"
     assert (tmp_path / f"{stem}.html").exists()
     held = json.loads((tmp_path / f"{stem}.certificate.json").read_text())
