@@ -40,6 +40,12 @@ class Done(NamedTuple):
         assert not self.returncode, self.said
         return self
 
+    def refused(self, status: int, *says: str) -> "Done":
+        """Itself, having ended with a status and these words on standard error."""
+        assert self.returncode == status, self.said
+        assert not [words for words in says if words not in self.stderr], self.stderr
+        return self
+
     @property
     def facts(self) -> dict[str, Any]:
         """What it printed with ``--json``, having done what it was told."""

@@ -66,12 +66,9 @@ def test_the_examples_run(folder):
 
 def test_the_help_of_a_command_shows_its_examples():
     for name, page in PAGES.items():
-        status, said, _ = run(name, "--help").ok()
+        said = run(name, "--help").ok().stdout
         assert all(example in said for example in page.examples)
-    status, _, said = run()
-    assert status == 2
-    assert "Begin with:" in said
-    assert "shoal demo" in said
+    run().refused(2, "Begin with:", "shoal demo")
 
 
 @pytest.mark.parametrize(
