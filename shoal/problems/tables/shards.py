@@ -47,7 +47,6 @@ ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
 UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
 BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
-_CODES = {"quasi": np.int32, "sensitive": np.int32, "count": np.int64}  # of a histogram, which workers get narrow
 WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
 
 
@@ -168,18 +167,19 @@ def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards:
 
 
 def _sent(order: _ShardTask) -> bytes:
-    """An order on its way, its codes as narrow as they allow: so they take less time than compressed ones."""
+    """An order on its way, its codes as narrow as they allow: that takes less time than to compress them."""
     held = order.task.histogram
-    codes = {name: _narrow(getattr(held, name)) for name in _CODES}
-    return pickle.dumps(order._replace(task=replace(order.task, histogram=replace(held, **codes))))
+    narrow = replace(held, quasi=_narrow(held.quasi), sensitive=_narrow(held.sensitive), count=_narrow(held.count))
+    return pickle.dumps(order._replace(task=replace(order.task, histogram=narrow)))
 
 
 def _order(sent: bytes) -> _ShardTask:
     """The order that was sent."""
     order: _ShardTask = pickle.loads(sent)
     held = order.task.histogram
-    codes = {name: getattr(held, name).astype(kind) for name, kind in _CODES.items()}
-    return order._replace(task=replace(order.task, histogram=replace(held, **codes)))
+    quasi, sensitive = held.quasi.astype(np.int32), held.sensitive.astype(np.int32)
+    whole = replace(held, quasi=quasi, sensitive=sensitive, count=held.count.astype(np.int64))
+    return order._replace(task=replace(order.task, histogram=whole))
 
 
 def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
