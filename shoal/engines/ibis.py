@@ -34,6 +34,7 @@ _ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
 _DIGITS = 38  # of a decimal number, at most
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
 _FIELDS = {11: "time", 13: "year", 16: "bit"}  # by their number in MySQL's protocol: what Ibis takes for other types
+_WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
 _UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
@@ -363,7 +364,7 @@ def _by_base_types(native: Any, backend: str) -> Any:
 
     Ibis knows none of them, and the values are those of the base type.
     """
-    unknown = {name: kind for name, kind in native.schema().items() if kind.is_unknown()}
+    unknown = {n: kind for n, kind in native.schema().items() if getattr(kind, "raw_type", None) is not None}
     if not unknown or backend not in ("postgres", "mysql"):
         return native
     if backend == "postgres":
@@ -378,7 +379,7 @@ def _by_base_types(native: Any, backend: str) -> Any:
 def _unpadded(kind: str) -> str:
     """A type of numbers of MySQL as one that it casts to: not how they are shown, nor that no fraction is negative."""
     kind = kind.removesuffix(" zerofill")
-    if "int" in kind:
+    if kind.startswith(_WHOLE_NUMBERS):
         return "bigint unsigned" if kind.endswith(" unsigned") else "bigint"
     return kind.removesuffix(" unsigned")
 
