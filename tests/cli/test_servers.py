@@ -152,6 +152,8 @@ def test_a_table_becomes_a_table(place: Place, tmp_path: Path) -> None:
     certificate = json.loads((tmp_path / PAPERS[0]).read_text())
     assert certificate["release"]["table"] == "visits_release"
     run("verify", place.address, PAPERS[0], "--original", "visits.parquet", "--record", PAPERS[1], cwd=tmp_path).ok()
+    there = ["--original", place.address, "--table", "visits", "--record", PAPERS[1]]
+    nothing_told(tmp_path, run("verify", place.address, PAPERS[0], *there, cwd=tmp_path).ok().said)
     place.ask("update visits_release set flu = 'q' where flu = 'p'")
     assert run("verify", place.address, PAPERS[0], cwd=tmp_path).returncode == 1
     assert sorted(p.name for p in tmp_path.glob("*.json")) == sorted(
