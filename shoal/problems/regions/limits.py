@@ -43,6 +43,7 @@ from shoal.problems.regions.task import (
     graph,
     induced,
     relabelled,
+    summed,
     without_crossings,
 )
 
@@ -187,16 +188,8 @@ def choose(
     for name in ("weight", "areas", *objective):
         if name in ("max", "excess"):
             worth = np.where(alone > 0, 0.0, listed.worth(name))
-            steps = np.unique(worth[usable])
-            low, high = 0, len(steps) - 1
-            while low < high:
-                middle = (low + high) // 2
-                tried = listed.solve(np.zeros(len(worth)), usable[worth[usable] <= steps[middle]], branches)
-                if tried is None:
-                    low = middle + 1
-                else:
-                    high, answer = middle, tried[0]
-            usable = usable[worth[usable] <= steps[high]]
+            least, met = listed.lowest(worth, usable, branches)
+            usable, answer = usable[worth[usable] <= least], met or answer
             continue
         cost = weight if name == "weight" else alone if name == "areas" else listed.worth(name) * (alone == 0)
         if not cost[usable].any():
@@ -290,11 +283,8 @@ def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
     """
     if not (label >= 0).any():
         return
-    g, q = task.graph, int(label.max()) + 1
-    total, held = np.zeros((q, limits.values.shape[1]), np.int64), label >= 0
-    sums = np.zeros((q, task.features.shape[1]), np.int64)
-    np.add.at(total, label[held], limits.values[held])
-    np.add.at(sums, label[held], task.features[held])
+    g, held = task.graph, label >= 0
+    total, sums = (summed(values[held], label[held]) for values in (limits.values, task.features))
     waiting = np.flatnonzero(~held).tolist()
     changed = True
     while changed:
@@ -332,9 +322,7 @@ class FixedAreas(NamedTuple):
     def summed(self, values: np.ndarray) -> np.ndarray:
         """Sums over the units, of numbers [n] or [n, t]."""
         held = self.unit >= 0
-        out = np.zeros((int(self.unit.max(initial=-1)) + 1, *values.shape[1:]), values.dtype)
-        np.add.at(out, self.unit[held], values[held])
-        return out
+        return summed(values[held], self.unit[held])
 
     def first(self, values: Sequence[Any]) -> list[Any]:
         """The value of every unit's first area."""
@@ -474,9 +462,7 @@ def join_light(
     added: list[tuple[int, int]] = []
     while True:
         count, component = components(g)
-        total = np.zeros((count, features.shape[1]), np.int64)
-        np.add.at(total, component, features)
-        light = ~eligible_rows(total, need, l)
+        light = ~eligible_rows(summed(features, component, count), need, l)
         fresh = []
         for c in np.flatnonzero(light):
             inside = np.flatnonzero(component == c)
