@@ -120,7 +120,7 @@ class Command(TyperCommand):
                 formatter.write_dl(rows)
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """They stand among the sections."""
+        """Nothing more: arguments stand among the sections."""
 
 
 class Page(NamedTuple):

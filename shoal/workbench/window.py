@@ -137,7 +137,7 @@ class Window:
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
-        """After a change: the line on top, and the panels of some steps, drawn again once they are looked at.
+        """Draws again, after a change, the line on top and the panels of some steps once they are looked at.
 
         In another window of the task any step may show what was before.
         """
