@@ -105,7 +105,7 @@ class EntropyLDiversity(Model):
         return bool(_entropy(counts) >= math.log(self.l) - CLOSE)
 
     def implied(self, table: np.ndarray) -> Implied:
-        """What follows as, with one of m values on the share p, the entropy is at most that of the rest spread evenly."""
+        """What follows: with one of m values on the share p, the entropy is at most that of the rest spread evenly."""
         m, asked = int((table > 0).sum()), math.log(self.l) - CLOSE
         if asked <= 0 or m < 2:
             return Implied()
