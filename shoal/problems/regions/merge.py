@@ -18,16 +18,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import (
-    RegionLimits,
-    attached,
-    contract,
-    expanded,
-    join_light,
-    refuse_torn,
-    soften,
-    water_attached,
-)
+from shoal.problems.regions.limits import RegionLimits
 from shoal.problems.regions.request import (
     Conditions,
     Request,
@@ -53,6 +44,15 @@ from shoal.problems.regions.task import (
     inertia,
     summed,
     without_crossings,
+)
+from shoal.problems.regions.units import (
+    attached,
+    contract,
+    expanded,
+    join_light,
+    refuse_torn,
+    soften,
+    water_attached,
 )
 from shoal.problems.threads import heard
 from shoal.watching import watched, within

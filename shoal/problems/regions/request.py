@@ -15,7 +15,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, number, seed_of, whole_number
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE
-from shoal.problems.regions.limits import NO_DIAMETER, FixedAreas, RegionLimits, maxima, water_of
+from shoal.problems.regions.limits import NO_DIAMETER, RegionLimits, maxima
 from shoal.problems.regions.task import (
     CHAINS,
     OBJECTIVES,
@@ -26,6 +26,7 @@ from shoal.problems.regions.task import (
     relabelled,
     summed,
 )
+from shoal.problems.regions.units import FixedAreas, on_the_globe, water_of
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
@@ -201,8 +202,7 @@ def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
         )
     if not geographic:
         return places
-    x, y = np.radians(places).T
-    return EARTH_KM * np.column_stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)])
+    return EARTH_KM * on_the_globe(places)
 
 
 def reach(max_diameter: Any, geographic: bool) -> float:

@@ -138,6 +138,11 @@ def coded(values: Any, n: int, what: str) -> np.ndarray:
     return np.fromiter((seen.setdefault(v, len(seen)) for v in listed), np.int64, n)
 
 
+def unlabelled(labels: Sequence[Any]) -> np.ndarray:
+    """bool[labels]: where there is none, None or ""."""
+    return np.array([label is None or label == "" for label in labels], np.bool_)
+
+
 def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
     """Whether every part (vertices of equal label; negative ones are no part) is connected in g."""
     _, piece = components(without_crossings(g, label))
