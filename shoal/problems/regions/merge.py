@@ -45,15 +45,7 @@ from shoal.problems.regions.task import (
     summed,
     without_crossings,
 )
-from shoal.problems.regions.units import (
-    attached,
-    contract,
-    expanded,
-    join_light,
-    refuse_torn,
-    soften,
-    water_attached,
-)
+from shoal.problems.regions.units import attached, contract, expanded, join_light, refuse_torn, soften, water_attached
 from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
