@@ -53,7 +53,8 @@ ROOMS: dict[str, set[str]] = {
         for name in folders("problems")
     },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
-    "judge": MODEL | {"polars", "scipy", "shoal.judge", "shoal.model.foreign"},  # the last reads cells of any tool
+    "judge": MODEL
+    | {"polars", "pyreadstat", "scipy", "shoal.judge", "shoal.model.foreign"},  # the last reads cells of any tool
     "engines": MODEL
     | {
         "narwhals",

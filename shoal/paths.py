@@ -15,6 +15,7 @@ from shoal.errors import InputError
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb")
 STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")  # of SPSS, Stata and SAS
+SPSS, STATA = (".sav", ".zsav"), (".dta",)  # in which shoal writes them
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 GEOJSON = (".geojson", ".json")
 _DRAWN_AS_TEXT = (*GEOJSON, ".topojson")
@@ -45,6 +46,11 @@ def kind_of(path: str | Path) -> Kind:
     if ends(path, STATISTICS):
         return "statistics"
     return "excel" if ends(path, EXCEL) else "csv"
+
+
+def is_sheet(path: str | Path) -> bool:
+    """Whether a table is written and read as a whole, in cells with types: Excel, or a file of a statistics program."""
+    return kind_of(path) in ("excel", "statistics")
 
 
 def is_packed(path: str | Path) -> bool:
@@ -121,7 +127,7 @@ class Form(NamedTuple):
         return [path.with_suffix(end) for end in self.sides]
 
 
-TABLE = Form("table", (*TEXT[:5], *PARQUET, ".xlsx"))
+TABLE = Form("table", (*TEXT[:5], *PARQUET, ".xlsx", *SPSS, *STATA))
 HIERARCHY = Form("hierarchy", (".csv", ".txt"))
 JSON = Form("certificate", (".json",))
 RECORD = Form("record", (".json",))
@@ -146,10 +152,10 @@ def named_after(table: Path) -> str:
 
 
 def release_name(table: Path) -> str:
-    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
+    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx; people.por.release.csv."""
     packed = ".gz" if is_packed(table) else ""
     end = ending(table.stem if packed else table)
-    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", *PARQUET, ".tsv", ".txt")}
+    known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", *PARQUET, *SPSS, *STATA, ".tsv", ".txt")}
     return f"{named_after(table)}.release{known.get(end, '.csv')}{packed}"
 
 

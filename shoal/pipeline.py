@@ -20,7 +20,7 @@ from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import filled, harbored
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
-from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
+from shoal.engines.store import one_character, refuse_for_excel, refuse_for_statistics, refuse_sheet, separator_of
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
@@ -36,7 +36,7 @@ from shoal.model.refusals import filled_words, refuse_stars, with_filled
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
-from shoal.paths import is_remote, kind_of, without_secrets
+from shoal.paths import is_remote, is_sheet, kind_of, without_secrets
 from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
@@ -506,12 +506,15 @@ def _nothing_carried(table: Table, asked: Policy) -> bool:
 
 
 def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
-    """InputError for a table that an Excel sheet could not hold."""
-    if kind_of(target) != "excel":
+    """InputError for a table that an Excel sheet, or a file of SPSS or Stata, could not hold."""
+    if not is_sheet(target):
         return
     kept = [c for c in table.columns if c not in asked.identifiers]
-    refuse_sheet(table.rows, kept)
-    refuse_for_excel(target, table.polars(kept), asked.quasi_identifiers)
+    if kind_of(target) == "excel":
+        refuse_sheet(table.rows, kept)
+    held = table.polars(kept)
+    refuse_for_excel(target, held, asked.quasi_identifiers)
+    refuse_for_statistics(target, held)
 
 
 def _method(asked: Policy) -> str:

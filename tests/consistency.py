@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import pyreadstat
 
 import shoal
 from shoal.publishing.documents import make_key
@@ -214,7 +215,7 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
             found.append(Case(f"missing {missing} {ending}", _drawn(seed + i, gaps, size), names, rows, release))
     release = of_table(k=2, shards=2, method="three_phase", **ill)  # hidden ages are empty, and so are missing ones
     found.append(Case("stars shards three_phase", [*_drawn(seed, gaps, size), gaps[0]], names, rows, release))
-    for ending in (".parquet", ".xlsx", ".csv.gz", ""):  # the last: a folder of parts
+    for ending in (".parquet", ".xlsx", ".dta", ".csv.gz", ""):  # the last: a folder of parts
         for way in ("stars", "ranges"):
             asked = {"k": 2, "publish": way, **ill} | ({} if ending else {"engine": "duckdb"})
             found.append(
@@ -422,6 +423,9 @@ def _rows(path: Path) -> pl.DataFrame:
         return pl.concat(pl.read_parquet(part) for part in sorted(path.glob("*.parquet")))
     if path.suffix == ".xlsx":
         return pl.read_excel(path)
+    if path.suffix in (".sav", ".dta"):
+        read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
+        return pl.DataFrame(read(str(path), output_format="polars")[0])
     return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
 
 

@@ -47,6 +47,7 @@ MODELS: Sequence[dict[str, Any]] = (
     {"k": 2, "beta": 1.0}, {"k": 2, "beta_basic": 1.0}, {"k": 2, "delta": 1.5}, {"simultaneous_l": 2},
     {"preset": "k3"}, {"k": 2, "preset": "hipaa-safe-harbor"}, {"k_map": 2}, {"presence": (0.1, 0.8)},
 )  # fmt: skip
+NULLABLE: dict[Any, str] = {pl.Int64: "Int64", pl.Float64: "Float64", pl.String: "string", pl.Boolean: "boolean"}
 ENDINGS = (".csv", ".parquet", ".xlsx", ".csv.gz", "")
 
 
@@ -132,6 +133,8 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         roles["strict_roles"] = True
     sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
+    if ending == ".xlsx" and seed % 2 == 0:
+        ending = ".sav" if seed % 4 else ".dta"
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
     if source == "pandas":
         source = more.choice(["pandas", "pandas", "pandas nullable", "pandas arrow"])
@@ -144,7 +147,9 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
     if source == "pandas":
         return table.to_pandas()
     if source == "pandas nullable":
-        return table.to_pandas().convert_dtypes()
+        # by the column's type: pandas' own choice hangs on the values, and a column without any would tell of them
+        kinds = {n: next((name for kind, name in NULLABLE.items() if t == kind), None) for n, t in table.schema.items()}
+        return table.to_pandas().astype({n: kind for n, kind in kinds.items() if kind is not None})
     if source == "pandas arrow":
         return table.to_pandas(use_pyarrow_extension_array=True)
     if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has

@@ -197,7 +197,7 @@ def test_stars_of_a_typed_column_are_not_taken_for_rows_that_lack_it(kind: Any, 
             assert wrong == {"missing values"}  # two rows show a missing value that no star explains
 
 
-@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".sav", ".parquet"])
 @pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
 def test_empty_texts_are_no_missing_values(publish: str, ending: str, tmp_path: Path) -> None:
     table = pl.DataFrame({"a": ["", "", "", "x", "x", "yy"], "b": ["p", "p", "q", "q", "r", "r"]})

@@ -9,6 +9,7 @@ were starred still lists them; a file written over an older one may still carry 
   index of pandas, bytes between the column chunks to which nothing refers.
 * CSV: one value written in two ways (quoted and not), by which rows of one class can be told apart.
 * Excel: texts that no cell shows, hidden sheets, rows and columns, cached pivots, comments, links, the author.
+* SPSS, Stata, SAS: labels of values that no row holds, notes, the label of the file.
 * Frames: levels of categories, a pandas index that is not 0, 1, 2 ..., attributes.
 """
 
@@ -32,6 +33,7 @@ from shoal.attacks.linkage import same_order
 from shoal.attacks.public_files import figure_keys
 from shoal.attacks.reading import Figure, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
+from shoal.engines.store import codebook
 from shoal.paths import ends, kind_of
 
 _OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
@@ -76,6 +78,8 @@ def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Re
             _csv(Path(table), frame, separator or ("\t" if ends(table, (".tsv",)) else None), found)
         elif ends(table, (".xlsx",)):
             _excel(Path(table), frame, found)
+        elif kind_of(table) == "statistics":
+            _codebook(Path(table), frame, found)
         else:
             return None
         return found
@@ -218,6 +222,15 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
         of = column.get("name") if isinstance(column, Mapping) else None
         if isinstance(many, int) and of in frame.columns and many > frame[of].drop_nulls().n_unique():
             found.said.append(f"pandas says that {of!r} had {many:,} categories")
+
+
+def _codebook(path: Path, frame: pl.DataFrame, found: Residue) -> None:
+    """Add to ``found`` the labels that no row shows, of columns that are shown by their labels, and the notes."""
+    told = codebook(path)
+    for name, labels in told.values.items():
+        if name in frame.columns and frame[name].dtype == pl.String:
+            _unseen(found, frame, name, labels)
+    found.said += [f"a note of {len(note):,} characters" for note in told.notes]
 
 
 def _levels(text: bytes) -> Iterator[str]:

@@ -272,7 +272,8 @@ def attack(
 @with_options
 def init(
     table: Path = typer.Argument(
-        help="CSV (also .gz), Parquet or Excel file; or an ARX project (.deid), whose roles and hierarchies are kept."
+        help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file; or an ARX project (.deid), whose roles and "
+        "hierarchies are kept."
     ),
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),

@@ -44,7 +44,7 @@ class RequestGrid(NamedTuple):
 @app.command()
 @with_options
 def explore(
-    table: Path = typer.Argument(help="CSV (also .gz), Parquet or Excel file."),
+    table: Path = typer.Argument(help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file."),
     policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
     said: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
     grid: RequestGrid = RequestGrid(),
@@ -145,7 +145,7 @@ class ComparisonSettings(NamedTuple):
 @app.command()
 @with_options
 def compare(
-    table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet or Excel file."),
+    table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file."),
     releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
     columns: ColumnsOfTable = ColumnsOfTable(),
     tried: ComparisonSettings = ComparisonSettings(),
@@ -232,7 +232,9 @@ def reproduce(
 @app.command()
 def workbench(
     table: Path | None = typer.Argument(
-        None, help="CSV (also .gz), Parquet or Excel file, a DuckDB or SQLite file, or the folder of a saved project."
+        None,
+        help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file, a DuckDB or SQLite file, or the folder of a "
+        "saved project.",
     ),
     demo: bool = flag(False, "--demo", "Open the survey that shoal demo publishes; you need no file."),
     browser: bool = flag(True, "--browser/--no-browser", "Open the page in the browser."),

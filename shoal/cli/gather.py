@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from shoal.engines.features import FeatureColumns
 
-RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet or Excel.")
+RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS.")
 
 
 class ClusterSearch(NamedTuple):

@@ -63,7 +63,7 @@ class GroupingFiles(NamedTuple):
         return read_table(table, **text._asdict())
 
 
-INPUT = typer.Argument(..., help="CSV (also .gz), Parquet or Excel.")
+INPUT = typer.Argument(..., help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS.")
 NAMES = flag(None, "--names", "File with your own group names, one in each line.")
 
 

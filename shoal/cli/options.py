@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 Column = str | None
 File = Path | None
 METHODS = ", ".join(names("tables"))
-TABLES = typer.Argument(help="CSV (also .gz), Parquet or Excel file; folder, several parts, DuckDB or SQLite file.")
+TABLES = typer.Argument(
+    help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file; folder, several parts, DuckDB or SQLite file."
+)
 
 
 def flag(default: Any, *words: str) -> Any:

@@ -327,7 +327,9 @@ def _compared(rows: list[dict[str, Any]]) -> list[str]:
 @app.command()
 @with_options
 def regions(
-    areas: Path = typer.Argument(..., help="A row for each area (CSV, Parquet, Excel), or polygons (GeoJSON, ...)."),
+    areas: Path = typer.Argument(
+        ..., help="A row for each area (CSV, Parquet, Excel, SPSS, Stata, SAS), or polygons (GeoJSON, ...)."
+    ),
     least: LeastWeights = LeastWeights(),
     edges: Path | None = typer.Argument(
         None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."

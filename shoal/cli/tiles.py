@@ -122,7 +122,7 @@ class TileFiles(NamedTuple):
 @with_options
 def tiles(
     points: Path = typer.Argument(
-        ..., help="Table with a row per point: CSV (also .gz), Parquet, Excel, or a map of points."
+        ..., help="Table with a row per point: CSV (also .gz), Parquet, Excel, SPSS, Stata, SAS, or a map of points."
     ),
     where: PointColumns = PointColumns(),
     k: int = flag(..., "--k", "Minimum number of records in a tile."),

@@ -359,7 +359,7 @@ def fit(
 @with_options
 def apply(
     recoder: Path = typer.Argument(help="The file that fit or Recoder.save wrote."),
-    new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet or Excel."),
+    new: Path = typer.Argument(help="The table to publish: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS."),
     output: Path = flag(..., "-o", "--output", "The release; its certificate is written next to it."),
     certificate: Path | None = flag(None, "--certificate", "The certificate's file."),
     kept: OutputFiles = OutputFiles(),
@@ -407,7 +407,7 @@ class ColumnsOfAnswer(NamedTuple):
 @with_options
 def assign(
     answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
-    new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet or Excel."),
+    new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS."),
     certificate: Path | None = flag(None, "--certificate", "Certificate of the crosswalk; next to it by default."),
     columns: ColumnsOfAnswer = ColumnsOfAnswer(),
     output: Path | None = flag(None, "-o", "--output", "The new records with their groups, shuffled."),

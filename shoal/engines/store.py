@@ -1,4 +1,4 @@
-"""Tables to and from disk: CSV (also .gz), Parquet and Excel, and from files of SPSS, Stata and SAS.
+"""Tables to and from disk: CSV (also .gz), Parquet, Excel, SPSS and Stata, and from files of SAS.
 
 A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
 slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 import polars as pl
@@ -32,7 +32,7 @@ from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
 from shoal.engines.source import Source, codec_of, database_kind, locate, spoiled, too_little
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
-from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
+from shoal.paths import SPSS, STATA, ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,6 +150,24 @@ def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
         return {}
     _, facts = _read_by_readstat(locate(path), encoding, only_facts=True)
     return {name: text.strip() for name, text in facts.column_names_to_labels.items() if text and text.strip()}
+
+
+class Codebook(NamedTuple):
+    """What a file of SPSS, Stata or SAS says beside its rows.
+
+    values  column -> the labels of its values, those that no row holds among them
+    notes   its notes and its own label
+    """
+
+    values: dict[str, list[str]]
+    notes: list[str]
+
+
+def codebook(path: Path) -> Codebook:
+    """The codebook of such a file."""
+    _, facts = _read_by_readstat(locate(path), None, only_facts=True)
+    values = {name: [text for text in held.values() if text] for name, held in facts.variable_value_labels.items()}
+    return Codebook(values, [note for note in (*facts.notes, facts.file_label) if note])
 
 
 def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
@@ -339,6 +357,8 @@ def store(
                 plain.write_parquet(path, compression="zstd")
         elif kind == "excel":
             _store_excel(frame, path)
+        elif kind == "statistics":
+            _store_statistics(frame, path)
         elif is_packed(path):
             with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
                 _store_csv(flat(frame), file, separator, rows)
@@ -453,6 +473,99 @@ def refuse_sheet(rows: int, columns: Sequence[str]) -> None:
             )
 
 
+def refuse_for_statistics(path: str | Path, frame: pl.DataFrame) -> None:
+    """InputError for a table that a file of SPSS or Stata cannot hold, told before any work is done on it.
+
+    These programs take a text without its last blanks, and an empty one for a missing value.
+    """
+    path = Path(path)
+    if kind_of(path) != "statistics":
+        return
+    if not ends(path, (*SPSS, *STATA)):
+        raise InputError(f"{path.suffix} is read and not written; write .sav, .dta, .csv, or .xlsx")
+    program = _IN_STATA if ends(path, STATA) else _IN_SPSS
+    _refuse_nested(frame)
+    seen: dict[str, str] = {}
+    for name, kind in frame.schema.items():
+        same = name.lower() if program is _IN_SPSS else name
+        if not program.names.match(name) or len(name.encode()) > 64 or program.words.match(name):
+            raise InputError(
+                f"{program.name} cannot hold the column name {name[:40]!r}: a name is {program.rule}; rename the "
+                "column, or write CSV"
+            )
+        if seen.setdefault(same, name) != name:
+            raise InputError(
+                f"{program.name} takes the columns {seen[same]!r} and {name!r} for one; rename one of them"
+            )
+        if kind != pl.String and not isinstance(kind, (pl.Categorical, pl.Enum)):
+            continue
+        texts = frame[name].unique().cast(pl.String).drop_nulls()
+        if (texts.str.len_bytes() > program.text).any():
+            raise InputError(
+                f"column {name!r} has a text of more than {program.text:,} bytes, which {program.name} cannot hold; "
+                "write CSV or Parquet"
+            )
+        if (texts.str.ends_with(" ") | texts.str.contains("\0", literal=True)).any():
+            raise InputError(
+                f"column {name!r} has texts that end in a blank or hold a NUL, which {program.name} does not keep; "
+                "remove these characters, or write CSV"
+            )
+
+
+def text_in_statistics(column: pl.Series) -> bool:
+    """Whether a column must stand as text in a file of SPSS or Stata, where a number would not give it back.
+
+    Both have doubles alone, of which a date counts days and a moment seconds or milliseconds, without a zone.
+    """
+    kind = column.dtype
+    if kind in (pl.Boolean, pl.Time, pl.Duration) or kind.is_decimal():
+        return True
+    if isinstance(kind, pl.Datetime):
+        fine = {"ns": 1_000_000_000, "us": 1_000_000, "ms": 1_000}[kind.time_unit]
+        return kind.time_zone is not None or bool((column.to_physical() % fine != 0).any()) or _old(column.dt.date())
+    if kind == pl.Date:
+        return _old(column)
+    if kind.is_integer():
+        return any(isinstance(v, int) and abs(v) > _WHOLE for v in (column.min(), column.max()))
+    return kind.is_float() and bool((column.abs() > _GREATEST).any())
+
+
+def _old(days: pl.Series) -> bool:
+    first = days.min()
+    return isinstance(first, datetime.date) and first < _FIRST_IN_SPSS
+
+
+def _store_statistics(frame: pl.DataFrame, path: Path) -> None:
+    """A file of SPSS or Stata with numbers, dates and texts, and no labels; the same rows give the same bytes."""
+    refuse_for_statistics(path, frame)
+    try:
+        import pyreadstat
+    except ImportError:
+        raise MissingDependencyError.needed("pyreadstat", "writing SPSS or Stata", "statistics") from None
+    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_statistics(c) and c.dtype != pl.Duration))
+    frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum, pl.Null).cast(pl.String))
+    program = _IN_STATA if ends(path, STATA) else _IN_SPSS
+    try:
+        if program is _IN_STATA:
+            pyreadstat.write_dta(frame, str(path), version=14)
+        else:
+            pyreadstat.write_sav(frame, str(path), compress=ends(path, (".zsav",)))
+    except Exception as error:  # the writer does not say whether the disk is full, and may quote a value
+        raise OSError(5, f"writing {program.name} failed ({type(error).__name__})") from None
+    _undate(path, program)
+
+
+def _undate(path: Path, program: _Program) -> None:
+    """Replace the moment at which the file was made by one long ago."""
+    with open(path, "r+b") as file:
+        head = file.read(512)
+        found = program.stamp.match(head)
+        if found is None:
+            raise InputError(f"{path.suffix} was written with a head that shoal does not know; write CSV or Parquet")
+        file.seek(found.end(1))
+        file.write(_LONG_AGO.strftime(program.moment).encode())
+
+
 def text_in_excel(column: pl.Series) -> bool:
     """Whether a column must stand in a sheet as text, because a cell of its own kind would not give it back.
 
@@ -482,6 +595,35 @@ def _early(days: pl.Series) -> bool:
 
 
 _LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have it
+
+
+class _Program(NamedTuple):
+    """What a file of a statistics program can hold."""
+
+    name: str
+    names: re.Pattern[str]  # of columns
+    rule: str
+    words: re.Pattern[str]  # that are no names
+    text: int  # bytes of the longest text
+    stamp: re.Pattern[bytes]  # the moment at which the file was made, in its first bytes
+    moment: str  # how it is spelled
+
+
+_IN_SPSS = _Program(
+    "SPSS", re.compile(r"(?=.{1,64}$)[^\W\d_][\w.$#@]*(?<![._])$"),
+    "a letter, then letters, digits, and any of . _ $ # @, at most 64 bytes",
+    re.compile("(?i:all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with)$"), 32_767,
+    re.compile(rb"(?s)(\$FL[23].{88})[ \d]\d \w{3} \d\d\d\d:\d\d:\d\d"), "%d %b %y%H:%M:%S",
+)  # fmt: skip
+_IN_STATA = _Program(
+    "Stata", re.compile(r"[^\W\d]\w{0,31}$"), "a letter or _, then letters, digits, and _, at most 32 characters",
+    re.compile(
+        r"(_(all|b|coef|cons|n|N|pi|pred|rc|skip)|byte|double|float|if|in|int|long|str(L|\d+)|using|with)$"
+    ), 2_045,
+    re.compile(rb"(?s)(<stata_dta>.{0,200}<timestamp>\x11)[ \d]\d \w{3} \d{4} \d\d:\d\d"), "%d %b %Y %H:%M",
+)  # fmt: skip
+_FIRST_IN_SPSS = datetime.date(1582, 10, 15)  # its calendar begins with the Gregorian one
+_GREATEST = 8e307  # above it Stata's codes of missing values begin, and -1.8e308 is that of SPSS
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:

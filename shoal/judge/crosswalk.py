@@ -91,7 +91,7 @@ def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> lis
 
     shown  the file's own column of these values; a sheet holds as text what no cell of its type gives back
     """
-    if form == "excel" and shown is not None and shown.dtype == pl.String:
+    if form in ("excel", "statistics") and shown is not None and shown.dtype == pl.String:
         column = _in_words(column)
     if form == "csv" and column.dtype != pl.String:
         if column.dtype == pl.Duration:

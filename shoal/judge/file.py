@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, VerificationError
-from shoal.paths import kind_of
+from shoal.errors import InputError, MissingDependencyError, VerificationError
+from shoal.paths import ending, kind_of
 
 _STEP = 1 << 15  # rows at a time: what stays in a processor's cache
 
@@ -91,8 +91,8 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
     """Whether two tables of tuples with counts are the same multiset, compared as text.
 
     expected, found  the columns in one order, and the rows of every tuple; a tuple may stand in several lines
-    form             "frame" or "parquet": values of their own types; "csv" or "excel": an empty text is a missing
-                     value, and Excel knows 15 digits and no difference between a day and its midnight
+    form             "frame" or "parquet": values of their own types; "csv", "excel" or "statistics": an empty text
+                     is a missing value, and Excel knows 15 digits and no difference between a day and its midnight
 
     O(t log t) for t tuples, less where few values make them up.
     """
@@ -164,7 +164,7 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
     excel = form == "excel"
     if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum)):
         text = column.cast(pl.String)
-        return text.replace("", None) if form in ("csv", "excel") else text
+        return text if form in ("frame", "parquet") else text.replace("", None)
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
         return pl.Series([None if v is None else repr(v) for v in column.to_list()], dtype=pl.String)
     if kind.is_float() or (excel and kind.is_decimal()):
@@ -188,12 +188,14 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
 
 
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
-    """A released file as written: CSV as text (an empty field is missing), Parquet and Excel with their types."""
+    """A released file as written: CSV as text (an empty field is missing), any other with its types."""
     try:
         if kind_of(path) == "parquet":
             return pl.read_parquet(path, glob=False, hive_partitioning=False)
         if kind_of(path) == "excel":
             return _read_excel(path)
+        if kind_of(path) == "statistics":
+            return _read_statistics(path)
         frame = pl.read_csv(path, infer_schema=False, separator=separator or ",", glob=False)
         return frame.rename(dict(zip(frame.columns, unquoted(frame.columns), strict=True)))
     except FileNotFoundError:
@@ -224,6 +226,28 @@ def _read_excel(path: Path) -> pl.DataFrame:
         raise
     except Exception as error:
         raise unreadable(path, error) from None
+
+
+def _read_statistics(path: Path) -> pl.DataFrame:
+    """A file of SPSS or Stata; VerificationError for one that says anything beside its rows, such as a label."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise MissingDependencyError.needed("pyreadstat", "reading SPSS or Stata", "statistics") from None
+    read = pyreadstat.read_dta if ending(path) == ".dta" else pyreadstat.read_sav
+    if not path.is_file():
+        raise FileNotFoundError
+    try:
+        frame, facts = read(str(path), output_format="polars", user_missing=True)
+    except Exception as error:
+        raise unreadable(path, error) from None
+    more = (
+        facts.notes, facts.file_label, facts.value_labels, facts.missing_ranges, facts.missing_user_values,
+        [label for label in facts.column_labels if label],
+    )  # fmt: skip
+    if any(more):
+        raise VerificationError(f"{path.name!r} has notes, labels or declared missing values, which shoal never writes")
+    return frame.with_columns(pl.col(pl.String).replace("", None), pl.col(pl.Null).cast(pl.String))
 
 
 def seal(record: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def _choose(window: Any) -> None:
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
-        note("CSV, Parquet, Excel, DuckDB or SQLite; then, for its roles and models, an ARX project")
+        note("CSV, Parquet, Excel, SPSS, Stata, SAS, DuckDB or SQLite; then, for its roles and models, an ARX project")
         picked = ui.element("input").classes("wb-file")
         picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
         picked.on("change", came, js_handler=SEND % window.task.name)

@@ -217,7 +217,7 @@ def test_every_tuple_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         bad = release.with_table(wrong)
         with pytest.raises(VerificationError):
             bad.check()
-        for name in ("r.csv", "r.parquet", "r.xlsx"):
+        for name in ("r.csv", "r.parquet", "r.xlsx", "r.sav", "r.dta"):
             with pytest.raises(VerificationError):
                 bad.write(tmp_path / name)
             assert not (tmp_path / name).exists()

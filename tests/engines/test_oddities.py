@@ -147,7 +147,7 @@ def test_a_carried_column_without_a_name_keeps_none(tmp_path: Path, kind: object
 
 
 @pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, -0.0]])
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".xlsx", ".sav", ".dta", ".parquet"])
 def test_both_zeros_are_one_value_in_a_file_too(tmp_path: Path, ending: str, zeros: list[float]) -> None:
     table = pl.DataFrame({"age": [1] * 4 + [2] * 4, "balance": [*zeros, 1.5, 1.5] * 2, "note": [-0.0, 0.0] * 4})
     release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["balance"], distinct_l=2, effort="fast")

@@ -16,9 +16,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import shoal
+from shoal.attacks.files import residue
+from shoal.engines.codes import as_text
 from shoal.engines.propose import looked_at
-from shoal.engines.store import read_table
-from shoal.errors import InputError, MissingDependencyError
+from shoal.engines.store import read_table, store
+from shoal.errors import InputError, MissingDependencyError, VerificationError
+from shoal.judge.file import canonical, read_release
 from tests import commands
 
 WRITERS = {
@@ -167,9 +170,9 @@ def test_labels_of_columns_propose_roles(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["columns"][1]["role"] == "quasi-identifier"
 
 
-@pytest.mark.parametrize("more", [["--engine", "duckdb"], ["-o", "out.sav"], ["-o", "out.dta"]])
+@pytest.mark.parametrize("more", [["--engine", "duckdb"], ["-o", "out.por"], ["-o", "out.sas7bdat"], ["-o", "out.xpt"]])
 def test_refused(tmp_path: Path, more: list[str]) -> None:
-    """Other engines do not read such files, and none are written: one sentence, and nothing is left."""
+    """Other engines do not read such files, and some are not written: one sentence, and nothing is left."""
     path, _ = survey(tmp_path)
     before = sorted(tmp_path.iterdir())
     more = [str(tmp_path / part) if part.startswith("out") else part for part in more]
@@ -177,3 +180,118 @@ def test_refused(tmp_path: Path, more: list[str]) -> None:
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(("given", "made"), [("t.sav", "sav"), ("t.zsav", "zsav"), ("t.dta", "dta"), ("t.xpt", "csv")])
+def test_written_in_its_own_format(tmp_path: Path, given: str, made: str) -> None:
+    """Without a name the release has the format of the table, where that is written; twice the same bytes."""
+    _, frame = survey(tmp_path)
+    path = written(tmp_path / given, frame)
+    (tmp_path / "secret").write_text("a" * 40)
+    asked = ["--quasi", "v1,v2", "--sensitive", "v3", "--k", "5", "--secret", tmp_path / "secret", "--effort", "fast"]
+    assert commands.run("anonymize", path, *asked).returncode == 0
+    release = tmp_path / f"{given}.release.{made}"
+    first = release.read_bytes()
+    assert commands.run("verify", release, "--original", path).returncode == 0
+    assert commands.run("report", release, "-o", tmp_path / "page.html").returncode == 0
+    assert commands.run("anonymize", path, *asked, "--force").returncode == 0
+    assert release.read_bytes() == first
+    assert str(datetime.date.today().year).encode() not in first[:512]
+
+
+CARRIED = pl.DataFrame({
+    "q": [1, 1, 2, 2], "truth": [True, False, None, True], "cost": pl.Series([1, 2, 3, None]).cast(pl.Decimal(9, 2)),
+    "exact": [0.1 + 0.2, 1e300, -5e-324, None], "beyond": [2**53 + 1, 0, None, 5], "no": [None] * 4,
+    "day": [datetime.date(1600, 1, 1), None, datetime.date(2024, 2, 29), datetime.date(1582, 10, 15)],
+    "old": [datetime.date(1500, 1, 1), None, datetime.date(2024, 2, 29), datetime.date(1582, 10, 15)],
+    "fine": [datetime.datetime(2024, 1, 1, 2, 3, 4, 5), None, datetime.datetime(1999, 1, 1), None],
+    "coarse": [datetime.datetime(2024, 1, 1, 2, 3, 4), None, datetime.datetime(1582, 10, 15), None],
+    "time": [datetime.time(1, 2, 3, 4), None, datetime.time(0), None], "wait": [datetime.timedelta(1)] * 4,
+    "text": [" ä", "*", "", "x"], "level": pl.Series(["a", "b", None, "a"], dtype=pl.Categorical),
+}, strict=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
+def test_values_stand_in_the_file_as_they_were(tmp_path: Path, ending: str) -> None:
+    """Numbers, days and whole seconds exactly; what these programs have no value for as text."""
+    store(CARRIED, tmp_path / f"t{ending}")
+    read = pyreadstat.read_dta if ending == ".dta" else pyreadstat.read_sav
+    found, facts = read(str(tmp_path / f"t{ending}"), output_format="polars")
+    assert found.columns == CARRIED.columns
+    for name in ("q", "exact", "day", "coarse"):
+        assert found[name].to_list() == CARRIED[name].to_list(), name
+    assert found["truth"].to_list() == ["true", "false", "", "true"]
+    assert found["cost"].to_list() == ["1.00", "2.00", "3.00", ""]
+    assert found["beyond"].to_list() == ["9007199254740993", "0", "", "5"]
+    assert found["old"].to_list() == ["1500-01-01", "", "2024-02-29", "1582-10-15"]
+    assert found["fine"].to_list() == ["2024-01-01 02:03:04.000005", "", "1999-01-01 00:00:00", ""]
+    assert found["text"].to_list() == [" ä", "*", "", "x"]
+    assert not facts.value_labels
+    assert not facts.notes
+    back = read_release(tmp_path / f"t{ending}")
+    for name in CARRIED.columns:
+        form = "statistics"
+        shown = as_text(CARRIED[name]) if back[name].dtype == pl.String else CARRIED[name]
+        assert canonical(back[name], form).to_list() == canonical(shown.rename(name), form).to_list(), name
+
+
+LONG, ODD = "x" * 2_046, {"a": ["x "]}
+
+
+@pytest.mark.parametrize(
+    ("ending", "table", "what"),
+    [
+        (".sav", {"2nd": ["x"]}, "column name '2nd'"), (".sav", {"a b": ["x"]}, "column name 'a b'"),
+        (".sav", {"With": ["x"]}, "column name 'With'"), (".sav", {"ü" * 33: ["x"]}, "column name"),
+        (".sav", {"a": ["x"], "A": ["x"]}, "'a' and 'A' for one"), (".sav", {"a.": ["x"]}, "column name"),
+        (".dta", {"a.b": ["x"]}, "column name 'a.b'"), (".dta", {"str7": ["x"]}, "column name 'str7'"),
+        (".dta", {"x" * 33: ["x"]}, "column name"), (".dta", {"a": [LONG]}, "more than 2,045 bytes"),
+        (".sav", {"a": [LONG * 17]}, "more than 32,767 bytes"), (".sav", ODD, "end in a blank"),
+        (".dta", ODD, "end in a blank"), (".dta", {"a": ["x\0y"]}, "NUL"), (".sav", {"a": [[1]]}, "no place"),
+    ],
+)  # fmt: skip
+def test_what_a_program_cannot_hold(tmp_path: Path, ending: str, table: dict[str, Any], what: str) -> None:
+    """Refused before the run, and by the writer too, without a value of the table."""
+    frame = pl.DataFrame(table)
+    with pytest.raises(InputError, match=what) as refused:
+        store(frame, tmp_path / f"t{ending}")
+    assert LONG not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+    wide = pl.concat([frame] * 6).with_columns(q=pl.lit("p"))
+    carried = [c for c in wide.columns if c != "q"]
+    if frame.dtypes == [pl.String] * frame.width:
+        wide.write_parquet(tmp_path / "in.parquet")
+        done = commands.run(
+            "anonymize", tmp_path / "in.parquet", "--quasi", "q", "--insensitive", ",".join(carried), "--k", "2",
+            "-o", tmp_path / f"t{ending}",
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert what.split("'")[0] in done.stderr
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_the_judge_refuses_a_file_with_labels(tmp_path: Path, ending: str) -> None:
+    """Labels could name values that no row shows; a note could say anything."""
+    codes = pl.DataFrame({"v": [1.0, 2.0]})
+    for beside in (
+        {"variable_value_labels": {"v": {1: "a", 3: "hidden"}}},
+        {"column_labels": ["said"]},
+        {"file_label": "x"},
+    ):
+        path = written(tmp_path / f"t{ending}", codes, **beside)
+        with pytest.raises(VerificationError, match="which shoal never writes"):
+            read_release(path)
+    assert read_release(written(tmp_path / f"u{ending}", codes))["v"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_labels_of_another_tool_tell_of_hidden_values(tmp_path: Path, ending: str) -> None:
+    """The attack on files finds a label of a value that no row of a release holds any more, and notes."""
+    codes = pl.DataFrame({"v": [1.0, 2.0] * 4, "w": [1.0] * 8})
+    labels = {"v": {1: "Ulm", 2: "Bonn", 3: "the mayor"}}
+    more = {"note": "made from all"} if ending == ".sav" else {}
+    path = written(tmp_path / f"t{ending}", codes, variable_value_labels=labels, **more)
+    found = residue(path, read_table(path))
+    assert found is not None
+    assert found.values == {"v": {"the mayor"}}
+    assert len(found.said) == len(more)

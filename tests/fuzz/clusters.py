@@ -22,7 +22,7 @@ from tests.fuzz.certificates import bent
 from tests.kept import kept, verify
 
 TREE = [["nurse", "health"], ["doctor", "health"], ["smith", "metal"], ["welder", "metal"]]
-ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx"]
+ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx", ".sav", ".dta"]
 KINDS = ["integer", "hour", "float", "date", "word", "tree", "sphere", "plane"]
 # nobody but the certificate says these, and the judge says so: what was asked, by whom, when, by which method
 STATED = {

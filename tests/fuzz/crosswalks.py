@@ -15,7 +15,7 @@ import polars as pl
 
 from tests.commands import run
 
-ENDINGS = [".csv", ".csv", ".parquet", ".xlsx"]
+ENDINGS = [".csv", ".csv", ".parquet", ".xlsx", ".sav"]
 ZONE = dt.timezone(dt.timedelta(hours=2))
 REFUSED = (2, 3)
 Words = list[Any]

@@ -16,7 +16,7 @@ import polars as pl
 import shoal
 
 NAMES = ["len", "count", "*", "age", "rows", "values", "0", "a b", "größe", "index", "group", "__index_level_0__"]
-ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx"]
+ENDINGS = [".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx", ".sav", ".dta"]
 MODELS: list[dict[str, Any]] = [
     {"k": 2},
     {"k": 3},
@@ -150,6 +150,8 @@ def tried(seed: int, folder: Path, session: Any = None) -> str:
     rng = random.Random(seed)
     ending, publish, engine = rng.choice(ENDINGS), rng.choice(PUBLISH), rng.choice(ENGINES)
     frame = drawn(rng, ending == ".xlsx", rng.randint(6, 14))
+    if ending in (".sav", ".dta"):  # whose names of columns are plain
+        frame.columns = [f"c{at}" for at in range(frame.width)]
     if session is None:
         source, held = handed(rng, frame, engine, folder)
     else:

@@ -18,7 +18,7 @@ from tests.fuzz import combinations, crosswalks, releases
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "known"), [(releases, 50, (0, 2)), (combinations, 25, (3, 0)), (crosswalks, 25, (3, 0))]
+    ("kind", "count", "known"), [(releases, 50, (0, 3)), (combinations, 25, (3, 0)), (crosswalks, 25, (3, 0))]
 )
 def test_every_release_verifies(kind: Any, count: int, known: tuple[int, int], tmp_path: Path) -> None:
     """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops.
@@ -40,7 +40,7 @@ def test_every_release_verifies(kind: Any, count: int, known: tuple[int, int], t
     assert set(came) <= {"refused", "verified"}
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".sav", ".dta"])
 @pytest.mark.parametrize("value", [dt.time(1, 2), Decimal("1.50")])
 def test_a_pandas_column_of_objects_starred_whole(tmp_path: Path, ending: str, value: Any) -> None:
     """Nothing but missing values is left of it, and no type."""
@@ -76,7 +76,7 @@ def test_intervals_of_values_that_no_cell_of_a_sheet_gives_back(tmp_path: Path, 
         table.write_excel(tmp_path / "t.xlsx")
         sources.append(tmp_path / "t.xlsx")
     for source in sources:
-        for ending in (".csv", ".parquet", ".xlsx"):
+        for ending in (".csv", ".parquet", ".xlsx", ".sav", ".dta"):
             out = tmp_path / f"{source.suffix[1:]}{ending}"
             done = run(
                 "intervals", source, "--value", "v", "--k", 2, "--no-bound", "--certificate", f"{out}.json", "-o", out
@@ -113,7 +113,7 @@ def test_an_empty_text_for_a_missing_value_is_another_row(tmp_path: Path) -> Non
     assert not told["rows match"]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".xlsx", ".sav"])
 @pytest.mark.parametrize(("quasi", "sensitive"), [("q", "s"), ("s", "q")])
 def test_empty_texts_beside_missing_values_are_refused_in_files_of_text(
     tmp_path: Path, ending: str, quasi: str, sensitive: str
@@ -132,7 +132,7 @@ def test_an_empty_text_under_a_hierarchy(tmp_path: Path) -> None:
         table, quasi_identifiers=["q"], sensitive=["s"], k=2, effort="fast", publish="hierarchy", hierarchies=rows
     )
     assert set(release.table["q"]) == {"low", "high"}
-    for ending in (".csv", ".parquet", ".xlsx"):
+    for ending in (".csv", ".parquet", ".xlsx", ".sav", ".dta"):
         record = release.write(tmp_path / f"r{ending}")
         assert shoal.verify(tmp_path / f"r{ending}", record, table, hierarchies=rows).holds
 
@@ -180,7 +180,7 @@ def test_an_empty_text_lies_where_a_missing_value_does_in_every_format(tmp_path:
         held = [word or absent for word in words]
         frame = pl.DataFrame({"q": [*"aaaabbbb"], "s": held})
         release = shoal.anonymize(frame, quasi_identifiers=["q"], sensitive=["s"], k=2, t_ordered=0.9)
-        for ending in ("csv", "parquet", "xlsx"):
+        for ending in ("csv", "parquet", "xlsx", "sav", "dta"):
             out = tmp_path / f"r.{ending}"
             verdict = shoal.verify(out, release.write(out), frame)
             assert verdict.holds

@@ -192,7 +192,7 @@ def test_missing_numbers_beside_starred_ones(tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": [1, 1, None, None, 5, 6, 7, 8], "town": list("aabbcccc")})
     release = shoal.anonymize(frame, quasi_identifiers=["age", "town"], k=2, effort="fast")
     frame.write_parquet(tmp_path / "t.parquet")
-    for name in ("r.csv", "r.parquet", "r.xlsx"):
+    for name in ("r.csv", "r.parquet", "r.xlsx", "r.sav", "r.dta"):
         record = kept(release.write(tmp_path / name, tmp_path / f"{name}.json"))
         verdict = verify(tmp_path / name, record, tmp_path / "t.parquet")
         assert verdict.holds, [f for f in verdict.findings if not f.holds]

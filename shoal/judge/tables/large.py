@@ -32,7 +32,7 @@ from shoal.judge.tables.privacy import judge
 from shoal.model.audit import Audit
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import PrivacyModel
-from shoal.paths import kind_of
+from shoal.paths import is_sheet, kind_of
 
 MANIFEST = "manifest.json"
 _WHOLE = 1 << 28  # bytes of a part that is read at once
@@ -69,7 +69,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
 
     O(rows) time, memory for the tuples alone; an Excel file is read whole.
     """
-    if kind_of(path) == "excel":
+    if is_sheet(path):
         frame = read_release(path)
         query, columns = frame.lazy(), tuple(frame.columns)
     else:
@@ -378,7 +378,7 @@ def sample_uniques(
 
     zeros  read "-0.0" in a file of text as "0.0": a table of numbers takes them for one value
     """
-    sheet = kind_of(path) == "excel"
+    sheet = is_sheet(path)
     query = read_release(path).lazy() if sheet else _scan(path, separator)[0]
     zeros = zeros and not sheet and not is_parquet(path)
 
@@ -522,7 +522,7 @@ def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], sta
 
 
 def judge_held(held: ReleaseContents, asked: ReleaseRequirement, form: str) -> Audit:
-    """Audit of what stands in a release; form: "csv", "parquet" or "excel".
+    """Audit of what stands in a release; form: "csv", "parquet", "excel" or "statistics".
 
     Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
     should.  The message never holds a value.

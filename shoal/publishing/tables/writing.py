@@ -30,7 +30,15 @@ from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
 from shoal.engines.source import MANIFEST, ending_of
-from shoal.engines.store import PART_ROWS, refuse_both, store, text_in_excel, write_folder, write_single
+from shoal.engines.store import (
+    PART_ROWS,
+    refuse_both,
+    store,
+    text_in_excel,
+    text_in_statistics,
+    write_folder,
+    write_single,
+)
 from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.tables.large import (
@@ -42,7 +50,7 @@ from shoal.judge.tables.large import (
     judge_held,
     read_rows,
 )
-from shoal.paths import TABLE, certificate_path, is_table_name, kind_of, record_path
+from shoal.paths import TABLE, certificate_path, is_sheet, is_table_name, kind_of, record_path
 from shoal.publishing.documents import Documents
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import graphs_of, scales_of
@@ -86,7 +94,7 @@ def write_release(
         refuse_here(release._opened(), folder=folder)
     wanted: list[Wanted] = [] if folder else [(path, TABLE)]
     closed = papers.check(wanted, release._read(), overwrite=overwrite, folder=path if folder else None)
-    held = None if large and (folder or kind_of(path) != "excel") else WholeTable.of(release, path)
+    held = None if large and (folder or not is_sheet(path)) else WholeTable.of(release, path)
     work = _Writing.of(release, path, bound, parts if folder else "", held, tell)
     stated = work.stated
     papers.publish([Piece(path, work.fill, work.judge, folder)], stated.public, stated.private, closed=closed)
@@ -135,8 +143,9 @@ class WholeTable(NamedTuple):
             return cls(lines, None if few is None else few.rows, shown, lines.columns)
         if kind == "parquet":
             return cls(lines, None, dict(stars), ())
-        bare = lines.height and lines.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
-        as_text = {c.name for c in lines if text_in_excel(c)}
+        excel = kind == "excel"
+        bare = excel and lines.height and lines.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
+        as_text = {c.name for c in lines if (text_in_excel if excel else text_in_statistics)(c)}
         hidden = {
             name: count
             for name, count in stars.items()
