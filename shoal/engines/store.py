@@ -518,8 +518,10 @@ def text_in_statistics(column: pl.Series) -> bool:
     Both have doubles alone, of which a date counts days and a moment seconds or milliseconds, without a zone.
     """
     kind = column.dtype
-    if kind in (pl.Boolean, pl.Time, pl.Duration) or kind.is_decimal():
+    if kind in (pl.Boolean, pl.Duration) or kind.is_decimal():
         return True
+    if kind == pl.Time:
+        return bool((column.to_physical() % 1_000_000_000 != 0).any())
     if isinstance(kind, pl.Datetime):
         fine = {"ns": 1_000_000_000, "us": 1_000_000, "ms": 1_000}[kind.time_unit]
         return kind.time_zone is not None or bool((column.to_physical() % fine != 0).any()) or _old(column.dt.date())

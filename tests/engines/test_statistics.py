@@ -206,7 +206,8 @@ CARRIED = pl.DataFrame({
     "old": [datetime.date(1500, 1, 1), None, datetime.date(2024, 2, 29), datetime.date(1582, 10, 15)],
     "fine": [datetime.datetime(2024, 1, 1, 2, 3, 4, 5), None, datetime.datetime(1999, 1, 1), None],
     "coarse": [datetime.datetime(2024, 1, 1, 2, 3, 4), None, datetime.datetime(1582, 10, 15), None],
-    "time": [datetime.time(1, 2, 3, 4), None, datetime.time(0), None], "wait": [datetime.timedelta(1)] * 4,
+    "time": [datetime.time(1, 2, 3, 4), None, datetime.time(0), None],
+    "clock": [datetime.time(23, 59, 59)] * 4, "wait": [datetime.timedelta(1)] * 4,
     "text": [" ä", "*", "", "x"], "level": pl.Series(["a", "b", None, "a"], dtype=pl.Categorical),
 }, strict=False)  # fmt: skip
 
@@ -218,13 +219,14 @@ def test_values_stand_in_the_file_as_they_were(tmp_path: Path, ending: str) -> N
     read = pyreadstat.read_dta if ending == ".dta" else pyreadstat.read_sav
     found, facts = read(str(tmp_path / f"t{ending}"), output_format="polars")
     assert found.columns == CARRIED.columns
-    for name in ("q", "exact", "day", "coarse"):
+    for name in ("q", "exact", "day", "coarse", "clock"):
         assert found[name].to_list() == CARRIED[name].to_list(), name
     assert found["truth"].to_list() == ["true", "false", "", "true"]
     assert found["cost"].to_list() == ["1.00", "2.00", "3.00", ""]
     assert found["beyond"].to_list() == ["9007199254740993", "0", "", "5"]
     assert found["old"].to_list() == ["1500-01-01", "", "2024-02-29", "1582-10-15"]
     assert found["fine"].to_list() == ["2024-01-01 02:03:04.000005", "", "1999-01-01 00:00:00", ""]
+    assert found["time"].to_list() == ["01:02:03.000004", "", "00:00:00", ""]
     assert found["text"].to_list() == [" ä", "*", "", "x"]
     assert not facts.value_labels
     assert not facts.notes
@@ -245,6 +247,7 @@ LONG, ODD = "x" * 2_046, {"a": ["x "]}
         (".sav", {"With": ["x"]}, "column name 'With'"), (".sav", {"ü" * 33: ["x"]}, "column name"),
         (".sav", {"a": ["x"], "A": ["x"]}, "'a' and 'A' for one"), (".sav", {"a.": ["x"]}, "column name"),
         (".dta", {"a.b": ["x"]}, "column name 'a.b'"), (".dta", {"str7": ["x"]}, "column name 'str7'"),
+        (".dta", {"_b": ["x"]}, "column name '_b'"),
         (".dta", {"x" * 33: ["x"]}, "column name"), (".dta", {"a": [LONG]}, "more than 2,045 bytes"),
         (".sav", {"a": [LONG * 17]}, "more than 32,767 bytes"), (".sav", ODD, "end in a blank"),
         (".dta", ODD, "end in a blank"), (".dta", {"a": ["x\0y"]}, "NUL"), (".sav", {"a": [[1]]}, "no place"),
