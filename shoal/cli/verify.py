@@ -45,7 +45,7 @@ def verify(
         help="The written file, the folder of a series, or the server with the table that the certificate names."
     ),
     certificate: Path | None = CERTIFICATE,
-    original: list[Path] = flag(
+    original: list[str] = flag(
         [], "--original", "Table from which it was made; for regions areas, pairs, and polygons. Repeatable."
     ),
     text: Text = Text(),
@@ -58,7 +58,7 @@ def verify(
     population: Path | None = flag(None, "--population", "Population of the release."),
     signer: Path | None = SIGNER,
     table: str | None = flag(
-        None, "--table", "--layer", "Table of an original that is a DuckDB or SQLite file; layer of a map of points."
+        None, "--table", "--layer", "Table of an original that is in a database; layer of a map of points."
     ),
     query: str | None = flag(
         None, "--query", "SELECT statement that returns the original; of files, select FROM data."

@@ -34,6 +34,7 @@ _ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
 _DIGITS = 38  # of a decimal number, at most
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
 _FIELDS = {11: "time", 13: "year", 16: "bit"}  # by their number in MySQL's protocol: what Ibis takes for other types
+_WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
 _UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
@@ -358,6 +359,52 @@ def _other_types(native: Any) -> dict[str, str]:
         raise unread(error) from None
 
 
+def _by_base_types(native: Any, backend: str) -> Any:
+    """A table in which a domain of PostgreSQL and an unsigned fraction or padded number of MySQL have their base type.
+
+    Ibis knows none of them, and the values are those of the base type.
+    """
+    unknown = {n: kind for n, kind in native.schema().items() if getattr(kind, "raw_type", None) is not None}
+    if not unknown or backend not in ("postgres", "mysql"):
+        return native
+    if backend == "postgres":
+        bases = _sent_types(native)
+    else:
+        bases = {name: _unpadded(kind.raw_type.sql("mysql").lower()) for name, kind in unknown.items()}
+    kinds = backend_of(native).compiler.type_mapper
+    known = {name: _parsed(kinds, bases.get(name, "")) for name in unknown}
+    return native.mutate([native[name].cast(kind).name(name) for name, kind in known.items() if _is_known(kind)])
+
+
+def _unpadded(kind: str) -> str:
+    """A type of numbers of MySQL as one that it casts to: not how they are shown, nor that no fraction is negative."""
+    kind = kind.removesuffix(" zerofill")
+    if kind.startswith(_WHOLE_NUMBERS):
+        return "bigint unsigned" if kind.endswith(" unsigned") else "bigint"
+    return kind.removesuffix(" unsigned")
+
+
+def _sent_types(native: Any) -> dict[str, str]:
+    """The types by which PostgreSQL sends the columns: of a domain the type it is based on."""
+    connection = backend_of(native)
+    try:
+        with closing(connection.con.cursor()) as cursor:
+            cursor.execute(connection.compile(native.limit(0)))
+            return {column.name: column.type_display for column in cursor.description}
+    except Exception as error:
+        raise unread(error) from None
+
+
+def _parsed(kinds: Any, text: str) -> Any:
+    """A type of Ibis; an unknown one for what its package does not read."""
+    import ibis
+
+    try:
+        return kinds.from_string(text)
+    except Exception:
+        return ibis.expr.datatypes.unknown
+
+
 def _schema(native: Any) -> dict[str, pl.DataType]:
     """The types that its rows have in Polars."""
     return dict(nw.from_native(native).collect_schema().to_polars())
@@ -476,6 +523,7 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
         raise InputError(
             f"tables of Ibis are read in {', '.join(_words())}, not in {name}; save it as Parquet, or copy it to DuckDB"
         )
+    native = _by_base_types(native, name)
     for column, kind in native.schema().items():
         if kind.is_decimal() and (kind.precision or 0) > _DIGITS:
             raise InputError(

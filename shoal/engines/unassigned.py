@@ -8,6 +8,7 @@ algorithms for masking and finding quasi-identifiers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -231,11 +232,23 @@ def singled_elsewhere(
         rows = asked.collect(backend="polars").to_native().select(which, "n", "u", "d").rows()
         return {int(i): (int(n or 0), int(u or 0), int(d or 0)) for i, n, u, d in rows}
 
-    def counted(i: int, names: Sequence[str]) -> dict[int, tuple[int, int, int]]:
+    def counted(sets: Mapping[int, Sequence[str]]) -> dict[int, tuple[int, int, int]]:
         assert hashed is not None
-        lots = [(lot.size, *_counted(lot)) for lot in hashed(names)]
-        n, alone, distinct = map(sum, zip(*lots, strict=True))
-        return {i: (n, alone, distinct)}
+        told: dict[int, list[tuple[int, Future[tuple[int, int]]]]] = {i: [] for i in sets}
+        with ThreadPoolExecutor(1) as thread:  # sorts a lot while the engine hashes the next, and no more than one
+            sorting: Future[tuple[int, int]] | None = None
+            for i, names in sets.items():
+                for lot in hashed(names):
+                    if sorting is not None:
+                        sorting.result()
+                    sorting = thread.submit(_counted, lot)
+                    told[i].append((lot.size, sorting))
+                    del lot
+        found = {}
+        for i, lots in told.items():
+            n, alone, distinct = map(sum, zip(*((rows, *of.result()) for rows, of in lots), strict=True))
+            found[i] = n, alone, distinct
+        return found
 
     def first(names: Sequence[str]) -> pl.DataFrame:
         held = frame.select(*names).head(_SAMPLE) if few is None else nw.from_native(few(_SAMPLE)).select(*names)
@@ -251,12 +264,10 @@ def singled_elsewhere(
         found: dict[int, tuple[int, int, int]] = {}
         for start in range(0, len(asked), _AT_ONCE):
             found |= numbers(nw.concat(asked[start : start + _AT_ONCE]))
-        for i, name in enumerate(columns):
-            if name in many:
-                found |= counted(i, [name])
+        found |= counted({i: [name] for i, name in enumerate(columns) if name in many}) if many else {}
         if last not in found:
             whole = next((of for of in found.values() if of[1] == of[0]), None)  # where one singles all out, so do all
-            found |= {last: whole} if whole is not None else counted(last, every)
+            found |= {last: whole} if whole is not None else counted({last: every})
     except Exception as error:
         both = lambda i: (numbers(query(i, [columns[i]])), first([columns[i]]))  # noqa: E731
         raise InputError(_uncounted(columns, both, error)) from None

@@ -155,6 +155,10 @@ def test_a_table_becomes_a_table(place: Place, tmp_path: Path) -> None:
         "verify", place.address, PAPERS[0], "--original", "visits.parquet", "--record", PAPERS[1], cwd=tmp_path
     )
     assert verified.returncode == 0, verified.said
+    there = ["--original", place.address, "--table", "visits", "--record", PAPERS[1]]
+    verified = run("verify", place.address, PAPERS[0], *there, cwd=tmp_path)
+    assert verified.returncode == 0, verified.said
+    nothing_told(tmp_path, verified.said)
     place.ask("update visits_release set flu = 'q' where flu = 'p'")
     assert run("verify", place.address, PAPERS[0], cwd=tmp_path).returncode == 1
     assert sorted(p.name for p in tmp_path.glob("*.json")) == sorted(

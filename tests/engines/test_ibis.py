@@ -281,6 +281,9 @@ TYPES = [
     ("postgres", "(case i % 3 when 0 then 'NaN' else '1' end)::numeric", "no place outside the database"),
     ("postgres", "(case i % 3 when 0 then 'infinity' else '2020-01-01' end)::timestamp", "no place outside"),
     ("postgres", "(case i % 3 when 0 then '0044-03-15 BC' else '2020-01-01' end)::date", "no place outside"),
+    ("postgres", "(i % 3)::small", ""),
+    ("postgres", "(i % 3 + 0.25)::price", ""),
+    ("postgres", "(array['lo', 'mid', 'hi'])[1 + i % 3]::mood::feeling", "type feeling"),
     ("postgres", "(i % 3)::money", "no place outside the database"),
     ("postgres", "(i % 3)::bit(4)", r"type bit\(4\)"),
     ("postgres", "md5((i % 3)::text)::uuid", "type uuid"),
@@ -288,6 +291,15 @@ TYPES = [
     ("mysql", "sec_to_time(i % 3)", "type time"),
     ("mysql", "cast(2000 + i % 3 as year)", "type year"),
     ("mysql", "cast(i % 3 as decimal(38, 2))", ""),
+]
+PADDED = [
+    ("int(5) zerofill", "i % 3"),
+    ("tinyint zerofill", "i % 3"),
+    ("bigint zerofill", "18446744073709551613 + i % 3"),
+    ("decimal(8, 2) zerofill", "i % 3 + 0.25"),
+    ("decimal(8, 2) unsigned", "i % 3 + 0.25"),
+    ("float unsigned", "i % 3 + 0.1"),
+    ("double(8, 3) zerofill", "i % 3 + 0.125"),
 ]
 
 
@@ -298,15 +310,22 @@ def test_a_type_is_read_as_in_memory_or_refused_by_name(
     connection = connected(backend, request)
     rows = "generate_series(1, 30) i" if backend == "postgres" else "(select seq i from seq_1_to_30) t"
     sent(connection, "drop table if exists odd")
-    if "mood" in kind:
-        sent(connection, "drop type if exists mood")
+    if backend == "postgres":
+        sent(connection, "drop type if exists mood cascade")
         sent(connection, "create type mood as enum ('lo', 'mid', 'hi')")
+        sent(connection, "create domain feeling as mood")
+        sent(connection, "drop domain if exists whole cascade")
+        sent(connection, "create domain whole as int check (value >= 0)")
+        sent(connection, "create domain small as whole check (value < 9)")
+        sent(connection, "drop domain if exists price")
+        sent(connection, "create domain price as numeric(8, 2)")
     if backend == "mysql" and "year" in kind:  # which is the type of no expression
         sent(connection, "create table odd (age bigint, odd year)")
         sent(connection, f"insert into odd select i % 2, 2000 + i % 3 from {rows}")
         connection.con.commit()
     else:
         sent(connection, f"create table odd as select i % 2 as age, {kind} as odd from {rows}")
+    base = {"small": "odd::int", "price": "odd::numeric(8, 2)"}.get(kind.rpartition("::")[2], "odd")
     for role in ("quasi_identifiers", "sensitive", "insensitive"):
         asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 3, "effort": "fast", "secret": SECRET}
         asked[role] = [*asked.get(role, ()), "odd"]
@@ -317,10 +336,33 @@ def test_a_type_is_read_as_in_memory_or_refused_by_name(
             assert len(text.splitlines()) == 1
             assert re.search(said, text) or role == "insensitive"
         else:
-            frame = read(connection.table("odd"))
+            frame = read(connection.sql(f"select age, {base} as odd from odd"))
             assert alike(
                 read(shoal.anonymize(connection.table("odd"), **asked).table), shoal.anonymize(frame, **asked).table
             )
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
+@pytest.mark.parametrize(("kind", "values"), PADDED)
+def test_numbers_that_mysql_shows_with_zeros_or_has_no_negative_ones_of_are_numbers(
+    kind: str, values: str, request: pytest.FixtureRequest
+) -> None:
+    connection = connected("mysql", request)
+    sent(connection, "drop table if exists odd")
+    sent(connection, f"create table odd (age bigint, odd {kind})")
+    sent(connection, f"insert into odd select i % 2, {values} from (select seq i from seq_1_to_30) t")
+    connection.con.commit()
+    with closing(connection.con.cursor()) as cursor:
+        cursor.execute("select age, odd from odd")
+        frame = pl.DataFrame(cursor.fetchall(), schema=["age", "odd"], orient="row")
+    if kind.startswith("float"):
+        frame = frame.with_columns(pl.col("odd").cast(pl.Float32))
+    for role in ("quasi_identifiers", "sensitive", "insensitive"):
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 3, "effort": "fast", "secret": SECRET}
+        asked[role] = [*asked.get(role, ()), "odd"]
+        found = read(shoal.anonymize(connection.table("odd"), **asked).table)
+        assert alike(found, shoal.anonymize(frame, **asked).table)
     sent(connection, "drop table odd")
     connection.disconnect()
 

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -176,6 +177,20 @@ def test_workers_make_the_groups_that_are_made_here(task, shards):
     assert total(task, made[1].certificate.lower_bound) <= least + 1e-9
 
 
+@settings(deadline=None, max_examples=60)
+@given(task=tasks(most=8), many=strategies.sampled_from([1, 300, 70_000]))
+def test_an_order_arrives_as_it_was_sent(task, many):
+    h = task.histogram
+    task = replace(task, histogram=replace(h, count=h.count * many, quasi=h.quasi * many))
+    order = shards_of_tables._ShardTask(1, 2, "auto", task)
+    found = shards_of_tables._order(shards_of_tables._sent(order))
+    assert found[:3] == order[:3]
+    for name in ("quasi", "sensitive", "count"):
+        here, there = getattr(task.histogram, name), getattr(found.task.histogram, name)
+        assert np.array_equal(here, there)
+        assert here.dtype == there.dtype
+
+
 def test_workers_prove_what_is_proved_here():
     table = nearly_unique()
     here, there = (by_workers(table, spread).certificate for spread in (None, workers))
@@ -187,22 +202,22 @@ def test_workers_prove_what_is_proved_here():
 def _parted(sent: bytes):
     """A worker that takes a row out of every group it can."""
     for number, held in shards_of_tables._worked(sent):
-        with np.load(io.BytesIO(held)) as found:
+        with np.load(io.BytesIO(zlib.decompress(held))) as found:
             arrays = dict(found)
         arrays["group"] = np.arange(arrays["cell"].size)
         out = io.BytesIO()
         np.savez(out, **arrays)
-        yield number, out.getvalue()
+        yield number, zlib.compress(out.getvalue())
 
 
 def _short(sent: bytes):
     """A worker that loses a row."""
     for number, held in shards_of_tables._worked(sent):
-        with np.load(io.BytesIO(held)) as found:
+        with np.load(io.BytesIO(zlib.decompress(held))) as found:
             arrays = {n: a[1:] if n in ("cell", "group", "rows") else a for n, a in found.items()}
         out = io.BytesIO()
         np.savez(out, **arrays)
-        yield number, out.getvalue()
+        yield number, zlib.compress(out.getvalue())
 
 
 @pytest.mark.parametrize(
