@@ -235,7 +235,7 @@ def prepare(
 def misspelled_first(
     data: Any, policy: Any, settings: Mapping[str, Any], opened: Callable[[Any], Table]
 ) -> Iterator[None]:
-    """Where a request lacks its model or its quasi-identifiers, a file or a column that is not there is said first."""
+    """A block in which a missing file or column is refused before a request without models or quasi-identifiers."""
     try:
         yield
     except UnaskedError:

@@ -426,12 +426,7 @@ def _composition(
     return flat.reshape(tuples, values).astype(float)
 
 
-def _findings(
-    reading: Reading,
-    column: str,
-    by_tuple: Claims,
-    truth: np.ndarray | None,
-) -> list[Figure]:
+def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray | None) -> list[Figure]:
     """The figures of a sensitive column: claims above 1/l, and the surest ones."""
     people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())

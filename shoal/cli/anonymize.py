@@ -76,7 +76,7 @@ class After(NamedTuple):
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
     def with_others(self, place: Destination, earlier: list[Path], in_memory: bool) -> After:
-        """With the releases that go with the new one unnamed: versions of its table, the one whose policy it has."""
+        """These options with the releases that go unnamed: versions of its table, the one whose policy it has."""
         from shoal.engines import lakes
 
         found = list(self.after)

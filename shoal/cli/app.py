@@ -120,7 +120,7 @@ class Command(TyperCommand):
                 formatter.write_dl(rows)
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """They stand among the sections."""
+        """Nothing more: arguments stand among the sections."""
 
 
 class Page(NamedTuple):
@@ -208,10 +208,7 @@ PAGES = {
             "shoal attack ranges.csv --register population.csv --with release.csv",
         ),
     ),
-    "keygen": Page(
-        "Make keys that sign certificates.",
-        ("shoal keygen steward.key",),
-    ),
+    "keygen": Page("Make keys that sign certificates.", ("shoal keygen steward.key",)),
     "regions": Page(
         "Merge neighboring areas above a population.",
         ("shoal regions areas.csv pairs.csv --weight people --k 5000 -o regions.csv",),
@@ -242,8 +239,7 @@ PAGES = {
         "Cut ordered values into intervals of k.", ("shoal intervals people.csv --value age --k 5 -o ages.csv",)
     ),
     "assign": Page(
-        "Give new records the groups of an earlier answer.",
-        ("shoal assign places.csv new-points.csv -o placed.csv",),
+        "Give new records the groups of an earlier answer.", ("shoal assign places.csv new-points.csv -o placed.csv",)
     ),
     "reproduce": Page("Rerun a paper's experiment.", ("shoal reproduce names -o reproduced",)),
 }
@@ -284,8 +280,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
 ) -> None:
     if version:
         typer.echo(__version__)

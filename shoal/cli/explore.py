@@ -187,10 +187,7 @@ def _compared_lines(found: Any) -> list[str]:
 # name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
 # files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
 # module's FILES are the names of what it writes.
-EXPERIMENTS = {
-    "names": "shoal.experiments.names:reproduce",
-    "l-diversity": "shoal.experiments.l_diversity:reproduce",
-}
+EXPERIMENTS = {"names": "shoal.experiments.names:reproduce", "l-diversity": "shoal.experiments.l_diversity:reproduce"}
 
 
 @app.command()

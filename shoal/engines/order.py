@@ -242,7 +242,7 @@ class _Batch:
         self.writer.write_table(held)
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Ends the input."""
         if self.writer is not None:
             self.writer.close()
 

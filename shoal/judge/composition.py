@@ -318,9 +318,7 @@ class _Values(NamedTuple):
 def _values(releases: Sequence[ReleaseOfPeople], originals: Sequence[pl.DataFrame], sensitive: str | None) -> _Values:
     if sensitive is None:
         return _Values(
-            [np.zeros(r.table.height, np.int64) for r in releases],
-            [np.zeros(o.height, np.int64) for o in originals],
-            1,
+            [np.zeros(r.table.height, np.int64) for r in releases], [np.zeros(o.height, np.int64) for o in originals], 1
         )
     tables = [*(r.table for r in releases), *originals]
     number_ = codes(pl.concat([_text(t[sensitive]).alias("v") for t in tables]))

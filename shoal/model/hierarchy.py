@@ -480,10 +480,7 @@ class Hierarchy:
     def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
         """``Resolved.leaves`` for the texts of the present values at every level but the root."""
         if self.kind == REGIONS:
-            people = [
-                [1] * len(values),
-                *([1 if v is None else at[v].leaves for v in values] for at in self._regions),
-            ]
+            people = [[1] * len(values), *([1 if v is None else at[v].leaves for v in values] for at in self._regions)]
             return np.array([*people, [sum(self.steps[1])] * len(values)], np.int64)
         given = list(zip(*self.rows, strict=True)) if self.kind == "rows" else levels
         out = []

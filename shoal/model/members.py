@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -284,11 +285,9 @@ def _prefix(text: str, rule: Hierarchy) -> Members:
 
 def _period(text: str) -> Members:
     """The days of a period; a date known less exactly than the period stands for itself too."""
-    bounds = _days(text)
-    if bounds is None:
+    low, high = (place(day, "date") for day in _days(text) or ("", ""))
+    if low is None or high is None:  # none, or one that no calendar has
         return Members(named=frozenset([text]))
-    low, high = (place(d, "date") for d in bounds)
-    assert low is not None and high is not None  # noqa: PT018
     return Members(named=frozenset([text]), low=low, high=high + 1, open=True, ruler="moment", pattern=_shorter(text))
 
 
@@ -312,9 +311,9 @@ def _days(text: str) -> tuple[str, str] | None:
         return text[:10], text[:10]
     if found := re.fullmatch(r"(\d{4})-Q([1-4])", text):
         last = 3 * int(found[2])
-        return f"{found[1]}-{last - 2:02d}-01", _month_end(int(found[1]), last)
-    if re.fullmatch(r"\d{4}-\d\d", text):
-        return f"{text}-01", _month_end(int(text[:4]), int(text[5:]))
+        return f"{found[1]}-{last - 2:02d}-01", f"{found[1]}-{last:02d}-{30 + (last in (3, 12))}"
+    if re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", text):
+        return f"{text}-01", f"{text}-{monthrange(int(text[:4]), int(text[5:]))[1]}"
     if re.fullmatch(r"\d{4}", text):
         return f"{text}-01-01", f"{text}-12-31"
     if re.fullmatch(r"\d{4}s", text):
@@ -322,11 +321,6 @@ def _days(text: str) -> tuple[str, str] | None:
     if re.fullmatch(r"\d{4}-\d{4}", text):
         return f"{text[:4]}-01-01", f"{text[5:]}-12-31"
     return None
-
-
-def _month_end(year: int, month: int) -> str:
-    after = datetime.date(year + (month == 12), month % 12 + 1, 1) if year < 9999 else datetime.date(year, 12, 31)
-    return str(after - datetime.timedelta(days=1) if year < 9999 else after)
 
 
 def known_values(cells: Iterable[Members]) -> tuple[str | None, ...]:

@@ -157,8 +157,7 @@ class OtherModels(TypedDict, total=False):
     beta: Annotated[float, Shorthand("closeness", "BetaLikeness", "Enhanced beta-likeness.")]
     beta_basic: Annotated[float, Shorthand("closeness", "BetaLikeness", "Basic beta-likeness.", (("enhanced", False),))]
     delta: Annotated[
-        float,
-        Shorthand("closeness", "DeltaDisclosure", "Delta-disclosure: |log(p / q)| < delta for every value."),
+        float, Shorthand("closeness", "DeltaDisclosure", "Delta-disclosure: |log(p / q)| < delta for every value.")
     ]
     simultaneous_l: Annotated[
         int,
@@ -331,8 +330,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
     """The settings that ``explore`` does not vary."""
 
     identifiers: Annotated[
-        Names,
-        Setting("Columns", "Columns to remove, separated by commas.", default=(), shown=True, promised=True),
+        Names, Setting("Columns", "Columns to remove, separated by commas.", default=(), shown=True, promised=True)
     ]
     insensitive: Annotated[
         Names,
@@ -343,8 +341,7 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
         ),
     ]  # fmt: skip
     strict_roles: Annotated[
-        bool,
-        Setting("Columns", "Refuse a column without a role.", default=False, stated="asked", promised=True),
+        bool, Setting("Columns", "Refuse a column without a role.", default=False, stated="asked", promised=True)
     ]
     coordinates: Annotated[
         tuple[str, str] | Sequence[str] | None,

@@ -45,7 +45,7 @@ class Problem(NamedTuple):
 
 
 CLUSTERS = Problem(
-    answers=("shoal.problems.gathering.result:Gathering",),
+    answers=("shoal.problems.gathering.gather:Gathering",),
     release="shoal.publishing.crosswalks.clusters:clusters",
     judge="shoal.publishing.judging:clusters",
     one="record",

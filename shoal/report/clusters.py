@@ -350,11 +350,7 @@ def draw_circles(
     sheet = [[np.column_stack([(r[:, 0] - low[0]) * wide, high[1] - r[:, 1]]) * factor for r in s] for s in shapes]
     size = ((high[0] - low[0]) * wide * factor, (high[1] - low[1]) * factor)
     unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
-    write_map(
-        path,
-        lambda: _page(sheet, said, size, unit, title, note),
-        lambda to: _plot(to, sheet, size, title, note),
-    )
+    write_map(path, lambda: _page(sheet, said, size, unit, title, note), lambda to: _plot(to, sheet, size, title, note))
 
 
 def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:

@@ -223,7 +223,7 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     group = CATALOGUE[kind].group
     said = [
         f"The attacker knows in which {group} a person is and nothing else that is published with it. Other columns "
-        "published with it single people out again; they need a release of their own (shoal anonymize).",
+        "published with it single people out again; they need a release of their own (shoal anonymize)."
     ]
     if kind == "regions":
         said.append(

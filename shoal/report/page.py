@@ -184,10 +184,7 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
     shown = lines if known else [(what, after) for what, _, after in lines]
     return (
         table(("", "before", "after") if known else ("", "after"), shown, 1, "Privacy")
-        + paragraph(
-            "The risk from a " + term("journalist") + f" is {_journalist(risk)}.",
-            "soft",
-        )
+        + paragraph("The risk from a " + term("journalist") + f" is {_journalist(risk)}.", "soft")
         + _thresholds(figures["at_risk"], before.get("at_risk"))
     )
 

@@ -164,10 +164,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         (term("quasi-identifiers") + " (made coarser)", ", ".join(policy["quasi_identifiers"])),
         (term("sensitive") + " (published as they are)", ", ".join(policy["sensitive"]) or "none"),
         ("identifiers (left out)", ", ".join(policy["identifiers"]) or "none"),
-        (
-            "privacy",
-            "; ".join(models) or "nothing",
-        ),
+        ("privacy", "; ".join(models) or "nothing"),
         *_limits(figures),
         ("published as", RECODINGS[policy["publish"]].words),
         *_forms(policy),

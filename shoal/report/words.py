@@ -73,10 +73,7 @@ def percent_up(part_of: float) -> str:
 
 def model_words(check: Mapping[str, Any]) -> str:
     """One model asked for, in words."""
-    return next(
-        (m(**check["asked"]).words() for m in MODELS.values() if m.name == check["model"]),
-        str(check["asked"]),
-    )
+    return next((m(**check["asked"]).words() for m in MODELS.values() if m.name == check["model"]), str(check["asked"]))
 
 
 UNITS = {

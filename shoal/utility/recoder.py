@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import re
 import tomllib
 from collections import deque
@@ -24,6 +23,7 @@ from shoal.engines.atomic import Piece, check_outputs, publish_together
 from shoal.engines.codes import as_text
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
+from shoal.engines.propose import quoted
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import known
 from shoal.model.cards import in_one_line
@@ -167,15 +167,11 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(_lines(value)) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return _text(str(value))
+    return quoted(str(value))
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else quoted(name)
 
 
 def placed(

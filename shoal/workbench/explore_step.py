@@ -8,7 +8,7 @@ from nicegui import ui
 
 import shoal
 from shoal.workbench.models_step import in_words
-from shoal.workbench.open_step import scrolling
+from shoal.workbench.open_step import note, scrolling
 
 TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
   :aria-label="'Take k ' + props.row.k + ', l ' + props.row.l + ', ' + props.row.publish"
@@ -51,10 +51,8 @@ class _Grid:
         kept = [n for n in shoal.choices()["models"] if n not in ("k", "l") and task.settings.get(n) is not None]
         if kept:
             also = ", ".join(in_words({n: task.settings[n] for n in kept}, but=("k",)))
-            ui.label(f"Every point also keeps what you chose under Models: {also}.").classes("wb-note")
-        ui.label("The grid searches fast; a release of the same request can search longer and lose less.").classes(
-            "wb-note"
-        )
+            note(f"Every point also keeps what you chose under Models: {also}.")
+        note("The grid searches fast; a release of the same request can search longer and lose less.")
         with ui.row().style("align-items: center"):
             self.work = self.window.long_work("Try the grid")
         self.work.start.on_click(self.run)
@@ -63,9 +61,9 @@ class _Grid:
         self.doing = ui.label().props("role=status").classes("wb-note")
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
-        ui.label(
+        note(
             "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss."
-        ).classes("wb-note")
+        )
         columns = [
             {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
             for n, label in (("k", "k"), ("l", "l"), ("publish", "published as"), ("loss", "loss (NCP)"),
@@ -277,9 +275,7 @@ def _heat(title: str, heat: dict[str, Any]) -> dict[str, Any]:
 
 def _group(group: dict[str, Any]) -> None:
     ui.html("<h3>The rows of one equivalence class</h3>", sanitize=False)
-    ui.label(f"Class {group['number'] + 1:,} of {group['classes']:,}, from the smallest; the last release.").classes(
-        "wb-note"
-    )
+    note(f"Class {group['number'] + 1:,} of {group['classes']:,}, from the smallest; the last release.")
     fits = f"{group['fit']:,} row{'s' if group['fit'] != 1 else ''} of the table fit what it publishes"
     with ui.row().classes("wb-wide").style("align-items: start"):
         _rows_of(f"Before: {fits}", group["before_columns"], group["before"])

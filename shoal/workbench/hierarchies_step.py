@@ -13,7 +13,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.open_step import plain
+from shoal.workbench.open_step import note, plain
 from shoal.workbench.places_step import areas
 from shoal.workbench.projects import copied
 
@@ -101,16 +101,16 @@ def draw(window: Any) -> None:
     if not quasi:
         ui.label("Open a table and give a column the role quasi-identifier first.")
         return
-    ui.label("A hierarchy says for each value the classes that contain it, up to the star. It is used where values are "
-             "published as classes of a hierarchy.").classes("wb-note")  # fmt: skip
+    note("A hierarchy says for each value the classes that contain it, up to the star. It is used where values are "
+             "published as classes of a hierarchy.")  # fmt: skip
     held = task.settings.get("hierarchies", {})
     without = [name for name in quasi if name not in held]
     if without:
-        ui.label(f"Without a hierarchy, the value or a star: {', '.join(without)}").classes("wb-note")
+        note(f"Without a hierarchy, the value or a star: {', '.join(without)}")
     for name in [name for name in quasi if name in held]:
         said = "made by hand or from a file" if Path(held[name]).is_file() else held[name]
         with ui.row().style("align-items: center"):
-            ui.label(f"{name}: {said}").classes("wb-note")
+            note(f"{name}: {said}")
             others = {n: h for n, h in held.items() if n != name}
             remove = ui.button("Remove", on_click=lambda left=others: _keep(window, left))
             remove.props(f'no-caps outline dense aria-label="Remove the hierarchy of {plain(name)}"')
@@ -253,7 +253,7 @@ class _Editor:
                 back.set_enabled(bool(self.before))
             held = tree.classes(self.level)
             self.shares = {level: tree.shares(level) for level in (self.level - 1, self.level)}
-            ui.label("Mark values, name a class, and press Move; or drag a value to another class.").classes("wb-note")
+            note("Mark values, name a class, and press Move; or drag a value to another class.")
             with ui.row().classes("wb-wide").style("align-items: center"):
                 target = ui.input("Class for the marked values, also a new one", autocomplete=list(held)[:200]).style(
                     "width: min(24rem, 100%)"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from nicegui import ui
 
 import shoal
+from shoal.workbench.open_step import note
 
 
 class Worry(NamedTuple):
@@ -114,14 +115,14 @@ def draw(window: Any) -> None:
         with ui.card().classes("wb-card"):
             ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
             if worry.formal:
-                ui.label(f"Formal name: {worry.formal}. Example: {worry.example}").classes("wb-note")
+                note(f"Formal name: {worry.formal}. Example: {worry.example}")
             if POPULATION & set(worry.models):
                 _population(window)
             for model in worry.models:
                 _model(window, model, choices["models"][model], fields)
     if window.task.settings.get("privacy"):
         with ui.card().classes("wb-card"):
-            ui.label("Of the ARX project, for single columns: see the sentence on top.").classes("wb-note")
+            note("Of the ARX project, for single columns: see the sentence on top.")
             ui.button("Ask no more for them", on_click=lambda: window.set("Models", privacy=None)).props(
                 "no-caps outline"
             )
@@ -135,7 +136,7 @@ def _preset(window: Any, choices: dict[str, Any]) -> None:
         books, value=window.task.settings.get("preset", ""), label="Rule book: sets the models for you (preset)"
     )
     chosen.classes("wb-wide")
-    words = ui.label().classes("wb-note")
+    words = note()
 
     def said(name: str) -> None:
         book = choices["presets"].get(name)
@@ -196,9 +197,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
         one.on("change", change)
         one.set_enabled(possible)
     if keyword == "k":
-        ui.label("A group is all rows that look alike on the quasi-identifiers: an equivalence class.").classes(
-            "wb-note"
-        )
+        note("A group is all rows that look alike on the quasi-identifiers: an equivalence class.")
 
 
 def _part(keyword: str, number: int) -> str:
@@ -219,7 +218,7 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
     publish = ui.radio(ways, value=task.settings.get("publish", "stars"))
     publish.on_value_change(lambda e: window.set("Hierarchies", "Release", publish=e.value))
     if task.why:
-        ui.label(f"Proposed: {task.why}.").classes("wb-note")
+        note(f"Proposed: {task.why}.")
     measured = [c["name"] for c in task.columns if c["measured"] and task.role(c["name"]) == "quasi_identifiers"]
     for name in measured:
         step = ui.number(

@@ -21,15 +21,13 @@ def draw(window: Any) -> None:
     """The panel."""
     task = window.task
     ui.html("<h2>Open a table</h2>", sanitize=False)
-    ui.label("It stays on this machine: the page is served from here, and nothing is sent elsewhere.").classes(
-        "wb-note"
-    )
+    note("It stays on this machine: the page is served from here, and nothing is sent elsewhere.")
     with ui.row().classes("wb-wide").style("align-items: stretch; gap: 1rem"):
         _choose(window)
         _path(window)
         with ui.card().classes("wb-card").style("flex: 1 1 14rem; width: auto"):
             ui.html("<h3>A sample</h3>", sanitize=False)
-            ui.label("Fair's survey of 1974: 6,366 women, nine answers each.").classes("wb-note")
+            note("Fair's survey of 1974: 6,366 women, nine answers each.")
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     _reading(window)
     if not task.source:
@@ -37,7 +35,7 @@ def draw(window: Any) -> None:
     same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
     same.on_value_change(lambda e: setattr(window, "keep", e.value))
     ui.html("<h2>First rows</h2>", sanitize=False)
-    ui.label(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns").classes("wb-note")
+    note(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns")
     _rows(window)
     _columns(task)
     ui.button("Next: roles", on_click=lambda: window.go("Roles")).props("no-caps")
@@ -75,9 +73,7 @@ def _choose(window: Any) -> None:
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
-        ui.label(
-            "CSV, Parquet, Excel, SPSS, Stata, SAS, DuckDB or SQLite; then, for its roles and models, an ARX project"
-        ).classes("wb-note")
+        note("CSV, Parquet, Excel, SPSS, Stata, SAS, DuckDB or SQLite; then, for its roles and models, an ARX project")
         picked = ui.element("input").classes("wb-file")
         picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
         picked.on("change", came, js_handler=SEND % window.task.name)
@@ -105,9 +101,7 @@ def _path(window: Any) -> None:
 def _reading(window: Any) -> None:
     """How the next table is read, whether its file is chosen, dropped, or named by its path."""
     with ui.expansion("How it is read: separator and encoding, or table, layer, or query").classes("wb-wide"):
-        ui.label("Only if it cannot be found out, or a file holds several tables. Fill in before you open it.").classes(
-            "wb-note"
-        )
+        note("Only if it cannot be found out, or a file holds several tables. Fill in before you open it.")
         separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
         known = {"": "found out", "utf-8": "utf-8", "windows-1252": "windows-1252 (Excel on Windows)",
                  "latin-1": "latin-1"}  # fmt: skip
@@ -153,6 +147,11 @@ def _columns(task: Any) -> None:
     table.classes("wb-wide").props("dense flat bordered")
 
 
+def note(text: str = "") -> Any:
+    """A line that explains what stands beside it."""
+    return ui.label(text).classes("wb-note")
+
+
 def scrolling(name: str) -> Any:
     """Around a table that may be wider than the window: it scrolls, by the keyboard, too."""
     return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
@@ -195,8 +194,8 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
         with ui.column().style("gap: .1rem; min-width: 0"):
             ui.label(name).style("font-weight: 600; overflow-wrap: anywhere")
             missing = f", {column['missing']:,} missing" if column["missing"] else ""
-            ui.label(f"{column['kind']}, {column['distinct']:,} different values{missing}").classes("wb-note")
-            ui.label(f"Proposed: {column['role']}, because {column['reason']}").classes("wb-note")
+            note(f"{column['kind']}, {column['distinct']:,} different values{missing}")
+            note(f"Proposed: {column['role']}, because {column['reason']}")
             for warning in column["warnings"]:
                 ui.label(warning).classes("wb-warn")
         choice = ui.toggle({r: word for r, (word, _) in ROLES.items()}, value=task.role(name), on_change=chosen)
@@ -245,7 +244,7 @@ class _Live:
         with self.parts:
             for part in parts:
                 text = _singled({**part, "rows": task.rows}, " + ".join(part["columns"]))
-                ui.label(text).classes("wb-note")
+                note(text)
 
 
 def _singled(found: dict[str, Any], who: str) -> str:

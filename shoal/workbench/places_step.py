@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.open_step import copied_out
+from shoal.workbench.open_step import copied_out, note
 from shoal.workbench.projects import placing
 
 
@@ -63,7 +63,7 @@ def _points(window: Any) -> None:
             )
         if found["shown"] < found["points"]:
             with place:
-                ui.label(f"{found['shown']:,} of {found['points']:,} points are drawn.").classes("wb-note")
+                note(f"{found['shown']:,} of {found['points']:,} points are drawn.")
         read, of_database = task.reading, {"table", "query"} & set(task.reading)
         again = placing(task.table, xs.value, ys.value, way.value, int(k.value or 1), degrees.value, read)
         with place:
@@ -84,7 +84,7 @@ def _outcome(found: dict[str, Any], way: str) -> str:
 def _publish(command: str | None, what: str) -> None:
     """The command that makes the files: the page itself draws a picture."""
     if command is None:
-        ui.label(f"To publish the {what}, first save the table of the database as a file.").classes("wb-note")
+        note(f"To publish the {what}, first save the table of the database as a file.")
         return
     ui.label(f"This page draws the {what}. To publish them, with a certificate, run this command:")
     copied_out(command, "bash", f"Command for the {what}")
@@ -93,9 +93,9 @@ def _publish(command: str | None, what: str) -> None:
 def areas(window: Any) -> None:
     """Fields for a file of areas; its regions as a map and, for a column with the areas' names, as a hierarchy."""
     task = window.task
-    ui.label("Neighboring areas are merged until every region has enough people. The areas come from a map (GeoJSON, "
+    note("Neighboring areas are merged until every region has enough people. The areas come from a map (GeoJSON, "
              "GeoPackage, shapefile), or from a table with another of pairs of neighbors. The map is drawn from the "
-             "file's own outlines; nothing is fetched.").classes("wb-note")  # fmt: skip
+             "file's own outlines; nothing is fetched.")  # fmt: skip
     path = ui.input("Path of the areas (map or table)").classes("wb-wide")
     with ui.row().classes("wb-wide").style("align-items: end"):
         weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")

@@ -13,7 +13,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.open_step import copied_out, scrolling
+from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
     command,
     handed_over,
@@ -35,7 +35,7 @@ def draw(window: Any) -> None:
     if not task.source:
         ui.label("Open a table first.")
         return
-    ui.label(task.sentence()).classes("wb-note")
+    note(task.sentence())
     folder = ui.input("Folder to keep it in (empty: download the files below)").classes("wb-wide")
     with ui.row().style("align-items: center"):
         make = window.long_work("Make the release")
@@ -160,16 +160,14 @@ def _made(window: Any, number: int) -> None:
         ui.label(good).style("font-weight: 600").mark("verdict")
         for line in lines(facts):
             ui.label(line)
-        for note in made["notes"]:
-            ui.label(note).classes("wb-note")
+        for said in made["notes"]:
+            note(said)
         with ui.row():
             for kind, title in TITLES.items():
                 if kind in made["files"]:
                     address = f"/w/{window.task.name}/files/{number}/{kind}"
                     ui.link(title, address, new_tab=kind == "report")
-        ui.label(
-            "The secret and the record are private: with the secret, the same rows come in the same order."
-        ).classes("wb-note")
+        note("The secret and the record are private: with the secret, the same rows come in the same order.")
         with ui.row():
             for words, step in (
                 ("Compare it with the table", "Explore"),
@@ -206,9 +204,7 @@ def lines(facts: dict[str, Any]) -> list[str]:
 
 def _project(window: Any) -> None:
     ui.html("<h2>Keep the project</h2>", sanitize=False)
-    ui.label(
-        "A folder with the policy and the hierarchies, which list values as ARX's do; no row of the table is kept."
-    ).classes("wb-note")
+    note("A folder with the policy and the hierarchies, which list values as ARX's do; no row of the table is kept.")
     known = "" if window.task.project is None else str(window.task.project)
     place = ui.input("Folder of the project", value=known).classes("wb-wide")
 
@@ -233,8 +229,8 @@ def draw_intruder(window: Any) -> None:
     if not task.releases:
         ui.label("Make a release first.")
         return
-    ui.label("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
-             "are of the table: keep them to yourself.").classes("wb-note")  # fmt: skip
+    note("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
+             "are of the table: keep them to yourself.")  # fmt: skip
     with ui.row():
         attack = window.long_work("Attack the release")
     waiting = ui.spinner(size="lg")
@@ -266,13 +262,11 @@ def _shown(place: Any, found: dict[str, Any]) -> None:
             with ui.card().classes("wb-card"):
                 ui.label(f"{finding['attack']}: {finding['name']}").style("font-weight: 600")
                 ui.label(_sentence(finding))
-                ui.label(
-                    f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}."
-                ).classes("wb-note")
+                note(f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}.")
                 if finding.get("lowers"):
-                    ui.label(f"What would lower it: {finding['lowers']}.").classes("wb-note")
-        for note in found.get("notes", ()):
-            ui.label(note).classes("wb-note")
+                    note(f"What would lower it: {finding['lowers']}.")
+        for said in found.get("notes", ()):
+            note(said)
 
 
 def _sentence(finding: dict[str, Any]) -> str:
@@ -319,10 +313,10 @@ def draw_series(window: Any) -> None:
     """The panel."""
     task = window.task
     ui.html("<h2>Next month's table</h2>", sanitize=False)
-    ui.label(
+    note(
         "Two releases about the same people tell more together than each alone. A series is a folder of monthly "
         "releases, called parts, that keep the request together. Open each month's table, then add it here."
-    ).classes("wb-note")
+    )
     if not task.source:
         ui.label("Open a table first.")
         return
@@ -370,7 +364,7 @@ def _begin(window: Any) -> None:
     task = window.task
     with ui.card().classes("wb-card"):
         ui.html("<h3 style='margin:0'>Begin a series in this folder</h3>", sanitize=False)
-        ui.label(f"Every month is asked the same: {task.sentence()}").classes("wb-note")
+        note(f"Every month is asked the same: {task.sentence()}")
         mode = ui.radio(MODES, value="increment").props('aria-label="Who is in the next month\'s table"')
 
         async def start() -> None:
@@ -403,7 +397,7 @@ def _held(window: Any) -> None:
                 for kind, title in (("release", "release"), ("certificate", "certificate")):
                     ui.link(f"{title} {number}", f"/w/{task.name}/months/{number}/{kind}")
     if held["mode"] not in MODES:
-        ui.label("A further reader's view of this series is made by the command: shoal series view.").classes("wb-note")
+        note("A further reader's view of this series is made by the command: shoal series view.")
         return
     proposed = task.settings.get("person") or next(iter(task.named("identifiers")), NOBODY)
     who = {NOBODY: "nothing: every row is somebody new", **{c["name"]: c["name"] for c in task.columns}}
@@ -422,6 +416,4 @@ def _held(window: Any) -> None:
             window.changed("Series")
 
     add.start.on_click(run)
-    ui.label("The folder 'private' in it is yours alone: keep it as you keep the table. All else may be sent.").classes(
-        "wb-note"
-    )
+    note("The folder 'private' in it is yours alone: keep it as you keep the table. All else may be sent.")

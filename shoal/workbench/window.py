@@ -15,14 +15,7 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from nicegui import app, ui
 
 import shoal
-from shoal.workbench import (
-    explore_step,
-    hierarchies_step,
-    models_step,
-    open_step,
-    places_step,
-    release_step,
-)
+from shoal.workbench import explore_step, hierarchies_step, models_step, open_step, places_step, release_step
 from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
 from shoal.workbench.worker import JobError, Worker
 
@@ -137,7 +130,7 @@ class Window:
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
-        """After a change: the line on top, and the panels of some steps, drawn again once they are looked at.
+        """Draws again, after a change, the line on top and the panels of some steps once they are looked at.
 
         In another window of the task any step may show what was before.
         """

@@ -110,6 +110,17 @@ def test_spans_of_hierarchies_hold_their_whole_numbers(x, width):
     assert [v for v in range(x - 45, x + 45) if v in found] == list(range(low, low + width))
 
 
+def test_a_period_ends_where_its_month_does_and_one_of_no_calendar_is_itself():
+    leap, long, quarter = meanings(["2024-02", "9999-12", "2023-Q1"], "hierarchy", "dates:month,year")
+    assert "2024-02-29" in leap
+    assert "2024-03-01" not in leap
+    assert "9999-12-31" in long
+    assert ["2023-03-31" in quarter, "2023-04-01" in quarter, "2023-02" in quarter] == [True, False, True]
+    for text in ("2020-13", "2020-00", "2020-02-30"):
+        (found,) = meanings([text], "hierarchy", "dates:month,year")
+        assert (found.named, found.low) == ({text}, None)
+
+
 def test_what_is_not_understood_may_be_anything():
     for made in ("labels", "tiles"):  # such a name may look like numbers, which it does not stand for
         assert all(m.everything for m in meanings(["A .. B and 3 more", "x", "10 .. 20"], "hierarchy", made))

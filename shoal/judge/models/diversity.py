@@ -20,7 +20,7 @@ def frequency_level(column: ClassCounts) -> float:
 
 
 def frequency_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
-    """In whole numbers, so that no rounding decides."""
+    """The level, and whether it holds in whole numbers, so that no rounding decides."""
     top = np.maximum.reduceat(column.count, column.start)
     return frequency_level(column), bool((model.l * top <= column.sizes).all())
 

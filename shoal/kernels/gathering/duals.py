@@ -276,7 +276,7 @@ def tighten(openings, enough, witness, center, radius, alpha):
 
 @njit(cache=True, nogil=True)
 def independent(table, center, radius, alpha, chosen, stand_in, payer):
-    """Of clusters that share a point paying for both, keep the largest first; say who stands in for the others.
+    """Clusters of which no two share a point that pays for both, the largest first; and who stands in for the others.
 
     center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c when d(i, c) <= radius < alpha[i]
     chosen    bool[m] out

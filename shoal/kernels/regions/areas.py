@@ -136,6 +136,28 @@ def _summed(d, s):
 
 
 @njit(**LEAN_INNER)
+def root_of(union, v):
+    """The root of the set that v is in, with shorter ways to it; union int64[n] the next one of each."""
+    while union[v] != v:
+        union[v] = union[union[v]]
+        v = union[v]
+    return v
+
+
+@njit(**LEAN_INNER)
+def _visited(features, d, x, above, done):
+    """Vertex x is the next of the tree, below position ``above``; returns how many are in it."""
+    d.at[done] = x
+    d.up[done] = above
+    d.rank[x] = done
+    d.size[done] = 1
+    for f in range(features.shape[1]):
+        d.sub[done, f] = features[d.node[x], f]
+        d.rest[done, f] = features[d.node[x], f]
+    return done + 1
+
+
+@njit(**LEAN_INNER)
 def random_tree(indptr, indices, features, d, s, state):
     """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
 
@@ -164,14 +186,8 @@ def random_tree(indptr, indices, features, d, s, state):
         d.head[j] = d.head[i]
         d.tail[i] = a
         d.head[i] = b
-        x = a
-        while d.union[x] != x:
-            d.union[x] = d.union[d.union[x]]
-            x = d.union[x]
-        y = b
-        while d.union[y] != y:
-            d.union[y] = d.union[d.union[y]]
-            y = d.union[y]
+        x = root_of(d.union, a)
+        y = root_of(d.union, b)
         if x != y:
             d.union[x] = y
             d.stack[kept] = i
@@ -189,7 +205,6 @@ def random_tree(indptr, indices, features, d, s, state):
         d.links[d.first[a]] = b
         d.first[b] -= 1
         d.links[d.first[b]] = a
-    width = features.shape[1]
     root = int(uniform(state) * s)
     d.stack[0] = root
     d.rank[root] = -1  # until it is visited: the position of its parent
@@ -199,20 +214,13 @@ def random_tree(indptr, indices, features, d, s, state):
         depth -= 1
         x = d.stack[depth]
         above = d.rank[x]
-        d.at[done] = x
-        d.up[done] = above
-        d.rank[x] = done
-        d.size[done] = 1
-        for f in range(width):
-            d.sub[done, f] = features[d.node[x], f]
-            d.rest[done, f] = features[d.node[x], f]
+        done = _visited(features, d, x, above, done)
         for e in range(d.first[x], d.first[x + 1]):
             y = d.links[e]
             if above < 0 or y != d.at[above]:
-                d.rank[y] = done
+                d.rank[y] = done - 1
                 d.stack[depth] = y
                 depth += 1
-        done += 1
     _summed(d, s)
     return m
 
@@ -232,18 +240,11 @@ def long_tree(indptr, indices, features, d, s, state):
     done = 0
     while True:
         v = d.node[x]
-        d.at[done] = x
-        d.up[done] = above
-        d.rank[x] = done
-        d.size[done] = 1
-        for f in range(features.shape[1]):
-            d.sub[done, f] = features[v, f]
-            d.rest[done, f] = features[v, f]
+        done = _visited(features, d, x, above, done)
         d.first[x] = int(uniform(state) * (indptr[v + 1] - indptr[v]))
         d.union[x] = 0  # neighbors looked at
         d.stack[depth] = x
         depth += 1
-        done += 1
         if done == s:
             break
         y = -1

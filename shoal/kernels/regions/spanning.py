@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.regions.areas import eligible, uniform
+from shoal.kernels.regions.areas import eligible, root_of, uniform
 
 _WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
 
@@ -191,14 +191,6 @@ def cut(parent, order, features, need, l):
 
 
 @njit(**INNER)
-def _find(union, v):
-    while union[v] != v:
-        union[v] = union[union[v]]
-        v = union[v]
-    return v
-
-
-@njit(**INNER)
 def _swap(parent, degree, mark, stamp, u, a, b):
     """Put (a, b) into the tree for a tree edge at u on the path between them; False, unchanged, if u is not on it."""
     x = a
@@ -299,7 +291,7 @@ def reduce_degree(indptr, indices, parent, phases):
             union[v] = v
             top[v] = v
             if good[v] and parent[v] >= 0 and good[parent[v]]:
-                r = _find(union, parent[v])
+                r = root_of(union, parent[v])
                 union[v] = r
         worst = -1
         p = -1
@@ -312,11 +304,11 @@ def reduce_degree(indptr, indices, parent, phases):
                     continue
                 for e in range(indptr[a], indptr[a + 1]):
                     b = indices[e]
-                    if b <= a or not good[b] or _find(union, a) == _find(union, b):
+                    if b <= a or not good[b] or root_of(union, a) == root_of(union, b):
                         continue
                     for sweep in range(2):  # look for a vertex of degree D first; only then make the path good
-                        x = top[_find(union, a)]
-                        y = top[_find(union, b)]
+                        x = top[root_of(union, a)]
+                        y = top[root_of(union, b)]
                         while x != y:
                             if depth[x] < depth[y]:
                                 x, y = y, x
@@ -334,9 +326,9 @@ def reduce_degree(indptr, indices, parent, phases):
                                         good[v] = True
                                         via[v, 0] = a
                                         via[v, 1] = b
-                                r = _find(union, up)
-                                union[_find(union, x)] = r
-                            x = top[_find(union, up)]
+                                r = root_of(union, up)
+                                union[root_of(union, x)] = r
+                            x = top[root_of(union, up)]
                         if worst >= 0:
                             break
                     if worst >= 0:

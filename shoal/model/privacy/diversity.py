@@ -105,7 +105,7 @@ class EntropyLDiversity(Model):
         return bool(_entropy(counts) >= math.log(self.l) - CLOSE)
 
     def implied(self, table: np.ndarray) -> Implied:
-        """With one value on the share p of m values the entropy is at most that with the rest spread evenly."""
+        """What follows: with one of m values on the share p, the entropy is at most that of the rest spread evenly."""
         m, asked = int((table > 0).sum()), math.log(self.l) - CLOSE
         if asked <= 0 or m < 2:
             return Implied()
@@ -171,7 +171,7 @@ class RecursiveLDiversity(Model):
         """r1 < c (n - r1) for l >= 2; of u values the tail has at most (u - l + 1) r1 rows, so u > l - 1 + 1 / c."""
         m = max(int((table > 0).sum()), 1)
         share = self.c / (1 + self.c) if self.l >= 2 else 1.0
-        size = least_size(lambda n: self.holds(np.full(m, n // m) + (np.arange(m) < n % m), table), int(table.sum()))
+        size = least_size(lambda n: self.holds(_even(n, m), table), int(table.sum()))
         return Implied(size=size, share=whole_share(share), distinct=self.stand_in())
 
     def stand_in(self) -> int:

@@ -68,7 +68,7 @@ class AlphaKAnonymity(Model):
 
     @property
     def simple(self) -> bool:  # type: ignore[override]
-        """If 1 / alpha is whole, this is k together with l-diversity by frequency."""
+        """Whether 1 / alpha is whole: the model is then k together with l-diversity by frequency."""
         return abs(self.alpha * whole_share(self.alpha) - 1) <= CLOSE
 
     @property

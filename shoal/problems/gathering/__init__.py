@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from shoal.model.metric import Category, Metric, Number, Place, project
 from shoal.problems.gathering.cellular import cellular
-from shoal.problems.gathering.gather import gather
-from shoal.problems.gathering.result import Gathering
+from shoal.problems.gathering.gather import Gathering, gather
 
 __all__ = ["Category", "Gathering", "Metric", "Number", "Place", "cellular", "gather", "project"]

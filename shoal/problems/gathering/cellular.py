@@ -10,8 +10,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.clock import clock
-from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import Effort, number, recorded, renamed, seed_of
+from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.arguments import Effort, coordinates, number, recorded, renamed, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
@@ -19,7 +19,7 @@ from shoal.problems.gathering import cellular_methods as methods
 from shoal.problems.gathering import exact
 from shoal.problems.gathering.cellular_methods import CellularProblem, Distances, procedure_one, three_step, tight
 from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, repair
-from shoal.problems.gathering.result import SECONDS, Gathering, check, setup_of
+from shoal.problems.gathering.gather import SECONDS, Gathering, check
 from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.threads import heard
@@ -33,6 +33,23 @@ FEW = 20  # points up to which "auto" asks the exact method, beyond "fast": a se
 LISTED = 0.25  # of the time taken, the lists of nearest points; the bound takes as much
 VAIN = 20  # rounds without a gain after which a search in seconds ends before they are over
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
+
+
+def setup_of(setup_costs: Any, n: int) -> np.ndarray:
+    """float64[n]: what opening a cluster around each point costs; InputError for what is no cost."""
+    if setup_costs is None:
+        return np.zeros(n)
+    setup = coordinates(setup_costs, "setup_costs")
+    if setup.ndim and setup.shape != (n,):
+        raise InputError(f"⟨setup_costs⟩ has shape {setup.shape}; one number, or one for each of the {n} points")
+    setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
+    bad = ~np.isfinite(setup) | (setup < 0)
+    if bad.any():
+        said = "costs are finite and at least 0"
+        if np.ndim(setup_costs):  # those of the points stay unsaid
+            raise InputError(f"⟨setup_costs⟩: {said}, and {int(bad.sum()):,} are not")
+        raise InputError(f"⟨setup_costs={float(setup_costs):g}⟩: {said}")
+    return setup
 
 
 @dataclass(frozen=True, eq=False)

@@ -188,8 +188,7 @@ def radii(found: Clusters) -> np.ndarray:
 
 def cost(problem: CellularProblem, found: Clusters) -> float:
     """Sum of size times radius, plus set-up costs."""
-    size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
-    return float((size * radii(found)).sum() + problem.setup[found.center].sum())
+    return priced_cost(found) + float(problem.setup[found.center].sum())
 
 
 def penalized(problem: CellularProblem, found: Clusters) -> float:
@@ -451,10 +450,8 @@ def three_step(
 
 def priced_cost(found: Clusters) -> float:
     """Sum of size times radius."""
-    kept = found.labels >= 0
-    radius = np.zeros(found.center.size)
-    np.maximum.at(radius, found.labels[kept], found.away[kept])
-    return float((np.bincount(found.labels[kept], minlength=radius.size) * radius).sum())
+    size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
+    return float((size * radii(found)).sum())
 
 
 def _taken(

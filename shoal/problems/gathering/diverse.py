@@ -192,10 +192,7 @@ def most_kept(
         names, of = np.unique(rows[:, j], return_inverse=True)
         v = names.size
         if f > 1:  # f times the points of a value are no more than all
-            entries += [
-                (line + of, np.arange(t), float(f)),
-                (line + np.arange(v), np.full(v, t), -1.0),
-            ]
+            entries += [(line + of, np.arange(t), float(f)), (line + np.arange(v), np.full(v, t), -1.0)]
             low, high, line = low + [-np.inf] * v, high + [0.0] * v, line + v
         if u > 1:  # present only with a point, and u of them
             entries += [

@@ -184,7 +184,7 @@ def scheme(given: BinCoveringInstance, epsilon: float) -> Cover:
 
     Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
-    eps = _fraction(epsilon)
+    eps = Fraction(str(epsilon))
     label = _preprocessed(given)
     if label is None:
         label = min(_packings(given, eps, given.k, merge=True), key=lambda found: found[0])[1]
@@ -201,7 +201,7 @@ def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
     The lower bound is that for bins of (1 - epsilon) k, the promise is against the optimum for bins of k.
     Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
     """
-    eps = _fraction(epsilon)
+    eps = Fraction(str(epsilon))
     if eps == 1:
         raise PolicyError("epsilon = 1 would allow empty groups; method 'bicriteria' needs it below 1")
     short = up(given.k * (eps.denominator - eps.numerator), eps.denominator)
@@ -221,16 +221,6 @@ def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
     }
     argument = f"with groups of {short}: {bound.argument}"
     return finish(given, label, "bicriteria", promise, bound.value, argument, details)
-
-
-def _fraction(epsilon: float) -> Fraction:
-    try:
-        eps = Fraction(str(epsilon))
-    except ValueError:
-        eps = Fraction(0)
-    if not 0 < eps <= 1:
-        raise PolicyError(f"⟨epsilon={epsilon!r}⟩: a number above 0 and at most 1")
-    return eps
 
 
 def _preprocessed(given: BinCoveringInstance) -> np.ndarray | None:

@@ -223,10 +223,7 @@ STYLES = ("ends", "largest", "numbers")
 
 
 def group_labels(
-    names: Sequence[Any],
-    labels: np.ndarray,
-    counts: Sequence[int] | np.ndarray | None = None,
-    style: str = "ends",
+    names: Sequence[Any], labels: np.ndarray, counts: Sequence[int] | np.ndarray | None = None, style: str = "ends"
 ) -> list[str]:
     """One readable name per group, no two alike.
 

@@ -49,6 +49,7 @@ from shoal.problems.regions.task import (
     cost_in,
     costs_in,
     relabelled,
+    summed,
 )
 from shoal.watching import within
 
@@ -126,22 +127,25 @@ def optimal_components(
     solved = np.isin(bound.component, list(lists))
     if not lists:
         return label, solved
+    return _chosen(task, list(lists.values()), label, ~solved), solved
+
+
+def _chosen(task: Districting, lists: list[ConnectedSets], label: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The best partitions into listed sets, the objectives one after the other, beside the regions of ``others``."""
     for i, name in enumerate(task.objective):
         if name in ("max", "excess"):
-            level = _component_level(task, label, ~solved, name)
-            for listed in lists.values():
-                level = max(level, listed.bisect(name))
-            for listed in lists.values():
+            level = max([_component_level(task, label, others, name), *(listed.bisect(name) for listed in lists)])
+            for listed in lists:
                 listed.keep(name, level)
         else:
-            for listed in lists.values():
+            for listed in lists:
                 listed.minimise(name, last=i + 1 == len(task.objective))
     fresh = int(label.max()) + 1
-    for listed in lists.values():
+    for listed in lists:
         for members in listed.partition():
             label[members] = fresh
             fresh += 1
-    return relabelled(label), solved
+    return relabelled(label)
 
 
 def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
@@ -165,15 +169,13 @@ def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
 def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> RegionsFound:
     """Bounds for the objective that comes first, which is optimal; those after it are so given the ones before."""
     first = task.objective[0]
-    regions = int(label.max()) + 1
     return RegionsFound(
         label,
         LISTED,
-        most=regions if first == "count" else None,
+        most=int(label.max()) + 1 if first == "count" else None,
         least=cost_in(task, label, "max") if first == "max" else None,
         squares=safe(cost_in(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
-        details=details
-        | {"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
+        details=details | {"proved": LISTED.theorem, "objectives": len(task.objective)},
     )
 
 
@@ -202,7 +204,7 @@ def so_many(
     if method == "exact":
         listed = ConnectedSets.of(task, np.arange(task.n), SearchClock.of(task.seconds), NO_CAP)
         if listed is not None:
-            return _listed(task, listed)
+            return _listed(task, bound, listed)
     found = solve(replace(task, objective=CHAINS["count"], regions=None), bound)
     many = int(found.label.max()) + 1
     if many < asked:
@@ -219,28 +221,13 @@ def so_many(
     return RegionsFound(label, details=details)
 
 
-def _listed(task: Districting, listed: ConnectedSets) -> RegionsFound:
+def _listed(task: Districting, bound: CountBound, listed: ConnectedSets) -> RegionsFound:
     """The optimum over all partitions into so many of the sets."""
     listed.number(task.regions or 0)
     if listed.solve(np.zeros(len(listed.sets)), np.arange(len(listed.sets))) is None:
         raise InfeasibleError(f"no partition into {task.regions} connected regions meets the thresholds; lower k")
-    for i, name in enumerate(task.objective):
-        if name in ("max", "excess"):
-            listed.keep(name, listed.bisect(name))
-        else:
-            listed.minimise(name, last=i + 1 == len(task.objective))
-    label = np.empty(task.n, np.int64)
-    for region, members in enumerate(listed.partition()):
-        label[members] = region
-    first = task.objective[0]
-    squares = cost_in(task, label, "sumsq")
-    return RegionsFound(
-        relabelled(label),
-        LISTED,
-        least=cost_in(task, label, "max") if first == "max" else None,
-        squares=safe(squares, 0) if first == "sumsq" else None,
-        details={"proved": "every connected set listed, then integer programs", "objectives": len(task.objective)},
-    )
+    none = np.zeros(task.n, np.int64)
+    return _proved(task, bound, _chosen(task, [listed], none, none > 0), {})
 
 
 def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
@@ -334,8 +321,7 @@ def answer(
     certificate = _certificate(task, cost_in(task, label, task.objective[0]), low, most, unit, found, details)
     labels = np.full(len(keep), -1, np.int64)
     labels[keep] = label
-    total = np.zeros((regions, len(task.need)), np.int64)
-    np.add.at(total, label, task.weights)
+    total = summed(task.weights, label)
     return Regions(
         labels=labels,
         cost=certificate.cost,

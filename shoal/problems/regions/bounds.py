@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.problems.regions.packing import UNIT, Packing, pack
-from shoal.problems.regions.task import Contiguity, Districting, SearchClock, components, graph, induced, sums
+from shoal.problems.regions.task import Contiguity, Districting, SearchClock, components, graph, induced, summed, sums
 
 _PRICED = 400  # light components of so many areas at most are given to the linear program
 _VISITS = 10_000_000  # areas looked at by the annealing over separators
@@ -93,17 +93,11 @@ def count_bound(task: Districting, *, steps: int) -> CountBound:
     """
     weights, need, g = task.weights, task.need, task.graph
     _, component = components(g)
-    count = int(component.max()) + 1 if g.n else 0
-    total = np.zeros((count, len(need)), np.int64)
-    np.add.at(total, component, weights)
-    capped = np.zeros((count, len(need)), np.int64)
-    np.add.at(capped, component, np.minimum(weights, need))
+    total, capped = summed(weights, component), summed(np.minimum(weights, need), component)
     heavy = np.asarray((weights >= need).all(axis=1))
     light, inside = induced(g, ~heavy)
     many, label = components(light)
-    lot = np.zeros((many, len(need)), np.int64)
-    np.add.at(lot, label, weights[inside])
-    capacity = how_many(lot, need)
+    capacity = how_many(summed(weights[inside], label, many), need)
     home = np.zeros(many, np.int64)
     home[label] = component[inside]
     nodes = np.full(g.n, -1, np.int64)
@@ -143,11 +137,9 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
     better = np.bincount(lies[out], minlength=len(open_))
     rest, stay = induced(busy, ~out)
     pieces, piece = components(rest)
-    parts = np.zeros((pieces, len(need)), np.int64)
-    np.add.at(parts, piece, weights[stay])
     owner = np.zeros(pieces, np.int64)
     owner[piece] = lies[stay]
-    np.add.at(better, owner, how_many(parts, need))
+    np.add.at(better, owner, how_many(summed(weights[stay], piece, pieces), need))
     bound.capacity = np.where(open_, np.minimum(bound.capacity, better), bound.capacity)
     bound.lower("separator", "areas heavy enough alone, further areas taken out, and what is left between them")
 
@@ -226,9 +218,7 @@ def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
     if not task.n:
         return 0, "nothing to place"
     first = task.weights[:, 0]
-    total = np.zeros(int(bound.component.max()) + 1, np.int64)
-    np.add.at(total, bound.component, first)
-    shared = -(-total // np.maximum(bound.per_component(), 1))
+    shared = -(-summed(first, bound.component) // np.maximum(bound.per_component(), 1))
     held = quick(hanging, 2 * len(task.graph.indices))(task.graph.indptr, task.graph.indices, task.weights, task.need)
     found = [
         (int(first.max()), "the heaviest area"),
@@ -249,8 +239,7 @@ def squares_bound(task: Districting, bound: CountBound) -> int:
     first = task.weights[:, 0]
     least = 0
     count = int(bound.component.max()) + 1 if task.n else 0
-    free = np.zeros(count, np.int64)
-    np.add.at(free, bound.home, bound.capacity)
+    free = summed(bound.capacity, bound.home, count)
     order = np.argsort(bound.component, kind="stable")
     for c, members in enumerate(np.split(order, np.cumsum(np.bincount(bound.component, minlength=count))[:-1])):
         floor = sorted(first[members[bound.heavy[members]]].tolist())
@@ -408,7 +397,7 @@ def _listed(
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
     sizes = ends - starts
     if not len(ends):
-        return _Listed(members, starts, sizes, np.zeros(0, np.int64)), ~listed
+        return _Listed(members, starts, sizes, ends), ~listed
     says = full | (np.add.reduceat(beside[members], starts) > 0)
     least = np.where(full, UNIT, np.minimum(UNIT, np.add.reduceat(own[members], starts)))
     members = members[np.repeat(says, sizes)]

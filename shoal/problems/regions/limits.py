@@ -1,21 +1,11 @@
-"""Limits of regions and changes of the graph before they are solved: maxima, fixed and excluded areas, water.
+"""Limits of regions: no region is above so many people, so many areas, or one of those that are kept apart.
 
-Maxima: no region is above so many people, so many areas, or one of those that are kept apart.  A union of regions may
-break a maximum, so a partition of everything need not exist: areas may have to stay out.  What is asked for is, in this
-order, the least weight left out, the fewest areas left out, then the objectives.  An area that is above a maximum by
-itself is a region of its own where it meets the thresholds, and no other joins it.
+A union of regions may break a maximum, so a partition of everything need not exist: areas may have to stay out.  What
+is asked for is, in this order, the least weight left out, the fewest areas left out, then the objectives.  An area that
+is above a maximum by itself is a region of its own where it meets the thresholds, and no other joins it.
 
 Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
 Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
-
-What is fixed beforehand: areas fixed together become one, excluded ones go, and soft boundaries lose the edges across
-them that nobody needs.  Components too light alone are joined to the nearest one.  All of it changes the graph and
-nothing else, so every method obeys it and every bound holds.
-
-Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
-that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
-taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside it
-at the end: the one with most areas next to it, then the lightest.
 """
 
 from __future__ import annotations
@@ -27,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import array_of, coordinates, whole_number
+from shoal.model.arguments import coordinates, whole_number
 from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import ConnectedSets, Pool
@@ -35,15 +25,14 @@ from shoal.problems.regions.task import (
     NO_CAP,
     Contiguity,
     Districting,
-    Regions,
     SearchClock,
     coded,
     components,
     eligible_rows,
-    graph,
     induced,
     relabelled,
-    without_crossings,
+    summed,
+    unlabelled,
 )
 
 _LISTED = 10  # components of so many areas are listed by "auto"
@@ -117,7 +106,7 @@ def maxima(
         values.append(whole.astype(np.int64))
         most.append(whole_number(f"at_most[{name!r}]", limit))
     if apart is not None:
-        codes, free = coded(apart, n, "apart"), _unlabelled(apart)
+        codes, free = coded(apart, n, "apart"), unlabelled(apart)
         for code in np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1).tolist():
             values.append(((codes == code) & ~free).astype(np.int64))
             most.append(1)
@@ -126,11 +115,6 @@ def maxima(
     return RegionLimits(
         np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter
     )
-
-
-def _unlabelled(labels: Sequence[Any]) -> np.ndarray:
-    """bool[labels]: where there is none, None or ""."""
-    return np.array([label is None or label == "" for label in labels], np.bool_)
 
 
 def limited(
@@ -187,16 +171,8 @@ def choose(
     for name in ("weight", "areas", *objective):
         if name in ("max", "excess"):
             worth = np.where(alone > 0, 0.0, listed.worth(name))
-            steps = np.unique(worth[usable])
-            low, high = 0, len(steps) - 1
-            while low < high:
-                middle = (low + high) // 2
-                tried = listed.solve(np.zeros(len(worth)), usable[worth[usable] <= steps[middle]], branches)
-                if tried is None:
-                    low = middle + 1
-                else:
-                    high, answer = middle, tried[0]
-            usable = usable[worth[usable] <= steps[high]]
+            least, met = listed.lowest(worth, usable, branches)
+            usable, answer = usable[worth[usable] <= least], met or answer
             continue
         cost = weight if name == "weight" else alone if name == "areas" else listed.worth(name) * (alone == 0)
         if not cost[usable].any():
@@ -290,11 +266,8 @@ def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
     """
     if not (label >= 0).any():
         return
-    g, q = task.graph, int(label.max()) + 1
-    total, held = np.zeros((q, limits.values.shape[1]), np.int64), label >= 0
-    sums = np.zeros((q, task.features.shape[1]), np.int64)
-    np.add.at(total, label[held], limits.values[held])
-    np.add.at(sums, label[held], task.features[held])
+    g, held = task.graph, label >= 0
+    total, sums = (summed(values[held], label[held]) for values in (limits.values, task.features))
     waiting = np.flatnonzero(~held).tolist()
     changed = True
     while changed:
@@ -317,255 +290,3 @@ def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarra
     held = label >= 0
     g, nodes = induced(task.graph, held)
     return task.on(g, nodes), relabelled(label[held])
-
-
-class FixedAreas(NamedTuple):
-    """The graph after areas fixed together became units, and excluded areas left.
-
-    unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
-    edges  int64[m, 2]  pairs of units
-    """
-
-    unit: np.ndarray
-    edges: np.ndarray
-
-    def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the units, of numbers [n] or [n, t]."""
-        held = self.unit >= 0
-        out = np.zeros((int(self.unit.max(initial=-1)) + 1, *values.shape[1:]), values.dtype)
-        np.add.at(out, self.unit[held], values[held])
-        return out
-
-    def first(self, values: Sequence[Any]) -> list[Any]:
-        """The value of every unit's first area."""
-        _, at = np.unique(self.unit[self.unit >= 0], return_index=True)
-        held = np.flatnonzero(self.unit >= 0)[at]
-        return [values[i] for i in held.tolist()]
-
-    def centers(self, places: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Weighted centers of the units; float64[u, 2]."""
-        held = self.unit >= 0
-        mass = np.maximum(weight, 1e-9)[held]
-        total = np.bincount(self.unit[held], weights=mass)
-        return np.column_stack([np.bincount(self.unit[held], weights=mass * places[held, j]) / total for j in (0, 1)])
-
-
-def contract(
-    edges: np.ndarray, n: int, exclude: Any, fixed: Sequence[Any] | None, boundaries: Sequence[Any] | None
-) -> FixedAreas:
-    """Areas with the same value of ``fixed`` as one, those where ``exclude`` holds gone.
-
-    fixed  n labels, None or "" for an area that goes where it will
-
-    Raises PolicyError for areas fixed together that are not connected by themselves (within the boundaries).
-    """
-    gone = np.zeros(n, np.bool_) if exclude is None else _flags(exclude, n, "exclude")
-    together = np.arange(n)
-    if fixed is not None:
-        codes, free = coded(fixed, n, "fixed"), _unlabelled(fixed)
-        together = np.where(free | gone, np.arange(n) + n, codes)
-        g = graph(edges, n)
-        if boundaries is not None:
-            g = without_crossings(g, coded(boundaries, n, "boundaries"))
-        _, piece = components(without_crossings(g, together))
-        kept = ~(free | gone)
-        parts = np.unique(np.column_stack([together[kept], piece[kept]]), axis=0)
-        apart = int((np.bincount(parts[:, 0]) > 1).sum()) if len(parts) else 0
-        if apart:
-            within = " inside the boundaries" if boundaries is not None else ""
-            sets = "a set of areas fixed together is" if apart == 1 else f"{apart} sets of areas fixed together are"
-            raise PolicyError(
-                f"{sets} not connected{within}; fix the areas between them as well, or add the pair of neighbors"
-            )
-    return _units(edges, together, gone)
-
-
-def _flags(given: Any, n: int, name: str) -> np.ndarray:
-    """bool[n]; InputError for anything but a truth value for each area."""
-    found = array_of(given, name, "one truth value for each area")
-    if found.shape != (n,):
-        raise InputError(f"{name} has shape {found.shape}; give one truth value for each of {n} areas")
-    return found.astype(np.bool_)
-
-
-def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
-    """PolicyError where two areas fixed together have the same value of ``apart``, None or "" aside."""
-    own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
-    if len(set(own)) < len(own):
-        torn = len(own) - len(set(own))
-        which = (
-            "an area is fixed together with one that it is"
-            if torn == 1
-            else f"{torn} areas are fixed together with others that they are"
-        )
-        raise PolicyError(f"{which} to be apart from; change fixed or apart")
-
-
-def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> FixedAreas:
-    unit = relabelled(np.where(gone, -1, together))
-    pairs = unit[np.asarray(edges, np.int64).reshape(-1, 2)]
-    pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    return FixedAreas(unit, np.unique(np.sort(pairs, axis=1), axis=0).reshape(-1, 2))
-
-
-def soften(held: FixedAreas, soft: Sequence[Any], eligible: Any) -> FixedAreas:
-    """Regions stay inside a soft boundary where that can be: edges across it remain only for sets of areas inside it
-    that hold no region; such a set stays whole.
-
-    soft      n labels;  a unit has its first area's
-    eligible  unit sums' test: int64[u] set of every unit -> bool of every set
-    """
-    n = len(held.unit)
-    own = coded(soft, n, "soft boundaries")
-    units = int(held.unit.max(initial=-1)) + 1
-    zone = np.array(held.first(own.tolist()), np.int64)
-    g = graph(held.edges, units)
-    _, piece = components(without_crossings(g, zone))
-    light = ~eligible(piece)[piece]
-    ends = held.edges
-    needed = (zone[ends[:, 0]] == zone[ends[:, 1]]) | light[ends].any(axis=1)
-    merged = np.where(light, piece + units, np.arange(units))
-    return _units(ends_of(held, ends[needed]), np.where(held.unit >= 0, merged[held.unit], -1), held.unit < 0)
-
-
-def ends_of(held: FixedAreas, pairs: np.ndarray) -> np.ndarray:
-    """Pairs of units as pairs of their first areas."""
-    first = np.array(held.first(list(range(len(held.unit)))), np.int64)
-    return first[pairs] if len(pairs) else np.empty((0, 2), np.int64)
-
-
-def expanded(found: Regions, held: FixedAreas, soft: Sequence[Any] | None, areas: int) -> Regions:
-    """The regions of the units as regions of the areas."""
-    inside = held.unit >= 0
-    labels = np.full(len(held.unit), -1, np.int64)
-    labels[inside] = found.labels[held.unit[inside]]
-    details = dict(found.certificate.details) | {
-        "areas": areas,
-        "left_out": int((labels < 0).sum()),
-        "excluded": int((~inside).sum()),
-        "units": len(found.labels),
-    }
-    if soft is not None:
-        mixed = [len({soft[i] for i in np.flatnonzero(labels == r).tolist()}) for r in range(found.regions)]
-        details["regions_across_soft_boundaries"] = sum(m > 1 for m in mixed)
-    return replace(_with_labels(found, labels, details), joined=ends_of(held, found.joined))
-
-
-def join_light(
-    g: Contiguity,
-    features: np.ndarray,
-    need: np.ndarray,
-    l: int,
-    places: np.ndarray,
-    boundaries: np.ndarray | None,
-    geographic: bool,
-) -> tuple[Contiguity, np.ndarray]:
-    """Make every light component a neighbor of the nearest other one, until none is light that could be helped.
-
-    In each round each light component gains one edge, between the pair of areas, one inside and one outside, that lie
-    nearest each other (on the globe when ``geographic``), within ``boundaries``.  At most log2(components) rounds.
-
-    returns  the graph with these edges, and the edges; int64[j, 2]
-    """
-    from scipy.spatial import cKDTree
-
-    where = _on_the_globe(places) if geographic else places
-    zone = np.zeros(g.n, np.int64) if boundaries is None else boundaries
-    added: list[tuple[int, int]] = []
-    while True:
-        count, component = components(g)
-        total = np.zeros((count, features.shape[1]), np.int64)
-        np.add.at(total, component, features)
-        light = ~eligible_rows(total, need, l)
-        fresh = []
-        for c in np.flatnonzero(light):
-            inside = np.flatnonzero(component == c)
-            others = np.flatnonzero((zone == zone[inside[0]]) & (component != c))
-            if not len(others):
-                continue
-            distance, nearest = cKDTree(where[others]).query(where[inside])
-            i = int(np.argmin(distance))
-            fresh.append((int(inside[i]), int(others[nearest[i]])))
-        if not fresh:
-            return g, np.array(added, np.int64).reshape(-1, 2)
-        added += sorted({(min(pair), max(pair)) for pair in fresh})
-        g = graph(np.concatenate([g.edges(), np.array(fresh, np.int64)]), g.n)
-
-
-def _on_the_globe(places: np.ndarray) -> np.ndarray:
-    """Longitude and latitude in degrees as points on the unit sphere: nearest there is nearest on the ground."""
-    lng, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
-    return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
-
-
-def water_of(
-    water: Any, features: np.ndarray, exclude: Any, labelled: Mapping[str, Sequence[Any] | None]
-) -> np.ndarray:
-    """bool[n]: the areas that are water and not excluded.
-
-    labelled  ``fixed`` and ``apart``, where water has no place
-
-    Raises InputError for water that weighs something, PolicyError for water with a label.
-    """
-    found = _flags(water, len(features), "water")
-    if exclude is not None:
-        found &= ~np.asarray(exclude).astype(np.bool_)
-    held = int((features[found] > 0).any(axis=1).sum())
-    if held:
-        raise InputError(f"{held} areas of water weigh something; say that they are land, or give them no weight")
-    for name, labels in labelled.items():
-        if labels is not None and (found & ~_unlabelled(labels)).any():
-            raise PolicyError(f"an area of water has a value of {name}; leave it out there, or let the area be land")
-    return found
-
-
-def attached(
-    found: Regions, edges: Any, water: np.ndarray, limits: RegionLimits | None, sides: Sequence[Sequence[Any] | None]
-) -> Regions:
-    """Water in a region beside it, from the shores outwards; alone (label -1) where none has room, or none is there.
-
-    limits  maxima, which water counts for;  sides  boundaries and soft boundaries, which water does not cross
-
-    O(m log m) for m pairs.
-    """
-    g = graph(edges, len(water))
-    zones = [coded(side, len(water), "boundaries") for side in sides if side is not None]
-    label, weight = found.labels.copy(), found.weights.reshape(found.regions, -1)[:, 0]
-    home = [{tuple(z[v] for z in zones) for v in np.flatnonzero(label == r).tolist()} for r in range(found.regions)]
-    waiting = np.flatnonzero(water).tolist()
-    fresh: list[tuple[int, int]] = [(-1, -1)]
-    while fresh:
-        fresh = []
-        for v in waiting:
-            beside = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
-            own = tuple(z[v] for z in zones)
-            number = {r: int((beside == r).sum()) for r in np.unique(beside[beside >= 0]).tolist() if own in home[r]}
-            for r in sorted(number, key=lambda r: (-number[r], weight[r], r)):
-                if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
-                    fresh.append((v, r))
-                    break
-        for v, r in fresh:  # several in one round may overfill a region together
-            if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
-                label[v] = r
-        waiting = [v for v in waiting if label[v] < 0]
-    return water_attached(found, label, water)
-
-
-def water_attached(found: Regions, label: np.ndarray, water: np.ndarray) -> Regions:
-    """Regions with water attached."""
-    details = dict(found.certificate.details)
-    details |= {
-        "left_out": int((label < 0).sum()), "water": int(water.sum()),
-        "water_attached": int((label >= 0).sum() - (found.labels >= 0).sum()),
-        "excluded": details.get("excluded", 0) - int(water.sum()),
-    }  # fmt: skip
-    return _with_labels(found, label, details)
-
-
-def _with_labels(found: Regions, labels: np.ndarray, details: dict[str, Any]) -> Regions:
-    """Regions of other areas, at least as many; sizes follow, and the cost where it counts areas."""
-    more = int((labels >= 0).sum() - (found.labels >= 0).sum()) if details["objective"][0] == "count" else 0
-    stated = found.certificate
-    stated = replace(stated, cost=stated.cost + more, lower_bound=stated.lower_bound + more, details=details)
-    sizes = np.bincount(labels[labels >= 0], minlength=found.regions)
-    return replace(found, labels=labels, sizes=sizes, certificate=stated, cost=stated.cost)

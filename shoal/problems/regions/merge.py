@@ -18,33 +18,17 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import (
-    RegionLimits,
-    attached,
-    contract,
-    expanded,
-    join_light,
-    refuse_torn,
-    soften,
-    water_attached,
-)
+from shoal.problems.regions.limits import RegionLimits
 from shoal.problems.regions.request import (
     Conditions,
-    RegionTerms,
     Request,
-    alike_of,
     begin_of,
-    chain_of,
-    effort_of,
-    features_of,
     inside,
     is_limited,
     moments,
     places_of,
     randomness,
-    refuse_below,
-    regions_of,
-    terms_of,
+    request_of,
     whole,
 )
 from shoal.problems.regions.task import (
@@ -58,8 +42,10 @@ from shoal.problems.regions.task import (
     graph,
     induced,
     inertia,
+    summed,
     without_crossings,
 )
+from shoal.problems.regions.units import attached, contract, expanded, join_light, refuse_torn, soften, water_attached
 from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
@@ -109,43 +95,34 @@ def merge(
         ([0, 0, 1, 1], 7, True)
     """
     keywords("condition of regions", conditions, Conditions)
-    features, need, l = features_of(weights, k, conditions.get("sensitive"), conditions.get("l", 1))
-    terms = terms_of(conditions, features)
-    terms.check(method)
-    refuse_below(conditions, features, need)
-    relative, seconds = effort_of(effort)
-    request = Request(
-        edges=edges, features=features, need=need, l=l,
-        chain=chain_of(objective, terms.similar is not None, terms.regions), boundaries=terms.boundaries,
-        places=terms.places, geographic=terms.geographic, alike=alike_of(terms.similar, features[:, 0]),
-        light=terms.light, start=terms.start, limits=terms.limits, regions=regions_of(terms.regions), effort=relative,
-        seconds=seconds, state=randomness(seed), unit=unit,
+    request = request_of(
+        edges, weights, k, method, conditions, objective=objective, effort=effort, seed=seed, unit=unit
     )  # fmt: skip
-    found = _held(request, method, terms) if terms.in_units else _solved(request, method)
-    if terms.wet is not None:
-        found = attached(found, edges, terms.wet, terms.limits, (terms.boundaries, terms.soft_boundaries))
-    return replace(found, certificate=replace(found.certificate, details=_details(found, request, terms, conditions)))
+    found = _held(request, method) if request.in_units else _solved(request, method)
+    if request.wet is not None:
+        found = attached(found, edges, request.wet, request.limits, (request.boundaries, request.soft_boundaries))
+    return replace(found, certificate=replace(found.certificate, details=_details(found, request, conditions)))
 
 
-def _details(found: Regions, request: Request, terms: RegionTerms, conditions: Conditions) -> dict[str, Any]:
+def _details(found: Regions, request: Request, conditions: Conditions) -> dict[str, Any]:
     """What is on record besides: the variance inside regions that are alike, and the ceilings asked for."""
     details = dict(found.certificate.details)
-    if terms.similar is not None:
+    if len(request.alike):
         details["variance_inside"] = inside(request.alike, found.labels)
-    if terms.limits is not None:
+    if request.limits is not None:
         sums, widest = conditions.get("at_most") or {}, conditions.get("max_diameter")
         details["maxima"] = {"sums": sorted(int(most) for _, most in sums.values()), "diameter": widest}
     return details
 
 
-def _held(request: Request, method: str, terms: RegionTerms) -> Regions:
+def _held(request: Request, method: str) -> Regions:
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
-    n, soft = len(request.features), terms.soft_boundaries
-    held = contract(graph(request.edges, n).edges(), n, terms.dry, terms.fixed, request.boundaries)
+    n, soft = len(request.features), request.soft_boundaries
+    held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundaries)
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
-    if terms.apart is not None:
-        refuse_torn(held, terms.apart)
+    if request.apart is not None:
+        refuse_torn(held, request.apart)
     if soft is not None:
         both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
         need, l = request.need, request.l
@@ -224,10 +201,9 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
         out |= np.asarray(options["water"]).astype(np.bool_)
     held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
     request = Request(
-        edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",),
+        edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",), effort=0.1, seconds=None,
+        state=randomness(1), unit="",
         boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
-        places=None, geographic=True, alike=np.zeros((0, 3)), light="leave", start=None, limits=None, regions=None,
-        effort=0.1, seconds=None, state=randomness(1), unit="",
     )  # fmt: skip
     return count_bound(_posed(request).task, steps=2_000).value
 
@@ -240,9 +216,7 @@ def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, 
 
 def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
     """bool per set: whether its members' sums are eligible."""
-    total = np.zeros((int(piece.max(initial=-1)) + 1, features.shape[1]), np.int64)
-    np.add.at(total, piece, features)
-    return eligible_rows(total, need, l)
+    return eligible_rows(summed(features, piece), need, l)
 
 
 def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, bounded: bool) -> str:
@@ -533,7 +507,7 @@ def _row(name: str, label: Any, weight: Any, k: int, group: Any, g: Any) -> dict
     """
     held = label >= 0
     count = int(label.max()) + 1
-    total = np.bincount(label[held], weights=weight[held], minlength=count).astype(np.int64)
+    total = summed(weight[held], label[held])
     both = np.zeros((count, int(group.max()) + 1))
     np.add.at(both, (label[held], group[held]), 1 + weight[held] / (2.0 * max(int(weight.sum()), 1)))
     home = both.argmax(axis=1)

@@ -1,13 +1,12 @@
 """What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort, conditions.
 
-``Conditions`` are what regions keep besides their thresholds, as a caller gives them; ``RegionTerms`` are the same once
-they are checked.
+``Conditions`` are what regions keep besides their thresholds, as a caller gives them; ``Request`` has them checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -16,8 +15,18 @@ from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, number, seed_of, whole_number
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE
-from shoal.problems.regions.limits import NO_DIAMETER, FixedAreas, RegionLimits, maxima, water_of
-from shoal.problems.regions.task import CHAINS, OBJECTIVES, Contiguity, connected_parts, eligible_rows, relabelled
+from shoal.problems.regions.limits import NO_DIAMETER, RegionLimits, maxima
+from shoal.problems.regions.task import (
+    CHAINS,
+    OBJECTIVES,
+    Contiguity,
+    about_means,
+    connected_parts,
+    eligible_rows,
+    relabelled,
+    summed,
+)
+from shoal.problems.regions.units import FixedAreas, on_the_globe, water_of
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
@@ -25,15 +34,15 @@ _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """One call of ``merge``; see there for what the fields mean.
+    """One call of ``merge``, checked; see ``merge`` and ``Conditions`` for what the fields mean.
 
-    edges     int64[m, 2]
-    features  int64[n, t + s]  weights, then counts of sensitive values
-    need      int64[t];  l  of the frequency form of l-diversity, 1 asks nothing
+    features  int64[n, t + s]  weights, then counts of sensitive values;  need int64[t]
     chain     objectives in order
     places    float64[n, 2] or None;  alike float64[n or 0, c + 2], moments of the columns to be alike in
+    limits    maxima put together
     effort    multiple of the usual number of steps;  seconds to search for instead, or None
     state     uint64[1]  randomness
+    wet       bool[n] areas of water or None;  dry  what stays out: the areas excluded and the water, or None
     """
 
     edges: np.ndarray
@@ -41,18 +50,28 @@ class Request:
     need: np.ndarray
     l: int
     chain: tuple[str, ...]
-    boundaries: Sequence[Any] | None
-    places: np.ndarray | None
-    geographic: bool
-    alike: np.ndarray
-    light: str
-    start: Any
-    limits: RegionLimits | None
-    regions: int | None
     effort: float
     seconds: float | None
     state: np.ndarray
     unit: str
+    boundaries: list[Any] | None = None
+    soft_boundaries: list[Any] | None = None
+    fixed: list[Any] | None = None
+    apart: list[Any] | None = None
+    places: np.ndarray | None = None
+    geographic: bool = True
+    light: str = "leave"
+    alike: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    start: Any = None
+    limits: RegionLimits | None = None
+    regions: int | None = None
+    wet: np.ndarray | None = None
+    dry: Any = None
+
+    @property
+    def in_units(self) -> bool:
+        """Whether areas are put together, or left out, before anything is merged."""
+        return any(asked is not None for asked in (self.dry, self.fixed, self.soft_boundaries))
 
     def of(self, held: FixedAreas) -> Request:
         """This request, asked of units of areas that are fixed together."""
@@ -63,7 +82,7 @@ class Request:
             limits = limits._replace(values=held.summed(limits.values), points=points)
         return replace(
             self, edges=held.edges, features=held.summed(self.features), limits=limits,
-            boundaries=None if self.boundaries is None else held.first(list(self.boundaries)),
+            boundaries=None if self.boundaries is None else held.first(self.boundaries),
             places=None if self.places is None else held.centers(self.places, self.features[:, 0]),
             alike=held.summed(self.alike) if len(self.alike) else self.alike,
         )  # fmt: skip
@@ -170,10 +189,8 @@ def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
 def inside(alike: np.ndarray, labels: np.ndarray) -> float:
     """Share of the variance of the scaled columns that is inside regions, over the areas that are in one; 0..1."""
     held = labels >= 0
-    each = np.zeros((int(labels.max(initial=-1)) + 1, alike.shape[1]))
-    np.add.at(each, labels[held], alike[held])
-    whole_ = each.sum(axis=0, keepdims=True)
-    spread = [float((m[:, -1] - (m[:, 1:-1] ** 2).sum(axis=1) / m[:, 0]).sum()) for m in (each, whole_)]
+    each = summed(alike[held], labels[held])
+    spread = [float(about_means(m).sum()) for m in (each, each.sum(axis=0, keepdims=True))]
     return max(0.0, spread[0] / spread[1]) if spread[1] > 0 else 0.0
 
 
@@ -185,8 +202,7 @@ def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
         )
     if not geographic:
         return places
-    x, y = np.radians(places).T
-    return EARTH_KM * np.column_stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)])
+    return EARTH_KM * on_the_globe(places)
 
 
 def reach(max_diameter: Any, geographic: bool) -> float:
@@ -249,11 +265,9 @@ def begin_of(
     if given.shape != keep.shape:
         raise InputError(f"start has shape {given.shape}; give one region for each of {len(keep)} areas")
     label = relabelled(given[keep].astype(np.int64))
-    total = np.zeros((int(label.max()) + 1, features.shape[1]), np.int64)
     if (label < 0).any() or not connected_parts(g, label):
         raise InputError("start leaves an area out, or has a region that is not connected")
-    np.add.at(total, label, features)
-    if not eligible_rows(total, need, l).all():
+    if not eligible_rows(summed(features, label), need, l).all():
         raise InputError("start has a region that does not meet the thresholds")
     return label
 
@@ -304,56 +318,27 @@ class Conditions(TypedDict, total=False):
     start: Any
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegionTerms:
-    """The conditions of one call, checked: labels as lists, places float64[n, 2], maxima put together.
-
-    wet  bool[n] areas of water or None;  dry  what stays out beside it: the areas excluded and the water, or None
-    """
-
-    boundaries: list[Any] | None
-    soft_boundaries: list[Any] | None
-    fixed: list[Any] | None
-    apart: list[Any] | None
-    places: np.ndarray | None
-    geographic: bool
-    light: str
-    limits: RegionLimits | None
-    regions: Any
-    similar: Any
-    start: Any
-    wet: np.ndarray | None
-    dry: Any
-
-    @property
-    def in_units(self) -> bool:
-        """Whether areas are put together, or left out, before anything is merged."""
-        return any(asked is not None for asked in (self.dry, self.fixed, self.soft_boundaries))
-
-    def check(self, method: str) -> None:
-        """Refuse what contradicts itself, by name."""
-        if self.limits is not None and method == "tree":
-            raise PolicyError(
-                "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with ⟨at_most⟩, apart and "
-                "⟨max_diameter⟩"
-            )
-        if self.limits is not None and self.regions is not None:
-            raise PolicyError("regions goes with none of ⟨at_most⟩, apart and ⟨max_diameter⟩; leave it or them out")
-        units = self.fixed is not None or self.soft_boundaries is not None
-        if units and self.limits is not None and self.limits.diameter != NO_DIAMETER:
-            raise PolicyError("⟨max_diameter⟩ looks at single areas; leave fixed and soft_boundaries out")
-        if self.in_units and self.start is not None:
-            raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
-
-
 def is_limited(given: Mapping[str, Any]) -> bool:
     """Whether keywords of ``merge`` keep a region from growing: a maximum, areas apart, or a diameter."""
     return any(given.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
 
 
-def refuse_below(given: Conditions, features: np.ndarray, need: np.ndarray) -> None:
-    """PolicyError where a maximum of a weight is below its threshold: areas merged could not keep both."""
-    for name, (values, limit) in (given.get("at_most") or {}).items():
+def _refuse_contradictions(
+    given: Conditions, features: np.ndarray, need: np.ndarray, limits: RegionLimits | None, method: str, dry: Any
+) -> None:
+    """PolicyError for conditions that no region could keep together, by name."""
+    units = given.get("fixed") is not None or given.get("soft_boundaries") is not None
+    if limits is not None and method == "tree":
+        raise PolicyError(
+            "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with ⟨at_most⟩, apart and ⟨max_diameter⟩"
+        )
+    if limits is not None and given.get("regions") is not None:
+        raise PolicyError("regions goes with none of ⟨at_most⟩, apart and ⟨max_diameter⟩; leave it or them out")
+    if units and limits is not None and limits.diameter != NO_DIAMETER:
+        raise PolicyError("⟨max_diameter⟩ looks at single areas; leave fixed and soft_boundaries out")
+    if (units or dry is not None) and given.get("start") is not None:
+        raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
+    for name, (values, limit) in (given.get("at_most") or {}).items():  # areas merged could not keep both
         for j, least in enumerate(need.tolist()):
             if limit < least and np.array_equal(np.asarray(values), features[:, j]):
                 raise PolicyError(
@@ -362,9 +347,13 @@ def refuse_below(given: Conditions, features: np.ndarray, need: np.ndarray) -> N
                 )
 
 
-def terms_of(given: Conditions, features: np.ndarray) -> RegionTerms:
-    """Checked conditions on areas with features int64[n, t + s]; InputError for arrays that do not fit them."""
-    n, geographic = len(features), given.get("geographic", True)
+def request_of(
+    edges: Any, weights: Any, k: Any, method: str, given: Conditions, *, objective: str | Sequence[str] | None,
+    effort: str | float, seed: int | None, unit: str,
+) -> Request:  # fmt: skip
+    """A call of ``merge``, checked; InputError for arrays that do not fit the areas."""
+    features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
+    n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places, diameter = places_of(given.get("coordinates"), n), reach(given.get("max_diameter"), geographic)
     points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
     light = known("way to treat light components", given.get("light", "leave"), ("leave", "nearest"))
@@ -376,7 +365,13 @@ def terms_of(given: Conditions, features: np.ndarray) -> RegionTerms:
     if water is not None:
         wet = water_of(water, features, dry, {"fixed": fixed, "apart": apart})
         dry = wet if dry is None else wet | np.asarray(dry).astype(np.bool_)
-    return RegionTerms(
-        boundaries, soft, fixed, apart, places, geographic, light, limits, given.get("regions"), given.get("similar"),
-        given.get("start"), wet, dry,
+    _refuse_contradictions(given, features, need, limits, method, dry)
+    relative, seconds = effort_of(effort)
+    return Request(
+        edges=edges, features=features, need=need, l=l,
+        chain=chain_of(objective, similar is not None, given.get("regions")), boundaries=boundaries,
+        soft_boundaries=soft, fixed=fixed, apart=apart, places=places, geographic=geographic,
+        alike=alike_of(similar, features[:, 0]), light=light, start=given.get("start"), limits=limits,
+        regions=regions_of(given.get("regions")), effort=relative, seconds=seconds, state=randomness(seed), unit=unit,
+        wet=wet, dry=dry,
     )  # fmt: skip

@@ -48,6 +48,7 @@ from shoal.problems.regions.task import (
     SearchClock,
     cost_in,
     costs_in,
+    drawn,
     structure,
 )
 from shoal.watching import done, within
@@ -80,6 +81,15 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
     label = np.zeros(task.n, np.int64)
     least = task.n
     ended = False
+
+    def tried(parent: np.ndarray, order: np.ndarray) -> None:
+        nonlocal best, label, least
+        least = min(least, int(degrees(parent).max(initial=0)))
+        found = cut(parent, order, task.features, task.need, task.l)
+        cost = costs_in(task, found, task.objective)
+        if best is None or cost < best:
+            best, label = cost, found
+
     for attempt in range(starts):
         seed = np.uint64((int(task.state[0]) + attempt * 0x9E3779B97F4A7C15) % 2**64 | 1)
         first = int(seed) % task.n if attempt else 0
@@ -87,19 +97,11 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
         if degrees(parent).max(initial=0) > 2:
             ended |= reduce_degree(g.indptr, g.indices, parent, max(8, 2_000_000 // max(task.n, 1)))
             order = preorder(parent)
-        least = min(least, int(degrees(parent).max(initial=0)))
-        found = cut(parent, order, task.features, task.need, task.l)
-        cost = costs_in(task, found, task.objective)
-        if best is None or cost < best:
-            best, label = cost, found
+        tried(parent, order)
     if known is not None and wanted is not None and least > wanted:
         better = low_degree_tree(g, wanted, task.state)
         if better is not None:
-            least = int(degrees(better).max(initial=0))
-            found = cut(better, preorder(better), task.features, task.need, task.l)
-            cost = costs_in(task, found, task.objective)
-            if best is None or cost < best:
-                best, label = cost, found
+            tried(better, preorder(better))
     details: dict[str, Any] = {"tree_degree": least}
     if ended and least > 2:
         details["least_tree_degree"] = f"at least {least - 1}"
@@ -461,10 +463,7 @@ def matched(g: Contiguity) -> np.ndarray | None:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    drawing = nx.Graph()
-    drawing.add_nodes_from(range(g.n))
-    drawing.add_edges_from(g.edges().tolist())
-    planar, embedding = nx.check_planarity(drawing)
+    planar, embedding = nx.check_planarity(drawn(g))
     if not planar or g.n < 4:
         return None
     full, outer = triangulate_embedding(embedding, True)

@@ -211,8 +211,7 @@ class ConnectedSets:
             elif name == "sumsq":
                 found.append((weight / task.k) ** 2)
             elif len(moments):
-                m, *x, q = moments[nodes].sum(axis=0).tolist()
-                found.append(max(0.0, q - sum(y * y for y in x) / m) if m > 0 else 0.0)
+                found.append(float(about_means(moments[nodes].sum(axis=0))))
             else:
                 g = task.graph
                 ends = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in nodes])
@@ -271,17 +270,26 @@ class ConnectedSets:
         self.rows += [(ones, regions + 0.5), (-ones, 0.5 - regions)]
 
     def bisect(self, name: str) -> Any:
-        """Least value of the largest set in a partition; keeps that partition."""
+        """Least value of the largest set in a partition."""
         worth = self.worth(name)
-        steps = np.unique(worth)
+        least, _ = self.lowest(worth, np.arange(len(worth)))
+        return int(least) if name == "max" else least
+
+    def lowest(self, worth: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[float, list[int]]:
+        """Least worth of the worst of the given sets in a partition into them, and the last partition met, if any.
+
+        branches  as for ``solve``
+        """
+        steps, answer = np.unique(worth[sets]), []
         low, high = 0, len(steps) - 1
         while low < high:
             middle = (low + high) // 2
-            if self.solve(np.zeros(len(worth)), np.flatnonzero(worth <= steps[middle])) is None:
+            tried = self.solve(np.zeros(len(worth)), sets[worth[sets] <= steps[middle]], branches)
+            if tried is None:
                 low = middle + 1
             else:
-                high = middle
-        return int(steps[high]) if name == "max" else float(steps[high])
+                high, answer = middle, tried[0]
+        return float(steps[high]), answer
 
     def keep(self, name: str, level: Any) -> None:
         """Drop the sets above a level."""

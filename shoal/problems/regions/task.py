@@ -138,6 +138,11 @@ def coded(values: Any, n: int, what: str) -> np.ndarray:
     return np.fromiter((seen.setdefault(v, len(seen)) for v in listed), np.int64, n)
 
 
+def unlabelled(labels: Sequence[Any]) -> np.ndarray:
+    """bool[labels]: where there is none, None or ""."""
+    return np.array([label is None or label == "" for label in labels], np.bool_)
+
+
 def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
     """Whether every part (vertices of equal label; negative ones are no part) is connected in g."""
     _, piece = components(without_crossings(g, label))
@@ -157,6 +162,15 @@ class GraphStructure:
     planar: bool
 
 
+def drawn(g: Contiguity) -> Any:
+    """The graph as networkx has it."""
+    import networkx as nx
+
+    drawing = nx.empty_graph(g.n)
+    drawing.add_edges_from(g.edges().tolist())
+    return drawing
+
+
 def structure(g: Contiguity) -> GraphStructure | None:
     """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
     networkx is not installed.
@@ -171,10 +185,7 @@ def structure(g: Contiguity) -> GraphStructure | None:
     except ImportError:
         return None
 
-    drawing = nx.Graph()
-    drawing.add_nodes_from(range(g.n))
-    drawing.add_edges_from(g.edges().tolist())
-    planar, embedding = nx.check_planarity(drawing)
+    planar, embedding = nx.check_planarity(drawn(g))
     gone = np.zeros(g.n, np.bool_)
 
     def disconnects(*taken: int) -> bool:
@@ -334,11 +345,16 @@ class SearchClock:
         return self if self.end is None else SearchClock.of(max(0.0, self.left) * share)
 
 
+def summed(values: np.ndarray, part: np.ndarray, parts: int | None = None) -> np.ndarray:
+    """Sums of values[n, ...] over every part; part int64[n] is 0..parts-1, by default as many as there are."""
+    found = np.zeros((int(part.max(initial=-1)) + 1 if parts is None else parts, *values.shape[1:]), values.dtype)
+    np.add.at(found, part, values)
+    return found
+
+
 def sums(task: Districting, label: np.ndarray) -> np.ndarray:
     """Features summed over every region; int64[q, t + s]."""
-    found = np.zeros((int(label.max()) + 1 if len(label) else 0, task.features.shape[1]), np.int64)
-    np.add.at(found, label, task.features)
-    return found
+    return summed(task.features, label)
 
 
 def heaviest(task: Districting, label: np.ndarray) -> np.ndarray:
@@ -397,9 +413,7 @@ def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
 
 def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
-    moments = np.zeros((int(label.max()) + 1, areas.shape[1]))
-    np.add.at(moments, label, areas)
-    return float(about_means(moments).sum())
+    return float(about_means(summed(areas, label)).sum())
 
 
 def about_means(moments: np.ndarray) -> np.ndarray:

@@ -367,11 +367,7 @@ def levels(
 
 
 def grid(
-    points: Any,
-    sizes: Sequence[float],
-    *,
-    origin: tuple[float, float] = (0.0, 0.0),
-    coordinates: str = "projected",
+    points: Any, sizes: Sequence[float], *, origin: tuple[float, float] = (0.0, 0.0), coordinates: str = "projected"
 ) -> PlaceLevels:
     """Squares of the given sizes, each a whole multiple of the previous one, in the unit of the coordinates.
 

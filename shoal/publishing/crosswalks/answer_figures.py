@@ -87,14 +87,11 @@ def figures(made: Any) -> dict[str, Any]:
 
     made  a ``Crosswalk``
     """
-    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
-    before = sizes_before(made.kind, made.sources.table, made.parameters)
-    return {
+    least, before = least_of(made.kind, made.parameters), sizes_before(made.kind, made.sources.table, made.parameters)
+    return _shown_figures(made) | {
         "internal": True,
-        **made_now(),
         "source": ", ".join(dict.fromkeys(Path(p).name for p in made.read)) or None,
         "written": made.written or None,
-        "kind": made.kind,
         "title": made.title,
         "method": made.method,
         "parameters": dict(made.parameters),
@@ -102,13 +99,7 @@ def figures(made: Any) -> dict[str, Any]:
         "hierarchies": made.parameters.get("hierarchies") or {},
         "warnings": list(made.warnings),
         "certificate": made.certificate.as_dict(),
-        "k": least,
-        "columns": list(made.content.columns),
         "before": None if before is None else {**size_figures(before, least), **risk(before)},
-        "after": {**size_figures(sizes, least), **risk(sizes)},
-        "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
-        "loss": losses(made.kind, made.content, made.parameters),
-        "shown": shown(made.kind, made.content, made.parameters),
     }
 
 
@@ -126,23 +117,29 @@ def public_figures(made: Any) -> dict[str, Any]:
     whole = not made.written or "file" in made.written  # whether the crosswalk itself can be read
     content = certificate.content(made.record(None, None), made.certificate, (), whole, True)
     content = json.loads(json.dumps(content, default=str))
-    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
-    return {
+    return _shown_figures(made) | {
         "internal": False,
-        **made_now(),
         "source": "not stated",
         "written": written or None,
-        "kind": made.kind,
-        "title": f"{len(sizes):,} groups of at least {least:,}",
+        "title": f"{len(made.groups):,} groups of at least {least_of(made.kind, made.parameters):,}",
         "method": None,
         "parameters": content["parameters"],
         "facts": content["facts"],
         "hierarchies": content["parameters"].get("hierarchies") or {},
         "warnings": [],
         "certificate": content["certificate"],
+        "before": None,
+    }
+
+
+def _shown_figures(made: Any) -> dict[str, Any]:
+    """What is written shows these, in both kinds of report."""
+    sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
+    return {
+        **made_now(),
+        "kind": made.kind,
         "k": least,
         "columns": list(made.content.columns),
-        "before": None,
         "after": {**size_figures(sizes, least), **risk(sizes)},
         "sizes": {str(s): n for s, n in sorted(counted(sizes).items())},
         "loss": losses(made.kind, made.content, made.parameters),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -134,13 +134,7 @@ SAME = "same"
 Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certified, what was found again
 
 
-class RunSettings(NamedTuple):
-    """The method, effort and seed that an answer was made with, as the function that made it takes them."""
-
-    how: dict[str, Any]
-
-
-How = Effort | RunSettings
+How = dict[str, Any]  # method, effort, seed: how a search is run, as the function that answers takes it
 
 
 def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
@@ -149,7 +143,10 @@ def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort:
     path    the crosswalk, or what was written in its stead
     effort  of the search, or "same": with the method, effort and seed that it was made with
     """
-    how = _as_made(record) if effort == SAME else Effort.of(effort)
+    hard = None if effort == SAME else Effort.of(effort)
+    how = _as_made(record) if hard is None else {"effort": hard.recorded}
+    if hard is not None and record["kind"] == "gather":
+        how["improve"] = hard.seconds is not None
     stated = Certificate.from_dict(record["certificate"])
     try:
         return ASKED[record["kind"]](path, record, sources, stated, how)
@@ -159,13 +156,14 @@ def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort:
         raise InputError("the certificate file does not hold the whole question, so it cannot be put again") from None
 
 
-def _as_made(record: Mapping[str, Any]) -> RunSettings:
+def _as_made(record: Mapping[str, Any]) -> How:
+    """The method, effort and seed that an answer was made with."""
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
     limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # as certificates called it before
     kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
-    return RunSettings(kept if "effort" in kept or not limits else {**kept, "effort": limits[0]})
+    return kept if "effort" in kept or not limits else {**kept, "effort": limits[0]}
 
 
 def _frame(sources: Sources) -> pl.DataFrame:
@@ -178,8 +176,7 @@ def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
 
     asked = record["parameters"]
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
-    own = how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
-    return {"bound": (stated, cover(counts, **_plain(asked, LABEL_CONDITIONS), **own).certificate)}
+    return {"bound": (stated, cover(counts, **_plain(asked, LABEL_CONDITIONS), **how).certificate)}
 
 
 def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, _how: How) -> Pairs:
@@ -216,9 +213,7 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         "coordinates": asked["coordinates"],
         **as_split(_stated(asked, TILE_CONDITIONS), frame),
     }
-    own = how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
-    found = split(places, asked["k"], weights, **own, **more)
-    return {"bound": (stated, found.certificate)}
+    return {"bound": (stated, split(places, asked["k"], weights, **how, **more).certificate)}
 
 
 def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
@@ -237,12 +232,7 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
         same |= {"l": None, "distinct_l": None}
     if farthest:
         same["centers"] = stated.details["centers"]
-        same |= (
-            how.how if isinstance(how, RunSettings) else {"effort": how.recorded, "improve": how.seconds is not None}
-        )
-    else:
-        same |= how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
-    again = (gather if farthest else cellular)(tuple(features.values), **same)
+    again = (gather if farthest else cellular)(tuple(features.values), **same, **how)
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
         found = replace(found, cost=max(found.cost, stated.lower_bound))
@@ -293,9 +283,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
     order = [rows[name] for name in given.ids]
     held = [[spelled(shown[c], kind_of(path))[i] for i in order] for c in _columns(shown.columns)]
     edges, found = given.edges, {}
-    own = _asked_of_areas(asked, given, sources) | (
-        how.how if isinstance(how, RunSettings) else {"effort": how.recorded}
-    )
+    own = _asked_of_areas(asked, given, sources) | how
     levels = [asked, *asked.get("levels", ())]
     wet, below = own["water"], np.zeros(0, np.int64)
     place = {name: i for i, name in enumerate(given.ids)}

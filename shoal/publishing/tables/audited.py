@@ -275,10 +275,7 @@ def as_list(data: Any) -> list[Any]:
 
 
 def published(
-    release: Any,
-    roles: Policy,
-    hierarchies: Mapping[str, Any] | None = None,
-    original: Any = None,
+    release: Any, roles: Policy, hierarchies: Mapping[str, Any] | None = None, original: Any = None
 ) -> ReleaseOfPeople:
     """A release for the judge.
 

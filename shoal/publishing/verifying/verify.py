@@ -458,10 +458,7 @@ class SeriesVerdict(Shown):
 
 
 def verify_series(
-    place: str | Path,
-    *,
-    signer: str | Path | None = None,
-    progress: _Progress = lambda _what, _share: None,
+    place: str | Path, *, signer: str | Path | None = None, progress: _Progress = lambda _what, _share: None
 ) -> SeriesVerdict:
     """Recheck every part of a series and the chain; with the private folder there, the ledgers and the promise too.
 
