@@ -54,6 +54,7 @@ def drawn(random: np.random.Generator) -> Task | None:
             shoal.TCloseness(t),
             shoal.TCloseness(t, "ordered"),
             shoal.EntropyLDiversity(l),
+            shoal.RecursiveLDiversity(l, int(random.integers(1, 4))),
             shoal.AlphaKAnonymity(share, need.k),
             shoal.BetaLikeness(2 * share),
             shoal.DeltaDisclosure(2 * share),

@@ -511,19 +511,13 @@ def _classes(cells, search, room, size, anchor, rank, nodes, out):
         looks += 4 * search.many[depth]
         if pick >= 0 and (seen >= nodes or depth == DEEP):
             most = room.allowed[depth]
-            for z in range(depth if seen >= nodes else 0):
+            for z in range(depth):
                 most = max(most, room.allowed[z])
             for y in range(size):
-                if seen >= nodes:
-                    room.paid[y] = max(room.paid[y], most)
-            for x in range(search.many[depth]):
-                y = search.member[depth, x]
                 room.paid[y] = max(room.paid[y], most)
-            pick = -1
-            if seen >= nodes:
-                for s in range(search.saved[depth] - 1, -1, -1):
-                    search.level[search.old[s]] = search.was[s]
-                break
+            for s in range(search.saved[depth] - 1, -1, -1):
+                search.level[search.old[s]] = search.was[s]
+            break
         if pick < 0:
             if depth > 0:
                 for s in range(search.saved[depth] - 1, search.saved[depth - 1] - 1, -1):

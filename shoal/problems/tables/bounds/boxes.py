@@ -211,6 +211,8 @@ def _shares(task: Task, j: int) -> ValueShares:
             kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
         elif asked.kind == "entropy":
             kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
+        elif asked.kind == "recursive":  # the commonest has at most c times what all others have
+            high = np.minimum(high, asked.number / (1.0 + asked.number) + CLOSE)
     high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
     if kind == NOTHING and (high >= 1).all() and not low.any():
         return _nothing_of_shares()
@@ -490,7 +492,8 @@ def columns_of_boxes(
     rest = enough - float(p.alone @ task.histogram.count)
     feasible, little = (start - p.alone)[p.order], LITTLE.get(name, 0.0)
     classes = p.nested and p.cells.shares.kind == EQUAL
-    found = raised(p, feasible, sweeps, first_part(sweeps, until) if classes else until, looks, little, rest)
+    halfway = until if until is None or not classes else (clock() + until) / 2
+    found = raised(p, feasible, sweeps, halfway, looks, little, rest)
     task.progress("bound", None)
     if found is not None and columns is not None:
         columns.append(np.where(found[1] < 0, -1, p.order[found[1]]))
@@ -668,8 +671,10 @@ def classes_of_boxes(
     """
     count = p.cells.count.astype(np.float64)
     mean = float(count @ start) / float(count.sum())
-    at, best, proved, reach, shown = start, start, float(count @ start), REACH, None
-    columns, history, promised = BoxColumns.none(0), [proved], np.inf
+    # What classes prove for the first multipliers may be a little less than these: the reach follows their own success.
+    at, best, proved, reach = start, start, -np.inf, REACH
+    columns, promised = BoxColumns.none(0), np.inf
+    history: list[float] = []
     next_looks, next_seconds = 0.0, 0.0
     for _ in range(sweeps):
         began = clock()
@@ -684,9 +689,10 @@ def classes_of_boxes(
                 break
             excess, cells, weight, loss, looked = swept
             total, more = float(count @ (at - excess)), float(count @ at) - proved
-            reach *= next((times for share, times in FURTHER if total > proved + share * more), NEARER)
+            if history:
+                reach *= next((times for share, times in FURTHER if total > proved + share * more), NEARER)
             if total > proved:
-                best, proved, shown = at - excess, total, at - excess
+                best, proved = at - excess, total
             columns = columns.with_classes(cells, loss, weight)
             looks -= looked + OF_COLUMN * columns.loss.size
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
@@ -705,7 +711,7 @@ def classes_of_boxes(
         if moved is None or promised < ENOUGH * proved:
             break
         at = DAMPING * moved + (1 - DAMPING) * best
-    return shown
+    return best if proved > float(count @ start) else None
 
 
 def _slow(history: list[float], promised: float, proved: float, little: float) -> bool:
