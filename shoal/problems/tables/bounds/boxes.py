@@ -211,7 +211,7 @@ def _shares(task: Task, j: int) -> ValueShares:
             kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
         elif asked.kind == "entropy":
             kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
-        elif asked.kind == "recursive":  # the commonest has at most c times what all others have
+        elif asked.kind == "recursive" and asked.whole > 1:  # the commonest has at most c times what all others have
             high = np.minimum(high, asked.number / (1.0 + asked.number) + CLOSE)
     high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
     if kind == NOTHING and (high >= 1).all() and not low.any():
