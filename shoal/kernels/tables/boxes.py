@@ -382,7 +382,7 @@ class ClassesExceeded(NamedTuple):
     weight: np.ndarray
 
 
-class _ClassRoom(NamedTuple):
+class _ClassWorkspace(NamedTuple):
     """Room for the boxes around one anchor, beside that of a search among rows.
 
     open bool[DEEP, r]   whether a class may have rows of each candidate of a depth: not dearer than the anchor's, and
@@ -400,14 +400,14 @@ class _ClassRoom(NamedTuple):
 
 
 @njit(**INNER)
-def _best(cells, search, order, net, many, room):
+def _best(cells, search, order, net, many, work):
     """The largest mean of ``net`` over weights of the candidates ``order``, -inf where none suffice; weights out.
 
     Shares have the largest for each value, and under t-closeness no set of values is above its share by more than t.
     Both are the bases of a polymatroid, so taking the dearest first is best (Edmonds 1970).
     """
     shares, total, mean, above = cells.shares, 0.0, 0.0, 0.0
-    held, weight = room.held, room.weight
+    held, weight = work.held, work.weight
     equal = shares.kind == EQUAL
     held[:] = 0.0
     for x in range(many):
@@ -452,7 +452,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
     scratch = np.empty(min(AT_ONCE, m))
-    room = _ClassRoom(
+    work = _ClassWorkspace(
         np.empty((DEEP + 1, m), np.bool_),
         np.empty(DEEP + 1),
         np.empty(m),
@@ -488,17 +488,17 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
         asks(cells, search, a, many, offset, -1)
         for y in range(many):
             search.price[y] = price[search.cell[y]]
-        looks += _classes(cells, search, room, many, (a, x - first), rank, nodes, out)
+        looks += _classes(cells, search, work, many, (a, x - first), rank, nodes, out)
     return looks
 
 
 @njit(**INNER)
-def _classes(cells, search, room, size, anchor, rank, nodes, out):
+def _classes(cells, search, work, size, anchor, rank, nodes, out):
     """The boxes around one anchor: what rows pay into ``out.excess``, the class of the largest excess; the look-ups."""
     (a, place), looks, seen, depth, own, best = anchor, 0, 0, 0, 0.0, TINY
     for y in range(size):
-        search.member[0, y], search.joined[0, y], room.paid[y] = y, search.loss[y], 0.0
-        room.open[0, y] = rank[search.cell[y]] >= rank[a]
+        search.member[0, y], search.joined[0, y], work.paid[y] = y, search.loss[y], 0.0
+        work.open[0, y] = rank[search.cell[y]] >= rank[a]
         if search.cell[y] == a:
             own = search.price[y]
     search.many[0], search.box[0], search.saved[0] = size, 0.0, 0
@@ -506,15 +506,15 @@ def _classes(cells, search, room, size, anchor, rank, nodes, out):
     while depth >= 0:
         if new:
             seen += 1
-            best = _itself(cells, search, room, depth, (place, best), out)
-        pick = _allowed(cells, search, room, depth)
+            best = _itself(cells, search, work, depth, (place, best), out)
+        pick = _allowed(cells, search, work, depth)
         looks += 4 * search.many[depth]
         if pick >= 0 and (seen >= nodes or depth == DEEP):
-            most = room.allowed[depth]
+            most = work.allowed[depth]
             for z in range(depth):
-                most = max(most, room.allowed[z])
+                most = max(most, work.allowed[z])
             for y in range(size):
-                room.paid[y] = max(room.paid[y], most)
+                work.paid[y] = max(work.paid[y], most)
             for s in range(search.saved[depth] - 1, -1, -1):
                 search.level[search.old[s]] = search.was[s]
             break
@@ -525,19 +525,19 @@ def _classes(cells, search, room, size, anchor, rank, nodes, out):
             depth -= 1
             new = False
             continue
-        new = _taken_in(search, room, depth, pick, own)
+        new = _taken_in(search, work, depth, pick, own)
         looks += search.many[depth]
         if new:
             depth += 1
     for y in range(size):
         c = search.cell[y]
         if rank[c] >= rank[a]:
-            out.excess[c] = max(out.excess[c], room.paid[y])
+            out.excess[c] = max(out.excess[c], work.paid[y])
     return looks * cells.code.shape[1]
 
 
 @njit(**INNER)
-def _itself(cells, search, room, depth, known, out):
+def _itself(cells, search, work, depth, known, out):
     """What the class of the largest mean in the box of this depth exceeds its loss by, to be paid by all its rows."""
     (place, best), box, member = known, search.box[depth], search.member[depth]
     order, key, inside = np.empty(search.many[depth], np.int64), np.empty(search.many[depth]), 0
@@ -546,17 +546,17 @@ def _itself(cells, search, room, depth, known, out):
             order[inside], key[inside] = member[x], -search.price[member[x]]
             inside += 1
     order = order[stable_argsort(key[:inside])]
-    excess = _best(cells, search, order, search.price, inside, room) - box
+    excess = _best(cells, search, order, search.price, inside, work) - box
     if excess <= TINY:
         return best
     for x in range(inside):
-        room.paid[order[x]] = max(room.paid[order[x]], excess)
+        work.paid[order[x]] = max(work.paid[order[x]], excess)
     if excess <= best:
         return best
     out.found[place], out.loss[place], w = excess, box, 0
     for x in range(inside):
-        if room.weight[x] > 0.0:
-            out.cell[place, w], out.weight[place, w] = search.cell[order[x]], room.weight[x]
+        if work.weight[x] > 0.0:
+            out.cell[place, w], out.weight[place, w] = search.cell[order[x]], work.weight[x]
             w += 1
     out.cell[place, w:] = -1
     out.weight[place, w:] = 0.0
@@ -564,8 +564,8 @@ def _itself(cells, search, room, depth, known, out):
 
 
 @njit(**INNER)
-def _allowed(cells, search, room, depth):
-    """What boxes that take in more exceed at most, into ``room``; the candidate to take in next, -1 for none.
+def _allowed(cells, search, work, depth):
+    """What boxes that take in more exceed at most, into ``work``; the candidate to take in next, -1 for none.
 
     None is where every row that they may hold pays as much already.
 
@@ -574,10 +574,10 @@ def _allowed(cells, search, room, depth):
     box, member, n = search.box[depth], search.member[depth], search.many[depth]
     where, key, some = np.empty(n, np.int64), np.empty(n), 0
     for x in range(n):
-        if room.open[depth, x]:
+        if work.open[depth, x]:
             where[some], key[some] = x, search.joined[depth, x]
             some += 1
-    least = _reached(cells, search, member, where, key, some, room)
+    least = _reached(cells, search, member, where, key, some, work)
     for x in range(some):
         y = member[where[x]]
         search.net[y] = search.price[y] - max(search.joined[depth, where[x]], least)
@@ -586,15 +586,15 @@ def _allowed(cells, search, room, depth):
     order = np.empty(some, np.int64)
     for x in range(some):
         order[x] = member[where[x]]
-    room.allowed[depth] = _best(cells, search, order, search.net, some, room)
+    work.allowed[depth] = _best(cells, search, order, search.net, some, work)
     pick, paid = -1, np.inf
     for x in range(some):
-        paid = min(paid, room.paid[order[x]])
-    if room.allowed[depth] <= max(paid, TINY):
+        paid = min(paid, work.paid[order[x]])
+    if work.allowed[depth] <= max(paid, TINY):
         return pick
     for x in range(some):
         if search.joined[depth, where[x]] > box + TINY:
-            if room.weight[x] > 0.0:
+            if work.weight[x] > 0.0:
                 return where[x]
             if pick < 0:
                 pick = where[x]
@@ -602,12 +602,12 @@ def _allowed(cells, search, room, depth):
 
 
 @njit(**INNER)
-def _reached(cells, search, member, where, joined, many, room):
+def _reached(cells, search, member, where, joined, many, work):
     """The loss at which a box may hold what makes a class, infinite where all candidates do not.
 
     The rows suffice where each set of values has a limit and the rows of the others make up the rest.
     """
-    shares, equal, held = cells.shares, cells.shares.kind == EQUAL, room.held
+    shares, equal, held = cells.shares, cells.shares.kind == EQUAL, work.held
     held[:] = 0.0
     all_rows, common = 0.0, 0.0
     turn = stable_argsort(joined[:many])
@@ -627,7 +627,7 @@ def _reached(cells, search, member, where, joined, many, room):
 
 
 @njit(**INNER)
-def _taken_in(search, room, depth, pick, own):
+def _taken_in(search, work, depth, pick, own):
     """The box with the candidate, one depth below, where no row of it is out of the question; whether there is one.
 
     The candidate is passed over from now on.
@@ -644,14 +644,14 @@ def _taken_in(search, room, depth, pick, own):
     for x in range(search.many[depth]):
         z = np.int64(member[x])
         joined = box + more_with(search, z)
-        if joined <= box + TINY and not room.open[depth, x]:
+        if joined <= box + TINY and not work.open[depth, x]:
             rows = -1
             break
         if joined < own:
             search.member[below, rows], search.joined[below, rows] = z, joined
-            room.open[below, rows] = room.open[depth, x]
+            work.open[below, rows] = work.open[depth, x]
             rows += 1
-    room.open[depth, pick] = False
+    work.open[depth, pick] = False
     search.many[below] = rows
     if rows < 0:
         for z in range(s - 1, search.saved[depth] - 1, -1):
