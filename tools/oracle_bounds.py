@@ -54,6 +54,7 @@ def drawn(random: np.random.Generator) -> Task | None:
             shoal.TCloseness(t),
             shoal.TCloseness(t, "ordered"),
             shoal.EntropyLDiversity(l),
+            shoal.RecursiveLDiversity(l, int(random.integers(1, 4))),
             shoal.AlphaKAnonymity(share, need.k),
             shoal.BetaLikeness(2 * share),
             shoal.DeltaDisclosure(2 * share),
@@ -98,6 +99,11 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
         proved = float(p.cells.count @ (at - box_multipliers._sweep(p, at, None)[0])) + float(p.alone @ h.count)
         if proved > best + 1e-9:
             out.append(f"sweep {proved} > {best}")
+        if p.nested and p.cells.shares.high.size:
+            swept = box_multipliers._sweep_of_classes(p, at, None)
+            proved = float(p.cells.count @ (at - swept[0])) + float(p.alone @ h.count) if swept else 0.0
+            if proved > best + 1e-9:
+                out.append(f"sweep of classes {proved} > {best}")
         box_multipliers.NODES = NODES[-1]
     if task.recoding.hierarchies is not None:
         sweeper, at = Sweeper(task, Lattice.of(task.recoding)), random.uniform(-0.5, 2.5, h.cells)

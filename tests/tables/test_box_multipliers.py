@@ -498,3 +498,103 @@ def test_cumulated_shares_that_are_equal_are_told_alike():
     for seed in range(20):
         at = np.random.default_rng(seed).uniform(0, 2.5, table.cells)
         assert boxes._sweep(p, at, None)[0] == pytest.approx(anchored(task, p, at), abs=1e-9)
+
+
+def close_task(seed: int) -> tuple[Task, boxes.Pairs, np.ndarray]:
+    """A small table under t-closeness, what two rows lose, and multipliers drawn at random, some of them below 0."""
+    random = np.random.default_rng(seed)
+    n, d = int(random.integers(5, 10)), int(random.integers(1, 3))
+    h = Histogram.from_rows(random.integers(0, 4, (n, d)), random.integers(0, int(random.integers(2, 5)), (n, 1)))
+    names = random.choice(["set", "range", "tree"], d)
+    recoding = Recoding(tuple(KINDS[name]() for name in names), "ncp")
+    h = Histogram(h.quasi, h.sensitive, h.count, h.quasi_names, h.sensitive_names, (4,) * d, h.sensitive_sizes)
+    models = [KAnonymity(int(random.integers(2, 5))), TCloseness(float(random.choice([0.1, 0.2, 0.3, 0.4])))]
+    task = Task(h, requirement(models, h.sensitive_names, h), recoding, Effort.of("balanced"))
+    p = boxes.Pairs.of(task)
+    return task, p, random.uniform(-0.3, 1.2 * d, h.cells)
+
+
+def groups_of(task: Task, p: boxes.Pairs):
+    """Every eligible group of a small table: its cells in the order of the pairs, and what each of its rows loses."""
+    h, need = task.histogram, task.requirement
+    rows = np.repeat(np.arange(h.cells), h.count[p.order])
+    seen = set()
+    for size in range(need.k, rows.size + 1):
+        for some in combinations(rows.tolist(), size):
+            if some in seen:
+                continue
+            seen.add(some)
+            cells = p.order[list(some)]
+            if all(rule.holds(h.sensitive[cells], np.ones(size, np.int64)) for rule in need.rules):
+                yield list(some), row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in cells])
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("nodes", [1, 3, 20_000])
+def test_no_eligible_group_is_paid_more_than_it_loses_once_whole_classes_are_paid(seed, nodes, monkeypatch):
+    monkeypatch.setattr(boxes, "NODES", nodes)
+    task, p, at = close_task(seed)
+    assert p.nested
+    swept = boxes._sweep_of_classes(p, at, None)
+    paid = at - (0.0 if swept is None else swept[0])
+    assert (paid <= at).all()
+    for some, loss in groups_of(task, p):
+        assert paid[some].sum() <= len(some) * loss + 1e-9, (some, loss)
+
+
+def most_of_a_class(p: boxes.Pairs, at: np.ndarray, inside: np.ndarray) -> float:
+    """The largest mean of multipliers over weights of the cells inside that t and K allow, by a program."""
+    shares, value, m = p.cells.shares, p.cells.value[inside], inside.size
+    limits, most = [], []
+    for size in range(1, shares.table.size):
+        for some in combinations(range(shares.table.size), size):
+            limits.append(np.isin(value, some).astype(float))
+            most.append(shares.table[list(some)].sum() + shares.number)
+    found = linprog(
+        -at[inside], A_ub=np.array(limits), b_ub=most, A_eq=np.ones((1, m)), b_eq=[1.0],
+        bounds=[(0.0, c / p.cells.group) for c in p.cells.count[inside]],
+    )  # fmt: skip
+    return -found.fun if found.success else -np.inf
+
+
+@pytest.mark.parametrize("seed", range(40, 70))
+def test_rows_pay_no_more_than_the_most_that_a_class_of_a_box_exceeds(seed):
+    """By every box that any rows of the table span, and a linear program for each."""
+    task, p, at = close_task(seed)
+    h, swept = task.histogram, boxes._sweep_of_classes(p, at, None)
+    quasi = [tuple(map(int, h.quasi[c])) for c in p.order]
+    expected = np.zeros(h.cells)
+    for size in range(1, h.cells + 1):
+        for some in combinations(range(h.cells), size):
+            spanned = [quasi[i] for i in some]
+            loss = row_loss(task.recoding, spanned)
+            inside = np.array([
+                i for i in range(h.cells) if abs(row_loss(task.recoding, [*spanned, quasi[i]]) - loss) < 1e-9
+            ])  # fmt: skip
+            expected[inside] = np.maximum(expected[inside], most_of_a_class(p, at, inside) - loss)
+    assert (np.zeros(h.cells) if swept is None else swept[0]) == pytest.approx(expected, abs=1e-7)
+    if swept is not None:  # the classes written down are as dear as they are said to be
+        _, cells, weight, loss, _ = swept
+        for c, w, lost in zip(cells, weight, loss, strict=True):
+            held = c >= 0
+            assert w[held].sum() == pytest.approx(1.0)
+            assert w[held] @ at[c[held]] - lost > 0.0
+            assert row_loss(task.recoding, [quasi[i] for i in c[held]]) <= lost + 1e-9
+
+
+def test_whole_classes_prove_more_where_values_go_with_places():
+    """Rows of one value lie together, so groups within t take rows from far away, which K rows of them do not show."""
+    random = np.random.default_rng(1)
+    place = random.integers(0, 12, 160)
+    sick = np.clip(place // 4 + (random.random(160) < 0.2), 0, 2)
+    h = Histogram.from_rows(np.stack([place, random.integers(0, 4, 160)], axis=1), sick[:, None])
+    columns = (Ranges.of(np.arange(12.0)), Ranges.of(np.arange(4.0)))
+    need = requirement([KAnonymity(5), TCloseness(0.2)], h.sensitive_names, h)
+    task = Task(h, need, Recoding(columns, "ncp"), Effort.of("balanced"), seed=1)
+    p = boxes.Pairs.of(task)
+    start = boxes.nearest_cells(p, p.cells.group - 1, None)[2]
+    groups = boxes.raised(p, start, 60, None, 1e10, 5e-3)[0]
+    classes = boxes.classes_of_boxes(p, groups, 60, None, 1e10, 5e-3, np.inf)
+    assert p.cells.count @ classes > 1.2 * (p.cells.count @ groups)
+    found = shoal.tables.group(h, [KAnonymity(5), TCloseness(0.2)], recoding=task.recoding, seed=1).certificate
+    assert float(p.cells.count @ classes) / (2 * h.rows) <= found.cost

@@ -92,7 +92,7 @@ class BoxSearch(NamedTuple):
 
 
 @njit(**INNER)
-def _search(rows, d, group, axes):
+def search_room(rows, d, group, axes):
     """Arrays for balls of ``rows`` rows."""
     whole, deep = np.int64, group + 1
     return BoxSearch(
@@ -163,7 +163,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         axes += cells.width[j] if cells.sets[j] else 2
     for i in range(m):
         rows += min(count[i], group)
-    search = _search(rows + group, d, group, axes)
+    search = search_room(rows + group, d, group, axes)
     other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
     where = Where(offset, areas, taken)
     place, size = places(cells)

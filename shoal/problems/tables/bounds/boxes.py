@@ -2,7 +2,8 @@
 
 ``docs/bounds.md`` has the proofs.
 
-Multipliers of rows by column generation over boxes: the best bound for ranges, sets and nodes without a lattice.
+Multipliers of rows by column generation over boxes, and over whole classes of boxes: the best bound for ranges, sets
+and nodes without a lattice.
 
 The program: columns are groups T of K rows, each row is in one, and the columns chosen lose least.  A group of K rows
 or more is covered by its K dearest rows and others, so K rows are enough.  A multiplier u for every row is feasible
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from shoal.problems.threads import cores, each, flag
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import RowMultipliers, Violated
+    from shoal.kernels.tables.boxes import ClassesExceeded
     from shoal.kernels.tables.connected_sets import AreaColumn
     from shoal.kernels.tables.near_cells import CellTable, CenterIndex, ValueShares
 
@@ -69,6 +71,7 @@ class Pairs:
     uneven          whether a step of a grid costs some codes more than others by themselves
     areas           the dearest column of areas, None without any
     even            the same cells for groups whose size the share divides; None where it divides the least size
+    nested          whether a box is the same from each of its rows
     """
 
     cells: CellTable
@@ -78,6 +81,7 @@ class Pairs:
     uneven: bool
     areas: AreaColumn | None = None
     even: CellTable | None = None
+    nested: bool = False
 
     @classmethod
     def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
@@ -160,7 +164,7 @@ class Pairs:
         areas = next((found for found in columns if found is not None), None)
         most = -(-group // share)
         even = cells._replace(group=share * most, alike=most) if group % share else None
-        return cls(cells, index, order[sort], alone, uneven, areas, even)
+        return cls(cells, index, order[sort], alone, uneven, areas, even, metric and areas is None)
 
     @property
     def sizes(self) -> tuple[CellTable, ...]:
@@ -207,6 +211,8 @@ def _shares(task: Task, j: int) -> ValueShares:
             kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
         elif asked.kind == "entropy":
             kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
+        elif asked.kind == "recursive" and asked.whole > 1:  # the commonest has at most c times what all others have
+            high = np.minimum(high, asked.number / (1.0 + asked.number) + CLOSE)
     high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
     if kind == NOTHING and (high >= 1).all() and not low.any():
         return _nothing_of_shares()
@@ -475,6 +481,8 @@ def columns_of_boxes(
     """
     if not sweeps:
         return None
+    from shoal.kernels.tables.near_cells import EQUAL
+
     name = task.effort.name
     looks = np.inf if task.effort.seconds is not None else WORK[name]
     looks = min(looks, OF_ROW * task.histogram.rows) if name in LITTLE else looks
@@ -482,13 +490,17 @@ def columns_of_boxes(
     if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all are as near: sweeps are dear and find little
         looks *= TIED
     rest = enough - float(p.alone @ task.histogram.count)
-    found = raised(p, (start - p.alone)[p.order], sweeps, until, looks, LITTLE.get(name, 0.0), rest)
+    feasible, little = (start - p.alone)[p.order], LITTLE.get(name, 0.0)
+    classes = p.nested and p.cells.shares.kind == EQUAL
+    halfway = until if until is None or not classes else (clock() + until) / 2
+    found = raised(p, feasible, sweeps, halfway, looks, little, rest)
     task.progress("bound", None)
-    if found is None:
-        return None
-    if columns is not None:
+    if found is not None and columns is not None:
         columns.append(np.where(found[1] < 0, -1, p.order[found[1]]))
-    return p.back(found[0])
+    prices = feasible if found is None else found[0]
+    whole = classes_of_boxes(p, prices, sweeps, until, looks, little, rest) if classes else None
+    task.progress("bound", None)
+    return None if found is None and whole is None else p.back(prices if whole is None else whole)
 
 
 def sweeps_of(task: Task, until: float | None) -> int:
@@ -502,13 +514,14 @@ def sweeps_of(task: Task, until: float | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BoxColumns:
-    """Groups of up to K rows, each with the loss of its box times its rows.
+    """Groups of up to K rows, each with the loss of its box times its rows; or classes, with the weights of their rows.
 
-    cells int32[c, K], -1 where a group has fewer;  loss float64[c]
+    cells int32[c, K], -1 where a group has fewer;  loss float64[c];  weight float64[c, K], None where all are 1
     """
 
     cells: np.ndarray
     loss: np.ndarray
+    weight: np.ndarray | None = None
 
     @classmethod
     def none(cls, group: int) -> BoxColumns:
@@ -516,11 +529,18 @@ class BoxColumns:
         return cls(np.empty((0, group), np.int32), np.empty(0))
 
     def joined(self, cells: np.ndarray, loss: np.ndarray) -> BoxColumns:
-        """With more, each once; the last ``MOST``.  O(c K log c)."""
+        """With more groups, each once; the last ``MOST``.  O(c K log c)."""
         cells = np.concatenate([self.cells, np.sort(cells, axis=1)])
         _, first = np.unique(cells, axis=0, return_index=True)
         first = np.sort(first)[-MOST:]
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
+
+    def with_classes(self, cells: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> BoxColumns:
+        """With more classes; the last ``MOST``."""
+        if self.weight is not None:
+            cells, weight = np.concatenate([self.cells, cells]), np.concatenate([self.weight, weight])
+            loss = np.concatenate([self.loss, loss])
+        return BoxColumns(cells[-MOST:], loss[-MOST:], weight[-MOST:])
 
     def multipliers(
         self, count: np.ndarray, least: np.ndarray, most: np.ndarray, near: float, seconds: float | None
@@ -539,7 +559,8 @@ class BoxColumns:
         c, held = len(self.cells), self.cells >= 0
         start = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
         cells = self.cells[held]  # a copy: the matrix sums in place
-        matrix = csr_array((np.ones(cells.size), cells, start), shape=(c, most.size))
+        weight = np.ones(cells.size) if self.weight is None else self.weight[held]
+        matrix = csr_array((weight, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
         limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
         found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
@@ -604,11 +625,7 @@ def raised(
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
-            if proved >= enough:
-                break
-            if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
-                break
-            if len(history) > LONG and proved - history[-1 - LONG] < SLOW * little * proved:
+            if proved >= enough or _slow(history, promised, proved, little):
                 break
         else:  # the dearer multipliers are, the more rows are around them
             reach *= NEARER**2
@@ -642,6 +659,66 @@ def raised(
         return None
     unpaid = columns.loss - _paid(columns.cells, shown)
     return shown, columns.cells[np.argsort(unpaid, kind="stable")]
+
+
+def classes_of_boxes(
+    p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float, little: float, enough: float
+) -> np.ndarray | None:
+    """What each row is proved to lose in the mean by whole classes of boxes, float64[m] in the order of ``p``.
+
+    As ``raised``, from multipliers float64[m] that prove their sum; None where no sweep proved more.  What it takes is
+    like a sweep of ``raised``, with all boxes around each anchor for the groups in its ball.
+    """
+    count = p.cells.count.astype(np.float64)
+    mean = float(count @ start) / float(count.sum())
+    # What classes prove for the first multipliers may be a little less than these: the reach follows their own success.
+    at, best, proved, reach = start, start, -np.inf, REACH
+    columns, promised = BoxColumns.none(0), np.inf
+    history: list[float] = []
+    next_looks, next_seconds = 0.0, 0.0
+    for _ in range(sweeps):
+        began = clock()
+        if next_looks > looks or (until is not None and began + next_seconds > until):
+            break
+        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began), True)
+        if looked > SPENT * looks or (until is not None and took > SPENT * (until - began)):
+            reach *= NEARER**2
+        else:
+            swept = _sweep_of_classes(p, at, until)
+            if swept is None:
+                break
+            excess, cells, weight, loss, looked = swept
+            total, more = float(count @ (at - excess)), float(count @ at) - proved
+            if history:
+                reach *= next((times for share, times in FURTHER if total > proved + share * more), NEARER)
+            if total > proved:
+                best, proved = at - excess, total
+            columns = columns.with_classes(cells, loss, weight)
+            looks -= looked + OF_COLUMN * columns.loss.size
+            next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
+            history.append(proved)
+            if proved >= enough or _slow(history, promised, proved, little):
+                break
+        if next_looks > looks:
+            break
+        room = reach * (np.abs(best) + mean)
+        left = None if until is None else until - clock() - next_seconds
+        near = max(NEAR * min(reach, 1.0), NEAREST)
+        moved = (
+            columns.multipliers(count, best - 2 * room, best + room, near, left) if columns.loss.size else best + room
+        )
+        promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
+        if moved is None or promised < ENOUGH * proved:
+            break
+        at = DAMPING * moved + (1 - DAMPING) * best
+    return best if proved > float(count @ start) else None
+
+
+def _slow(history: list[float], promised: float, proved: float, little: float) -> bool:
+    """Whether no sweep follows, where the last ones brought little and the program promises little."""
+    if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
+        return True
+    return len(history) > LONG and proved - history[-1 - LONG] < SLOW * little * proved
 
 
 def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[float, float, float, float]:
@@ -714,14 +791,17 @@ def _worse(out: tuple[Violated, ...]) -> Violated:
     )
 
 
-def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float) -> tuple[float, float]:
-    """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits."""
+def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: bool = False) -> tuple[float, float]:
+    """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits.
+
+    classes  whether the sweep is over whole classes
+    """
     asked, out, began, looked = _asked(at), _nothing(p), clock(), 0.0
     anchors, took = int((at > 0.0).sum()), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
-        looked += share * _separate(p, x, x + 1, asked, out)
+        looked += share * (_exceeded(p, x, x + 1, asked)[1] if classes else _separate(p, x, x + 1, asked, out))
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -750,6 +830,38 @@ def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, n
     found = _worse(out)
     # rounding may have hidden as much
     return (found.excess + 1e-12 * (1.0 + np.abs(at)), found.found, found.group, sum(looks)) if done else None
+
+
+def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[ClassesExceeded, float]:
+    """What the boxes of each of these anchors exceed, and the look-ups."""
+    from shoal.kernels.tables.boxes import ClassesExceeded, exceeded
+
+    n, most = last - first, p.cells.group + p.cells.shares.high.size + 1
+    cells, weight = np.full((n, most), -1, np.int32), np.zeros((n, most))
+    out = ClassesExceeded(np.zeros(p.order.size), np.full(n, -1.0), np.zeros(n), cells, weight)
+    return out, exceeded(p.cells, p.index, first, last, asked, NODES, out)
+
+
+def _sweep_of_classes(
+    p: Pairs, at: np.ndarray, until: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
+    """What each row pays for the classes of the boxes that hold it, the worst class of every anchor, with its weights
+    and the loss of its box, and the look-ups; None when time ran out before the last."""
+    asked, excess, found, lock = _asked(at), np.zeros(at.size), [], Lock()
+
+    def some(first: int, last: int) -> None:
+        out, looked = _exceeded(p, first, last, asked)
+        new = out.found > 0.0
+        with lock:
+            np.maximum(excess, out.excess, out=excess)
+            found.append((first, out.cell[new], out.weight[new], out.loss[new], looked))
+
+    if not over_cells(int((at > 0.0).sum()), until, some, whole=True) or not found:
+        return None
+    _, cells, weight, loss, looked = zip(*sorted(found, key=lambda of: of[0]), strict=True)
+    # rounding may have hidden as much
+    excess += 1e-11 * (1.0 + np.abs(at))
+    return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), float(sum(looked))
 
 
 def _paid(groups: np.ndarray, at: np.ndarray) -> np.ndarray:
