@@ -79,6 +79,7 @@ class Series(Shown):
         wait: int = 0,
         wait_above: float = 0.3,
         counterfeits: bool = True,
+        per_signature: int = 1,
     ) -> Series:
         """Make the folder of a new series.
 
@@ -88,6 +89,8 @@ class Series(Shown):
                       alone, after the first part
         counterfeits  of "again": whether a made-up row may take the place of somebody who left; False: that group is
                       held back
+        per_signature  of "again": how many people have the same signature and value, on average. More lose more in the
+                      first parts, and fewer rows are made up later; 1: the first part loses least
 
         Raises PolicyError for what no series keeps, ExistsError for a folder that is not empty.
         """
@@ -99,9 +102,16 @@ class Series(Shown):
             raise PolicyError("a view shows what was published, and no row waits; leave ⟨wait=⟩ out of mode 'views'")
         if not counterfeits and mode != "again":
             raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
+        if isinstance(per_signature, bool) or not isinstance(per_signature, int) or per_signature < 1:
+            raise PolicyError(
+                f"⟨per_signature={per_signature!r}⟩: say how many people share a signature and a value, a whole number "
+                "from 1"
+            )
+        if per_signature > 1 and mode != "again":
+            raise PolicyError(f"signatures belong to mode 'again' alone; leave ⟨per_signature=⟩ out of mode {mode!r}")
         settings: dict[str, Any] = {} if mode == "views" else {"wait": wait, "wait_above": above}
         if mode == "again":
-            settings["counterfeits"] = bool(counterfeits)
+            settings |= {"counterfeits": bool(counterfeits), "per_signature": per_signature}
         series_folder.start(Path(place), asked, mode, settings)
         return cls(place)
 
@@ -313,7 +323,7 @@ def _added(
         kept = [c for c in frame.columns if c not in policy.identifiers]
         return again.add(
             frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
-            counterfeits=held.about["counterfeits"], **wait,
+            counterfeits=held.about["counterfeits"], per_signature=held.about.get("per_signature", 1), **wait,
         )  # fmt: skip
     if read.in_memory:
         new = _new_here(read, policy, person, held, progress)

@@ -1,7 +1,9 @@
 """Mode again: whoever stays keeps what remains possible, and an intruder with every part finds nobody above 1/l."""
 
+import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import combinations
 from types import SimpleNamespace
 
 import polars as pl
@@ -268,6 +270,69 @@ def test_newcomers_stand_beside_who_stays_only_where_all_who_stay_lack_them():
     two = {0: ("a", "b")}
     (hand,) = again._hands(people, two, again._lacking(people, two), [0, 3])
     assert hand.rows == {"a": 0, "b": 3}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6),
+    st.lists(st.sets(st.sampled_from("abcde"), min_size=2, max_size=2), min_size=1, max_size=4),
+)
+def test_hands_of_few_signatures_are_taken_until_none_is_left(counts, signatures):
+    given = [tuple(sorted(s)) for s in signatures]
+    fresh = {
+        v: [10 * j + i for i in range(many)] for j, (v, (many, _)) in enumerate(zip("abcdef", counts, strict=False))
+    }
+    before = {v: [*some] for v, some in fresh.items()}
+    hands = again._Few(given).hands(fresh)
+    taken = Counter(i for hand in hands for i in hand.rows.values())
+    assert all(n == 1 for n in taken.values())
+    assert sorted([*taken, *(i for some in fresh.values() for i in some)]) == sorted(
+        i for some in before.values() for i in some
+    )
+    for hand in hands:
+        assert hand.signature in given
+        assert hand.gaps == 0
+        assert all(i in before[v] for v, i in hand.rows.items())
+    assert not any(all(fresh.get(v) for v in s) for s in given)  # nobody is left who could make another hand
+
+
+@given(st.lists(st.integers(1, 9), min_size=5, max_size=8), st.integers(2, 4), st.integers(1, 4), st.booleans())
+def test_few_signatures_are_of_so_many_people_each(counts, l, per_signature, stay):
+    value = [v for v, many in zip("abcdefgh", counts, strict=False) for _ in range(many)]
+    people = SimpleNamespace(value=value, l=l, persons=value, order=[*range(len(value))])
+    kept = {i: tuple("abcd"[:l]) for i in range(0, len(value), 2)} if stay else {}
+    few = again._few_signatures(people, kept, per_signature)
+    hands = len(value) // l
+    if per_signature == 1 or len([*combinations(set(value), l)]) <= max(hands // per_signature, 1):
+        assert few is None
+    elif max(counts) > hands:
+        assert few is None  # no deal takes in all people
+    elif stay:
+        assert few.signatures == [tuple("abcd"[:l])]
+    else:
+        assert all(len(set(s)) == l and [*s] == sorted(s) for s in few.signatures)
+        assert {v for s in few.signatures for v in s} == set(value) or hands * l < len(value)
+
+
+def test_few_signatures_stay_few_and_need_fewer_made_up_rows(tmp_path):
+    rng = random.Random(5)
+
+    def person(name: str) -> Row:
+        return name, rng.choice("1234"), rng.choice("xyz"), rng.choice("abcdefghij")
+
+    made, signatures = [], []
+    months = [[person(f"p{i}") for i in range(120)]]
+    for month in range(4):
+        stay = [row for row in months[-1] if rng.random() > 0.15]
+        months.append([*stay, *(person(f"q{month}-{i}") for i in range(20))])
+    for per_signature in (1, 8):
+        series = shoal.Series.start(tmp_path / str(per_signature), policy(k=2, l=3), mode="again",
+                                    per_signature=per_signature)  # fmt: skip
+        parts = [series.add(frame(rows), person="id") for rows in months]
+        assert series.verify().holds
+        made.append(parts[-1].made_up)
+        signatures.append(ledger_of(series, 1).persons["possible"].n_unique())
+    assert signatures[1] + 5 < signatures[0]
+    assert made[1] < made[0]
 
 
 def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):
