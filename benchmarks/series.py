@@ -174,29 +174,29 @@ def again(name: str, l: int, wait_above: float | None = None) -> None:
     shutil.rmtree(place.parent)
 
 
-PER_SIGNATURE = (1, 2, 4, 8, 16)
+SIGNATURES = (None, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
 
 
 def signatures(name: str, l: int) -> None:
-    """Twelve months of the whole table by how many people share a signature and a value."""
+    """Twelve months of the whole table by how many signatures newcomers may have."""
     tables, quasi, sensitive = _months_of(name)
     rows: list[dict[str, Any]] = []
     free = [shoal.anonymize(now.drop("person"), _asked(quasi, sensitive, l)).loss["stars"] for now in tables]
-    for per_signature in PER_SIGNATURE:
+    for most in SIGNATURES:
         place, busy = Path(tempfile.mkdtemp()) / "s", time.process_time()
-        series = shoal.Series.start(place, _asked(quasi, sensitive, l), mode="again", per_signature=per_signature)
+        series = shoal.Series.start(place, _asked(quasi, sensitive, l), mode="again", signatures=most)
         parts = [series.add(now, person="person") for now in tables]
         busy = time.process_time() - busy
         held = open_series(place).ledger.persons["possible"].n_unique()
         stars, made = [part.loss["stars"] or 0 for part in parts], [part.made_up for part in parts]
         rows.append(
             {
-                "people per signature and value": per_signature,
+                "signatures asked": "any" if most is None else most,
                 **{f"stars, month {m}": stars[m - 1] for m in (1, 2, 6, MONTHS)},
                 "stars, all months": sum(stars),
                 "more than without a past, month 12, %": 100 * (stars[-1] / free[-1] - 1),
                 **{f"made up, month {m}, %": 100 * made[m - 1] / tables[m - 1].height for m in (2, 6, MONTHS)},
-                "signatures": held,
+                "signatures, month 12": held,
                 "processor s": busy,
             }
         )

@@ -177,11 +177,11 @@ class SeriesSettings(NamedTuple):
     no_counterfeits: bool = flag(
         False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
     )
-    per_signature: int | None = flag(
+    signatures: int | None = flag(
         None,
-        "--per-signature",
-        "For start, mode again: how many people share a signature and a value, on average; 1 by default. With more, "
-        "later parts have fewer made-up rows, and the first parts lose more.",
+        "--signatures",
+        "For start, mode again: about how many sets of possible values newcomers have; any number by default. With "
+        "few, later parts have fewer made-up rows, and the first parts lose more.",
     )
 
     def given(self) -> dict[str, Any]:

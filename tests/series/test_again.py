@@ -295,14 +295,14 @@ def test_hands_of_few_signatures_are_taken_until_none_is_left(counts, signatures
     assert not any(all(fresh.get(v) for v in s) for s in given)  # nobody is left who could make another hand
 
 
-@given(st.lists(st.integers(1, 9), min_size=5, max_size=8), st.integers(2, 4), st.integers(1, 4), st.booleans())
-def test_few_signatures_are_of_so_many_people_each(counts, l, per_signature, stay):
+@given(st.lists(st.integers(1, 9), min_size=5, max_size=8), st.integers(2, 4), st.integers(1, 40), st.booleans())
+def test_few_signatures_take_in_everybody(counts, l, most, stay):
     value = [v for v, many in zip("abcdefgh", counts, strict=False) for _ in range(many)]
     people = SimpleNamespace(value=value, l=l, persons=value, order=[*range(len(value))])
     kept = {i: tuple("abcd"[:l]) for i in range(0, len(value), 2)} if stay else {}
-    few = again._few_signatures(people, kept, per_signature)
+    few = again._few_signatures(people, kept, most)
     hands = len(value) // l
-    if per_signature == 1 or len([*combinations(set(value), l)]) <= max(hands // per_signature, 1):
+    if len([*combinations(set(value), l)]) <= most:
         assert few is None
     elif max(counts) > hands:
         assert few is None  # no deal takes in all people
@@ -310,6 +310,7 @@ def test_few_signatures_are_of_so_many_people_each(counts, l, per_signature, sta
         assert few.signatures == [tuple("abcd"[:l])]
     else:
         assert all(len(set(s)) == l and [*s] == sorted(s) for s in few.signatures)
+        assert len(set(few.signatures)) == len(few.signatures) < most + len(value)
         assert {v for s in few.signatures for v in s} == set(value) or hands * l < len(value)
 
 
@@ -324,9 +325,9 @@ def test_few_signatures_stay_few_and_need_fewer_made_up_rows(tmp_path):
     for month in range(4):
         stay = [row for row in months[-1] if rng.random() > 0.15]
         months.append([*stay, *(person(f"q{month}-{i}") for i in range(20))])
-    for per_signature in (1, 8):
-        series = shoal.Series.start(tmp_path / str(per_signature), policy(k=2, l=3), mode="again",
-                                    per_signature=per_signature)  # fmt: skip
+    for few in (None, 5):
+        series = shoal.Series.start(tmp_path / str(few), policy(k=2, l=3), mode="again",
+                                    signatures=few)  # fmt: skip
         parts = [series.add(frame(rows), person="id") for rows in months]
         assert series.verify().holds
         made.append(parts[-1].made_up)

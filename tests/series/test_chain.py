@@ -135,9 +135,9 @@ def test_the_command_says_what_does_not_hold(place):
         ({"mode": "never"}, "mode"),
         ({"mode": "views", "wait": 2}, "wait"),
         ({"counterfeits": False}, "made-up"),
-        ({"per_signature": 2}, "signatures belong"),
-        ({"mode": "again", "per_signature": 0}, "whole number from 1"),
-        ({"mode": "again", "per_signature": True}, "whole number from 1"),
+        ({"signatures": 2}, "signatures belong"),
+        ({"mode": "again", "signatures": 0}, "whole number from 1"),
+        ({"mode": "again", "signatures": True}, "whole number from 1"),
     ],
 )
 def test_what_no_mode_has_is_refused(tmp_path, asked, why):

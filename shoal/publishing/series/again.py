@@ -55,7 +55,7 @@ def add(
     counterfeits: bool,
     wait: int = 0,
     wait_above: float = 0.3,
-    per_signature: int = 1,
+    signatures: int | None = None,
 ) -> Added:
     """The next part, of the whole table as it now is.
 
@@ -63,7 +63,7 @@ def add(
     search    publishes a table so that it meets the models, rows in their order
     shown     number of a part -> its distinct published rows, columns of text
     wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
-    per_signature  how many people are to have the same signature and value, on average; 1: as many as come about
+    signatures  about how many signatures newcomers may have; None: any
 
     Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
     where no part can exist.  A search of the table and one of the newcomers without a seat, minimum-cost assignments
@@ -80,7 +80,7 @@ def add(
         )
     people = HashedRows(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
-    fresh = _seated(people, seating, ledger, keyed, search, policy, shown, per_signature)
+    fresh = _seated(people, seating, ledger, keyed, search, policy, shown, signatures)
     seating.tighten()
     seating.merge(least=3)
     fresh = seating.fill(fresh)
@@ -118,7 +118,7 @@ def add(
 
 def _seated(
     people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown,
-    per_signature: int,
+    signatures: int | None,
 ) -> list[int]:  # fmt: skip
     """Seat who stays, and newcomers beside them, in classes of the search or of the part before; who is left over.
 
@@ -134,7 +134,7 @@ def _seated(
         if value == people.value[i]:
             kept[i] = tuple(possible.split())
     people.known.update(kept)
-    few = _few_signatures(people, kept, per_signature)
+    few = _few_signatures(people, kept, signatures)
     if not ledger.number and few is None:
         return [*range(len(people.persons))]
     tuples = Counter(texts.values())
@@ -178,15 +178,14 @@ class _Few:
         return found
 
 
-def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], per_signature: int) -> _Few | None:
-    """Signatures for newcomers, so few that each value of one is that of so many people; None where any may be had.
+def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int | None) -> _Few | None:
+    """About so many signatures for newcomers; None where any may be had.
 
     Those that most people have who stay.  Where none stay, those of random deals: each takes in all people, as equal
     values stand one after another, are dealt to as many hands as can be, and none is there more often.
     """
     values, hands = Counter(people.value), len(people.persons) // people.l
-    most = max(hands // per_signature, 1)
-    if per_signature == 1 or math.comb(len(values), people.l) <= most or max(values.values()) > hands:
+    if most is None or math.comb(len(values), people.l) <= most or max(values.values()) > hands:
         return None
     held = Counter(signature for signature in kept.values() if len(signature) == people.l)
     if held:
