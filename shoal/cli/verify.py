@@ -180,8 +180,8 @@ class SeriesSettings(NamedTuple):
     signatures: int | None = flag(
         None,
         "--signatures",
-        "For start, mode again: about how many sets of possible values newcomers have; any number by default. With "
-        "few, later parts have fewer made-up rows, and the first parts lose more.",
+        "For start, mode again: about how many signatures (sets of possible values) newcomers have; any number by "
+        "default. With few, later parts have fewer made-up rows, and the first parts lose more.",
     )
 
     def given(self) -> dict[str, Any]:
