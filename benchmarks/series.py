@@ -174,7 +174,7 @@ def again(name: str, l: int, wait_above: float | None = None) -> None:
     shutil.rmtree(place.parent)
 
 
-SIGNATURES = (None, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250)
+SIGNATURES = (None, 8_000, 2_000, 500)
 
 
 def signatures(name: str, l: int) -> None:
