@@ -314,6 +314,37 @@ def test_few_signatures_take_in_everybody(counts, l, most, stay):
         assert {v for s in few.signatures for v in s} == set(value) or hands * l < len(value)
 
 
+def test_few_signatures_are_about_as_many_as_asked():
+    value = [v for v in "abcdefgh" for _ in range(4)]
+    people = SimpleNamespace(value=value, l=3, persons=value, order=[*range(len(value))])
+    few = again._few_signatures(people, {}, 5)
+    assert 5 <= len(few.signatures) < 5 + 8
+    kept = dict.fromkeys(range(9), ("a", "b", "c", "d")) | {
+        9: ("a", "b", "c"),
+        10: ("a", "b", "c"),
+        11: ("b", "c", "d"),
+    }
+    few = again._few_signatures(people, kept, 1)
+    assert few.signatures == [("a", "b", "c")]  # of l values, so that newcomers can have it
+
+
+def test_tuples_with_one_star_and_two_more_are_offered():
+    tuples = Counter({("30", "1", "x"): 7, ("30", "*", "x"): 3})
+    again._offer_coarser(tuples, "*")
+    assert tuples[("30", "1", "x")] == 7
+    assert tuples[("30", "*", "x")] == 3
+    one = {("*", "1", "x"), ("30", "1", "*")}
+    two = {("*", "*", "x"), ("*", "1", "*"), ("30", "*", "*")}
+    assert set(tuples) == {("30", "1", "x"), ("30", "*", "x"), *one, *two, ("*", "*", "*")}
+
+
+def test_a_first_part_of_few_signatures_that_cannot_be_is_refused(tmp_path):
+    series = start(tmp_path, k=7, signatures=1)
+    rows: list[Row] = [("a", "30", "1", "flu"), ("b", "30", "1", "gout"), ("c", "30", "1", "rash")]
+    with pytest.raises(shoal.InfeasibleError):
+        series.add(frame(rows), person="id")
+
+
 def test_few_signatures_stay_few_and_need_fewer_made_up_rows(tmp_path):
     rng = random.Random(5)
 
