@@ -338,6 +338,24 @@ def test_tuples_with_one_star_and_two_more_are_offered():
     assert set(tuples) == {("30", "1", "x"), ("30", "*", "x"), *one, *two, ("*", "*", "*")}
 
 
+def test_people_of_few_signatures_may_stand_in_coarser_classes(tmp_path, monkeypatch):
+    seat, offered = again._seat, []
+
+    def seated(people, seating, kept, tuples, *more):
+        offered.append(set(tuples))
+        return seat(people, seating, kept, tuples, *more)
+
+    monkeypatch.setattr(again, "_seat", seated)
+    series = start(tmp_path, signatures=1)
+    rows: list[Row] = [*MONTH, ("g", "40", "2", "rash"), ("h", "40", "2", "flu")]
+    series.add(frame(rows), person="id")
+    series.add(frame(rows), person="id")
+    assert len(offered) == 2
+    for tuples in offered:
+        assert {("30", "1"), ("30", "*"), ("*", "1"), ("*", "*")} <= tuples
+    assert series.verify().holds
+
+
 def test_a_first_part_of_few_signatures_that_cannot_be_is_refused(tmp_path):
     series = start(tmp_path, k=7, signatures=1)
     rows: list[Row] = [("a", "30", "1", "flu"), ("b", "30", "1", "gout"), ("c", "30", "1", "rash")]
