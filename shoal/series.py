@@ -79,6 +79,7 @@ class Series(Shown):
         wait: int = 0,
         wait_above: float = 0.3,
         counterfeits: bool = True,
+        signatures: int | None = None,
     ) -> Series:
         """Make the folder of a new series.
 
@@ -88,6 +89,8 @@ class Series(Shown):
                       alone, after the first part
         counterfeits  of "again": whether a made-up row may take the place of somebody who left; False: that group is
                       held back
+        signatures    of "again": about how many signatures (sets of possible values) newcomers have. With few, the
+                      first parts lose more, and fewer rows are made up later; None: any number
 
         Raises PolicyError for what no series keeps, ExistsError for a folder that is not empty.
         """
@@ -99,9 +102,15 @@ class Series(Shown):
             raise PolicyError("a view shows what was published, and no row waits; leave ⟨wait=⟩ out of mode 'views'")
         if not counterfeits and mode != "again":
             raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
+        if signatures is not None and (
+            isinstance(signatures, bool) or not isinstance(signatures, int) or signatures < 1
+        ):
+            raise PolicyError(f"⟨signatures={signatures!r}⟩: say how many newcomers may have, a whole number from 1")
+        if signatures is not None and mode != "again":
+            raise PolicyError(f"signatures belong to mode 'again' alone; leave ⟨signatures=⟩ out of mode {mode!r}")
         settings: dict[str, Any] = {} if mode == "views" else {"wait": wait, "wait_above": above}
         if mode == "again":
-            settings["counterfeits"] = bool(counterfeits)
+            settings |= {"counterfeits": bool(counterfeits), "signatures": signatures}
         series_folder.start(Path(place), asked, mode, settings)
         return cls(place)
 
@@ -313,7 +322,7 @@ def _added(
         kept = [c for c in frame.columns if c not in policy.identifiers]
         return again.add(
             frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
-            counterfeits=held.about["counterfeits"], **wait,
+            counterfeits=held.about["counterfeits"], signatures=held.about.get("signatures"), **wait,
         )  # fmt: skip
     if read.in_memory:
         new = _new_here(read, policy, person, held, progress)

@@ -1,8 +1,8 @@
 """Small series of twelve parts against an enumeration of what an intruder who holds them all can conclude.
 
 ``python tools/series_intruder.py COUNT [FIRST_SEED [KIND ...]]``; kinds, all of them where none is named: ``again``,
-``increment``, ``views``, by ``tests/series/intruder.py``.  Prints the seed of every series in which somebody has a
-value with more than the promise, and exits 1 when there is one.
+``signatures`` (``again`` with few of them), ``increment``, ``views``, by ``tests/series/intruder.py``.  Prints the seed
+of every series in which somebody has a value with more than the promise, and exits 1 when there is one.
 """
 
 from __future__ import annotations

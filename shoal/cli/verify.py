@@ -177,6 +177,12 @@ class SeriesSettings(NamedTuple):
     no_counterfeits: bool = flag(
         False, "--no-counterfeits", "For start, mode again: hold back a group instead of making up rows."
     )
+    signatures: int | None = flag(
+        None,
+        "--signatures",
+        "For start, mode again: about how many signatures (sets of possible values) newcomers have; any number by "
+        "default. With few, later parts have fewer made-up rows, and the first parts lose more.",
+    )
 
     def given(self) -> dict[str, Any]:
         """Those that were given, as ``shoal.Series.start`` takes them."""

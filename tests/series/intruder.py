@@ -115,7 +115,7 @@ def lives_of(rows: Sequence[Row], months: Sequence[tuple[int, Lives, Ledger]], l
     return found
 
 
-def tried_again(seed: int) -> str:
+def tried_again(seed: int, signatures: int | None = None) -> str:
     """Twelve parts of a whole table in which people come, leave, return, move and are corrected."""
     rng = random.Random(seed)
     l, counterfeits, wait = rng.choice([2, 2, 2, 3]), rng.random() < 0.7, rng.choice([0, 0, 1, 2])
@@ -137,6 +137,7 @@ def tried_again(seed: int) -> str:
             added = again.add(
                 table.drop("id"), persons, ledger, keyed, any_classes(rng, k, l), asked,
                 shown=lambda n: published[n - 1].unique(), counterfeits=counterfeits, wait=wait, wait_above=0.4,
+                signatures=signatures,
             )  # fmt: skip
         except shoal.InfeasibleError:
             continue
@@ -155,6 +156,11 @@ def tried_again(seed: int) -> str:
     except TooMany:
         return "too many assignments"
     return f"{'all' if chosen is months else 'two'} parts of {len(months)}" if many else "nobody published"
+
+
+def tried_few_signatures(seed: int) -> str:
+    """``tried_again`` of newcomers who have few signatures."""
+    return tried_again(seed, signatures=1 + seed % 2)
 
 
 def _changes(rng: random.Random, now: dict[str, tuple[str, str, str]], here: set[str], values: str, part: int) -> None:
@@ -341,4 +347,4 @@ def tried_views(seed: int, change: Callable[[pl.DataFrame], pl.DataFrame] | None
     return "all parts, and views without the first"
 
 
-KINDS = {"again": tried_again, "increment": tried_increment, "views": tried_views}
+KINDS = {"again": tried_again, "signatures": tried_few_signatures, "increment": tried_increment, "views": tried_views}

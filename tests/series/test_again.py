@@ -1,7 +1,9 @@
 """Mode again: whoever stays keeps what remains possible, and an intruder with every part finds nobody above 1/l."""
 
+import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import combinations
 from types import SimpleNamespace
 
 import polars as pl
@@ -268,6 +270,119 @@ def test_newcomers_stand_beside_who_stays_only_where_all_who_stay_lack_them():
     two = {0: ("a", "b")}
     (hand,) = again._hands(people, two, again._lacking(people, two), [0, 3])
     assert hand.rows == {"a": 0, "b": 3}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6),
+    st.lists(st.sets(st.sampled_from("abcde"), min_size=2, max_size=2), min_size=1, max_size=4),
+)
+def test_hands_of_few_signatures_are_taken_until_none_is_left(counts, signatures):
+    given = [tuple(sorted(s)) for s in signatures]
+    fresh = {
+        v: [10 * j + i for i in range(many)] for j, (v, (many, _)) in enumerate(zip("abcdef", counts, strict=False))
+    }
+    before = {v: [*some] for v, some in fresh.items()}
+    hands = again._Few(given).hands(fresh)
+    taken = Counter(i for hand in hands for i in hand.rows.values())
+    assert all(n == 1 for n in taken.values())
+    assert sorted([*taken, *(i for some in fresh.values() for i in some)]) == sorted(
+        i for some in before.values() for i in some
+    )
+    for hand in hands:
+        assert hand.signature in given
+        assert hand.gaps == 0
+        assert all(i in before[v] for v, i in hand.rows.items())
+    assert not any(all(fresh.get(v) for v in s) for s in given)  # nobody is left who could make another hand
+
+
+@given(st.lists(st.integers(1, 9), min_size=5, max_size=8), st.integers(2, 4), st.integers(1, 40), st.booleans())
+def test_few_signatures_take_in_everybody(counts, l, most, stay):
+    value = [v for v, many in zip("abcdefgh", counts, strict=False) for _ in range(many)]
+    people = SimpleNamespace(value=value, l=l, persons=value, order=[*range(len(value))])
+    kept = {i: tuple("abcd"[:l]) for i in range(0, len(value), 2)} if stay else {}
+    few = again._few_signatures(people, kept, most)
+    hands = len(value) // l
+    if len([*combinations(set(value), l)]) <= most:
+        assert few is None
+    elif max(counts) > hands:
+        assert few is None  # no deal takes in all people
+    elif stay:
+        assert few.signatures == [tuple("abcd"[:l])]
+    else:
+        assert all(len(set(s)) == l and [*s] == sorted(s) for s in few.signatures)
+        assert len(set(few.signatures)) == len(few.signatures) < most + len(value)
+        assert {v for s in few.signatures for v in s} == set(value) or hands * l < len(value)
+
+
+def test_few_signatures_are_about_as_many_as_asked():
+    value = [v for v in "abcdefgh" for _ in range(4)]
+    people = SimpleNamespace(value=value, l=3, persons=value, order=[*range(len(value))])
+    few = again._few_signatures(people, {}, 5)
+    assert 5 <= len(few.signatures) < 5 + 8
+    kept = dict.fromkeys(range(9), ("a", "b", "c", "d")) | {
+        9: ("a", "b", "c"),
+        10: ("a", "b", "c"),
+        11: ("b", "c", "d"),
+    }
+    few = again._few_signatures(people, kept, 1)
+    assert few.signatures == [("a", "b", "c")]  # of l values, so that newcomers can have it
+
+
+def test_tuples_with_one_star_and_two_more_are_offered():
+    tuples = Counter({("30", "1", "x"): 7, ("30", "*", "x"): 3})
+    again._offer_coarser(tuples, "*")
+    assert tuples[("30", "1", "x")] == 7
+    assert tuples[("30", "*", "x")] == 3
+    one = {("*", "1", "x"), ("30", "1", "*")}
+    two = {("*", "*", "x"), ("*", "1", "*"), ("30", "*", "*")}
+    assert set(tuples) == {("30", "1", "x"), ("30", "*", "x"), *one, *two, ("*", "*", "*")}
+
+
+def test_people_of_few_signatures_may_stand_in_coarser_classes(tmp_path, monkeypatch):
+    seat, offered = again._seat, []
+
+    def seated(people, seating, kept, tuples, *more):
+        offered.append(set(tuples))
+        return seat(people, seating, kept, tuples, *more)
+
+    monkeypatch.setattr(again, "_seat", seated)
+    series = start(tmp_path, signatures=1)
+    rows: list[Row] = [*MONTH, ("g", "40", "2", "rash"), ("h", "40", "2", "flu")]
+    series.add(frame(rows), person="id")
+    series.add(frame(rows), person="id")
+    assert len(offered) == 2
+    for tuples in offered:
+        assert {("30", "1"), ("30", "*"), ("*", "1"), ("*", "*")} <= tuples
+    assert series.verify().holds
+
+
+def test_a_first_part_of_few_signatures_that_cannot_be_is_refused(tmp_path):
+    series = start(tmp_path, k=7, signatures=1)
+    rows: list[Row] = [("a", "30", "1", "flu"), ("b", "30", "1", "gout"), ("c", "30", "1", "rash")]
+    with pytest.raises(shoal.InfeasibleError):
+        series.add(frame(rows), person="id")
+
+
+def test_few_signatures_stay_few_and_need_fewer_made_up_rows(tmp_path):
+    rng = random.Random(5)
+
+    def person(name: str) -> Row:
+        return name, rng.choice("1234"), rng.choice("xyz"), rng.choice("abcdefghij")
+
+    made, signatures = [], []
+    months = [[person(f"p{i}") for i in range(120)]]
+    for month in range(4):
+        stay = [row for row in months[-1] if rng.random() > 0.15]
+        months.append([*stay, *(person(f"q{month}-{i}") for i in range(20))])
+    for few in (None, 5):
+        series = shoal.Series.start(tmp_path / str(few), policy(k=2, l=3), mode="again",
+                                    signatures=few)  # fmt: skip
+        parts = [series.add(frame(rows), person="id") for rows in months]
+        assert series.verify().holds
+        made.append(parts[-1].made_up)
+        signatures.append(ledger_of(series, 1).persons["possible"].n_unique())
+    assert signatures[1] + 5 < signatures[0]
+    assert made[1] < made[0]
 
 
 def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):

@@ -131,7 +131,14 @@ def test_the_command_says_what_does_not_hold(place):
 
 @pytest.mark.parametrize(
     ("asked", "why"),
-    [({"mode": "never"}, "mode"), ({"mode": "views", "wait": 2}, "wait"), ({"counterfeits": False}, "made-up")],
+    [
+        ({"mode": "never"}, "mode"),
+        ({"mode": "views", "wait": 2}, "wait"),
+        ({"counterfeits": False}, "made-up"),
+        ({"signatures": 2}, "signatures belong"),
+        ({"mode": "again", "signatures": 0}, "whole number from 1"),
+        ({"mode": "again", "signatures": True}, "whole number from 1"),
+    ],
 )
 def test_what_no_mode_has_is_refused(tmp_path, asked, why):
     with pytest.raises(shoal.PolicyError, match=why):

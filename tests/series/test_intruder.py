@@ -10,9 +10,9 @@ import pytest
 
 from shoal.publishing.series import again, increment
 from shoal.publishing.series import seating as hands
-from tests.series.intruder import KINDS, Above, shares, tried_again, tried_increment, tried_views
+from tests.series.intruder import KINDS, Above, shares, tried_again, tried_few_signatures, tried_increment, tried_views
 
-SEEDS = {"again": 60, "increment": 40, "views": 60}
+SEEDS = {"again": 60, "signatures": 60, "increment": 40, "views": 60}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,6 +53,30 @@ def test_hands_of_too_few_values_are_seen(monkeypatch):
 
     monkeypatch.setattr(hands.HashedRows, "dealt", pairs)
     assert fails(tried_again, 40) > 0
+
+
+def test_hands_of_few_signatures_that_are_too_short_are_seen(monkeypatch):
+    """Broken on purpose: the few signatures lack a value each."""
+    few = again._few_signatures
+
+    def short(*args):
+        found = few(*args)
+        return found if found is None else again._Few([signature[1:] for signature in found.signatures])
+
+    monkeypatch.setattr(again, "_few_signatures", short)
+    assert fails(tried_few_signatures, 20) > 0
+
+
+def test_a_signature_that_is_not_kept_is_seen_where_there_are_few(monkeypatch):
+    """Broken on purpose: whoever stays gets the most frequent signature of few."""
+    seat = again._seat
+
+    def most_frequent(people, seating, kept, tuples, few=None):
+        common = max(kept.values(), key=[*kept.values()].count, default=())
+        return seat(people, seating, {i: common if people.value[i] in common else s for i, s in kept.items()}, tuples)
+
+    monkeypatch.setattr(again, "_seat", most_frequent)
+    assert fails(tried_few_signatures, 40) > 0
 
 
 def test_a_seat_of_one_value_for_somebody_of_another_is_seen(monkeypatch):

@@ -37,6 +37,7 @@ from shoal.paths import is_sheet, kind_of
 MANIFEST = "manifest.json"
 _WHOLE = 1 << 28  # bytes of a part that is read at once
 _SEVERAL = 1 << 20  # tuples of several parts that are kept before they are added up
+_HASHES = 1 << 24  # hashes of values that are held at once
 _FEW = 4  # tuples at least to a different text of a column that is grouped as categories
 _AGAIN = 3  # parts at least that are read here again where workers counted
 _BUCKETS = 64
@@ -372,29 +373,32 @@ class SampleUniques(NamedTuple):
 
 
 def sample_uniques(
-    path: Path, names: Sequence[str], separator: str | None = None, *, zeros: bool = False
+    path: Path, names: Sequence[str], rows: int, separator: str | None = None, *, zeros: bool = False
 ) -> SampleUniques:
-    """Sample uniques of a released file or folder in these columns, by 64-bit hashes: O(rows) time, eight bytes a row.
+    """Sample uniques of a released file or folder in these columns, by 64-bit hashes.
 
+    rows   how many it has, so that few hashes are held at a time
     zeros  read "-0.0" in a file of text as "0.0": a table of numbers takes them for one value
+
+    A look at the file for every ``_HASHES`` hashes, O(rows log rows) time for a column.
     """
+    if not names:
+        return SampleUniques({}, 0)
     sheet = is_sheet(path)
     query = read_release(path).lazy() if sheet else _scan(path, separator)[0]
     zeros = zeros and not sheet and not is_parquet(path)
-
-    def count(some: Sequence[str]) -> int:
-        if not some:
-            return 0
-        columns = [pl.col(f"^{_literal(n)}$").alias(f"c{i}") for i, n in enumerate(some)]
-        if zeros:
-            columns = [c.replace("-0.0", "0.0") for c in columns]
-        marks = query.select(pl.struct(columns).hash()).collect(engine="streaming").to_series()
-        return int((np.unique(marks.to_numpy(), return_counts=True)[1] == 1).sum())
-
+    columns = [pl.col(f"^{_literal(n)}$").alias(f"c{i}") for i, n in enumerate(names)]
+    if zeros:
+        columns = [c.replace("-0.0", "0.0") for c in columns]
+    hashes = [pl.struct(some).hash().alias(f"h{i}") for i, some in enumerate([*([c] for c in columns), columns])]
+    at_once, alone = max(_HASHES // max(rows, 1), 1), list[int]()
     try:
-        return SampleUniques({name: count([name]) for name in names}, count(names))
+        for start in range(0, len(hashes), at_once):
+            held = query.select(hashes[start : start + at_once]).collect(engine="streaming")
+            alone += [int((np.unique(h.to_numpy(), return_counts=True)[1] == 1).sum()) for h in held]
     except pl.exceptions.PolarsError as error:
         raise unreadable(path, error) from None
+    return SampleUniques(dict(zip(names, alone[:-1], strict=True)), alone[-1])
 
 
 def read_rows(path: Path, separator: str | None) -> pl.DataFrame:

@@ -13,6 +13,9 @@ stays keeps the signature and need not keep the hand or the class, so each part 
 4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost;
 5. newcomers who would lose too much wait for the next part, where more newcomers may stand beside them.
 
+Where few signatures are asked, hands of newcomers have one of a few, from the first part on: each is of more people
+then, so that more of those who leave are replaced, and classes are coarser.
+
 The proof is in docs/series.md.
 
 Source: X. Xiao, Y. Tao, m-invariance: towards privacy preserving re-publication of dynamic datasets, SIGMOD 2007.
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -50,6 +55,7 @@ def add(
     counterfeits: bool,
     wait: int = 0,
     wait_above: float = 0.3,
+    signatures: int | None = None,
 ) -> Added:
     """The next part, of the whole table as it now is.
 
@@ -57,6 +63,7 @@ def add(
     search    publishes a table so that it meets the models, rows in their order
     shown     number of a part -> its distinct published rows, columns of text
     wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
+    signatures  about how many signatures newcomers may have; None: any
 
     Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
     where no part can exist.  A search of the table and one of the newcomers without a seat, minimum-cost assignments
@@ -73,7 +80,7 @@ def add(
         )
     people = HashedRows(frame, persons.to_list(), policy, keyed)
     seating = Seating(people)
-    fresh = _seated(people, seating, ledger, keyed, search, policy, shown)
+    fresh = _seated(people, seating, ledger, keyed, search, policy, shown, signatures)
     seating.tighten()
     seating.merge(least=3)
     fresh = seating.fill(fresh)
@@ -110,11 +117,13 @@ def add(
 
 
 def _seated(
-    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown
-) -> list[int]:
+    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown,
+    signatures: int | None,
+) -> list[int]:  # fmt: skip
     """Seat who stays, and newcomers beside them, in classes of the search or of the part before; who is left over.
 
-    Whoever stays and finds no hand has one alone; the others left over are newcomers.
+    Whoever stays and finds no hand has one alone; the others left over are newcomers.  The first part is seated here
+    only where few signatures are asked.
     """
     last = ledger.persons
     texts = _read(people, last, ledger.number, keyed, policy, shown)
@@ -125,12 +134,15 @@ def _seated(
         if value == people.value[i]:
             kept[i] = tuple(possible.split())
     people.known.update(kept)
-    if not ledger.number:
+    few = _few_signatures(people, kept, signatures)
+    if not ledger.number and few is None:
         return [*range(len(people.persons))]
     tuples = Counter(texts.values())
     with contextlib.suppress(InfeasibleError):  # who stays may be too much alike without made-up rows
         tuples.update(search(people.frame).select(policy.grouped).rows())
-    left = _seat(people, seating, kept, tuples)
+    if few is not None:
+        _offer_coarser(tuples, policy.star)
+    left = _seat(people, seating, kept, tuples, few) if tuples else [*range(len(people.persons))]
     for i in left:
         if i in kept:
             seating.found([Hand(kept[i], {people.value[i]: i})])
@@ -138,15 +150,77 @@ def _seated(
 
 
 Seats = dict[str, list[int]]  # value -> people who have it
+OFFERED = 100_000  # tuples to which coarser ones are added
+
+
+class _Few:
+    """A few signatures of l values, which hands of newcomers may have."""
+
+    def __init__(self, signatures: Sequence[Signature]) -> None:
+        self.signatures = signatures
+        self._at = {v: i for i, v in enumerate(sorted({v for s in signatures for v in s}))}
+        self._has = np.zeros((len(signatures), len(self._at)), np.float32)
+        for i, signature in enumerate(signatures):
+            self._has[i, [self._at[v] for v in signature]] = 1
+
+    def hands(self, fresh: Seats) -> list[Hand]:
+        """Hands of these newcomers, who leave ``fresh``: each of the signature whose values most of them have."""
+        many = np.zeros(len(self._at), np.float32)
+        for v in fresh.keys() & self._at.keys():
+            many[self._at[v]] = len(fresh[v])
+        able = np.flatnonzero(self._has @ (many == 0) == 0)
+        found = []
+        while able.size:
+            signature = self.signatures[int(able[np.argmax(self._has[able] @ many)])]
+            found.append(Hand(signature, {v: fresh[v].pop() for v in signature}))
+            many[[self._at[v] for v in signature]] -= 1
+            able = able[self._has[able] @ (many == 0) == 0]
+        return found
+
+
+def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int | None) -> _Few | None:
+    """About so many signatures for newcomers; None where any may be had.
+
+    Those that most people have who stay.  Where none stay, those of random deals: each takes in all people, as equal
+    values stand one after another, are dealt to as many hands as can be, and none is there more often.
+    """
+    values, hands = Counter(people.value), len(people.persons) // people.l
+    if most is None or math.comb(len(values), people.l) <= most or max(values.values()) > hands:
+        return None
+    held = Counter(signature for signature in kept.values() if len(signature) == people.l)
+    if held:
+        return _Few([signature for signature, _ in held.most_common(most)])
+    drawn, names, found = random.Random(people.order[0]), sorted(values), dict[Signature, None]()
+    for _ in range(most):
+        drawn.shuffle(names)
+        row = [v for v in names for _ in range(values[v])]
+        found |= dict.fromkeys(tuple(sorted(row[h : hands * people.l : hands])) for h in range(hands))
+        if len(found) >= most:
+            break
+    return _Few([*found])
+
+
+def _offer_coarser(tuples: Counter[Tuple], star: str) -> None:
+    """Offer the same tuples with one star more, then with two: people of few signatures need wider classes."""
+    given = [*tuples]
+    for stars in (1, 2):
+        if len(tuples) > OFFERED:
+            return
+        for texts in given:
+            for starred in itertools.combinations(range(len(texts)), stars):
+                coarser = tuple(star if j in starred else text for j, text in enumerate(texts))
+                tuples[coarser] = tuples.get(coarser, 1)
 
 
 def _seat(
-    people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int]
-) -> list[int]:
+    people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int],
+    few: _Few | None = None,
+) -> list[int]:  # fmt: skip
     """Seat people in classes of k rows or more with the given tuples, the finest first; who is left over.
 
     kept    signature of everybody who stays
     tuples  published tuple -> how many rows it had, where it is offered
+    few     the signatures that hands of newcomers may have; None: any
 
     O(classes x (tuples of the table in the class's rarest column + people there without a hand)).
     """
@@ -157,7 +231,7 @@ def _seat(
     loss = sum((c.loss[offered[:, j]] for j, c in enumerate(people.columns)), np.zeros(len(names)))
     for at in np.lexsort((-np.array([*tuples.values()]), loss)).tolist():
         rows = cover.inside(offered[at])
-        hands = _hands(people, kept, lacking, rows.tolist()) if rows.size >= people.k else []
+        hands = _hands(people, kept, lacking, rows.tolist(), few) if rows.size >= people.k else []
         if hands and sum(hand.size for hand in hands) >= people.k:
             seating.found(hands, names[at])
             for hand in hands:
@@ -189,6 +263,7 @@ def _hands(
     kept: Mapping[int, Signature],
     lacking: Mapping[Signature, Mapping[str, int]],
     rows: Sequence[int],
+    few: _Few | None = None,
 ) -> list[Hand]:
     """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone.
 
@@ -211,6 +286,8 @@ def _hands(
                 break
             left.subtract(beside)
             hands.append(Hand(signature, {v: (some if some.get(v) else fresh)[v].pop() for v in signature}))
+    if few is not None:
+        return hands + few.hands(fresh)
     most = _most_hands({v: len(some) for v, some in fresh.items()}, people.l)
     common = sorted(fresh.values(), key=len, reverse=True)
     dealt = [i for some in common for i in some[:most]][: people.l * most]  # in hands of l, the easiest to keep

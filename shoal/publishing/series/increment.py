@@ -289,13 +289,13 @@ class NewPeople(NamedTuple):
 
 
 def numbered(hashed: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Keyed hashes of persons, sorted, and the place of each there, the person's number.
+    """Keyed hashes of persons, sorted by their first 60 bits, and the place of each there, the person's number.
 
     Whoever lacks the key sees numbers drawn at random.
     """
-    order = hashed.arg_sort()
-    number = np.empty(order.len(), np.uint32)
-    number[order.to_numpy()] = np.arange(order.len(), dtype=np.uint32)
+    order = np.argsort(hashed.str.head(15).str.to_integer(base=16).to_numpy())  # as texts they take ten times as long
+    number = np.empty(order.size, np.uint32)
+    number[order] = np.arange(order.size, dtype=np.uint32)
     return hashed.gather(order), pl.Series(number)
 
 

@@ -394,7 +394,7 @@ def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
     asked = [c for c in said["columns"] if c in record.raw["policy"]["insensitive"]]
     same = sorted(said["columns"]) == sorted(names) and said.get("insensitive") == asked
     for zeros in (False, True):
-        found = sample_uniques(path, names, record.separator, zeros=zeros)
+        found = sample_uniques(path, names, int(held.counts.sum()), record.separator, zeros=zeros)
         if same and said.get("alone") == found.alone and said.get("together") == found.together:
             return Finding("singled out", True, f"{found.together} rows, by the columns without a promise")
     return Finding("singled out", False, f"{found.together} rows; the certificate says otherwise of these columns")
