@@ -17,7 +17,8 @@ Rows = Sequence[tuple[int, ...]]
 
 
 def _decimal(value: float) -> Fraction:
-    return Fraction(str(value))
+    """The fraction that was meant: 0.1 is a tenth, and 1 / 3 a third."""
+    return Fraction(str(value)).limit_denominator(10**9)
 
 
 def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, column: int = 0) -> bool:

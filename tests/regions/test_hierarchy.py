@@ -6,11 +6,10 @@ import pytest
 
 import shoal
 from shoal.problems.regions import hierarchy_rows, nested
-from tests.data import drawn
-from tests.regions.test_merge import grid_edges
+from tests.data import drawn, squares
 
 SIDE = 6
-EDGES = grid_edges(SIDE, SIDE)
+EDGES = squares(SIDE, SIDE)
 IDS = [f"0{6000 + i}" for i in range(SIDE * SIDE)]
 
 
