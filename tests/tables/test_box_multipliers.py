@@ -582,6 +582,26 @@ def test_rows_pay_no_more_than_the_most_that_a_class_of_a_box_exceeds(seed):
             assert row_loss(task.recoding, [quasi[i] for i in c[held]]) <= lost + 1e-9
 
 
+@pytest.mark.parametrize("t", [0.1, 0.2, 0.3, 1 / 7])
+def test_a_class_has_no_rows_of_what_rounding_leaves_of_a_limit(t):
+    """Each of the many rows of a value would take it again, and there would be no room to write them down."""
+    random = np.random.default_rng(2)
+    place = np.sort(random.integers(0, 60, 400))
+    h = Histogram.from_rows(place[:, None], ((place // 20 + (random.random(400) < 0.3)) % 3)[:, None])
+    need = requirement([KAnonymity(5), TCloseness(t)], h.sensitive_names, h)
+    task = Task(h, need, Recoding((Ranges.of(np.arange(60.0)),), "ncp"), Effort.of("balanced"), seed=1)
+    p = boxes.Pairs.of(task)
+    at = random.uniform(0.2, 1.0, h.cells)
+    seen = 0
+    for first in range(h.cells):
+        out, _ = boxes._exceeded(p, first, first + 1, boxes._asked(at))
+        seen += int(out.found[0] > 0)
+        held = out.weight[out.cell >= 0] if out.found[0] > 0 else np.ones(1)
+        assert (held > 1e-13).all()
+        assert held.sum() == pytest.approx(1.0)
+    assert seen >= 3
+
+
 def test_whole_classes_prove_more_where_values_go_with_places():
     """Rows of one value lie together, so groups within t take rows from far away, which K rows of them do not show."""
     random = np.random.default_rng(1)

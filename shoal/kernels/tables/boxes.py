@@ -24,6 +24,7 @@ from shoal.kernels.tables.eligible import stable_argsort
 from shoal.kernels.tables.near_cells import AT_ONCE, EQUAL, losses_with, pair_loss, part_of, places, write_down
 
 TINY = 1e-12
+LEAST = 1e-14  # weight that a row may have
 DEEP = 48  # rows that the box of a class takes in one by one, at most
 
 
@@ -420,7 +421,7 @@ def _best(cells, search, order, net, many, work):
         if equal:
             own = max(held[v] - shares.table[v], 0.0)
             more = min(more, shares.number - (above - own) - (held[v] - shares.table[v]))
-        if more <= 0.0:
+        if more <= LEAST:  # what rounding leaves of a limit, which every row of the value would take again
             continue
         if equal:
             above -= own
@@ -555,7 +556,7 @@ def _itself(cells, search, work, depth, known, out):
         return best
     out.found[place], out.loss[place], w = excess, box, 0
     for x in range(inside):
-        if work.weight[x] > 0.0:
+        if work.weight[x] > 0.0 and w < out.cell.shape[1]:  # what is written down guides, and proves nothing
             out.cell[place, w], out.weight[place, w] = search.cell[order[x]], work.weight[x]
             w += 1
     out.cell[place, w:] = -1
