@@ -294,7 +294,7 @@ def _shrunk(search, size, own, group):
 
 
 @njit(**INNER)
-def _take(search, depth, y):
+def take(search, depth, y):
     """The box with the cell at place y; the levels that change are kept."""
     s = search.saved[depth]
     for e in range(search.start[y], search.start[y + 1]):
@@ -307,7 +307,7 @@ def _take(search, depth, y):
 
 
 @njit(**INNER)
-def _put_back(search, depth):
+def put_back(search, depth):
     """The box before the member of this depth."""
     for s in range(search.saved[depth + 1] - 1, search.saved[depth] - 1, -1):
         search.level[search.old[s]] = search.was[s]
@@ -486,7 +486,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         if top - group * search.least[depth, x] <= best + TINY:
             depth -= 1
             if depth > 0:
-                _put_back(search, depth)
+                put_back(search, depth)
                 put_area_back(areas, taken, depth)
             continue
         search.at[depth] = x + 1
@@ -499,10 +499,10 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             if completes:
                 box = search.box[depth] + more_with(search, y)
                 box += more_of_areas(areas, taken, cells, search.cell[y])
-                _take(search, depth, y)
+                take(search, depth, y)
                 take_area(areas, taken, cells, depth, search.cell[y], -1.0)
                 cost = completed(cells, search, other_values, where, depth, a, box)
-                _put_back(search, depth)
+                put_back(search, depth)
                 put_area_back(areas, taken, depth)
                 if top - group * cost <= best + TINY:
                     continue
@@ -520,14 +520,14 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
                 depth -= 1
                 if depth == 0:
                     break
-                _put_back(search, depth)
+                put_back(search, depth)
                 put_area_back(areas, taken, depth)
                 x = search.at[depth]
             return most, looks + other_values.many[1] * offset.size
         box = search.box[depth] + more_with(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
-        _take(search, depth, y)
+        take(search, depth, y)
         if plain and _passed_over(search, depth, box):
-            _put_back(search, depth)
+            put_back(search, depth)
             continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
         if completes:
@@ -556,7 +556,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             looks += rows * offset.size
             cut = _kept(search, below, need - 1, group, heap, best + TINY) < need - 1
         if cut:
-            _put_back(search, depth)
+            put_back(search, depth)
             put_area_back(areas, taken, depth)
             continue
         _ready(search, below)

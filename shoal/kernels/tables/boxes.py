@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, njit
-from shoal.kernels.tables.box_separation import search_room
+from shoal.kernels.tables.box_separation import put_back, search_room, take
 from shoal.kernels.tables.box_values import asks, more_with
 from shoal.kernels.tables.eligible import stable_argsort
 from shoal.kernels.tables.near_cells import AT_ONCE, EQUAL, losses_with, pair_loss, part_of, places, write_down
@@ -516,13 +516,12 @@ def _classes(cells, search, work, size, anchor, rank, nodes, out):
                 most = max(most, work.allowed[z])
             for y in range(size):
                 work.paid[y] = max(work.paid[y], most)
-            for s in range(search.saved[depth] - 1, -1, -1):
-                search.level[search.old[s]] = search.was[s]
+            for z in range(depth - 1, -1, -1):
+                put_back(search, z)
             break
         if pick < 0:
             if depth > 0:
-                for s in range(search.saved[depth] - 1, search.saved[depth - 1] - 1, -1):
-                    search.level[search.old[s]] = search.was[s]
+                put_back(search, depth - 1)
             depth -= 1
             new = False
             continue
@@ -634,14 +633,8 @@ def _taken_in(search, work, depth, pick, own):
     The candidate is passed over from now on.
     """
     member, box, rows, below = search.member[depth], search.joined[depth, pick], 0, depth + 1
-    y, s = np.int64(member[pick]), search.saved[depth]
-    for e in range(search.start[y], search.start[y + 1]):
-        g = search.axis[e]
-        if search.amount[e] > search.level[g]:
-            search.old[s], search.was[s] = g, search.level[g]
-            search.level[g] = search.amount[e]
-            s += 1
-    search.saved[below], search.box[below] = s, box
+    take(search, depth, np.int64(member[pick]))
+    search.box[below] = box
     for x in range(search.many[depth]):
         z = np.int64(member[x])
         joined = box + more_with(search, z)
@@ -655,6 +648,5 @@ def _taken_in(search, work, depth, pick, own):
     work.open[depth, pick] = False
     search.many[below] = rows
     if rows < 0:
-        for z in range(s - 1, search.saved[depth] - 1, -1):
-            search.level[search.old[z]] = search.was[z]
+        put_back(search, depth)
     return rows >= 0
