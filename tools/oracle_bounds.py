@@ -25,8 +25,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables.bounds import boxes
-from shoal.problems.tables.bounds import boxes as box_multipliers
+from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.bounds.bounds import Sweeper, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.oracles.tables import eligible, least_total, row_loss
@@ -92,19 +91,19 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
     for name, value in lower_bounds(task, program=bool(random.integers(2))).values.items():
         if value * scale > best + 1e-6:
             out.append(f"{name} {value * scale} > {best}")
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     if p.cells.group > 1:
         at = random.uniform(-0.5, 2.5, h.cells)
-        box_multipliers.NODES = int(random.choice(NODES))
-        proved = float(p.cells.count @ (at - box_multipliers._sweep(p, at, None)[0])) + float(p.alone @ h.count)
+        boxes.NODES = int(random.choice(NODES))
+        proved = float(p.cells.count @ (at - boxes._sweep(p, at, None)[0])) + float(p.alone @ h.count)
         if proved > best + 1e-9:
             out.append(f"sweep {proved} > {best}")
         if p.nested and p.cells.shares.high.size:
-            swept = box_multipliers._sweep_of_classes(p, at, None)
+            swept = boxes._sweep_of_classes(p, at, None)
             proved = float(p.cells.count @ (at - swept[0])) + float(p.alone @ h.count) if swept else 0.0
             if proved > best + 1e-9:
                 out.append(f"sweep of classes {proved} > {best}")
-        box_multipliers.NODES = NODES[-1]
+        boxes.NODES = NODES[-1]
     if task.recoding.hierarchies is not None:
         sweeper, at = Sweeper(task, Lattice.of(task.recoding)), random.uniform(-0.5, 2.5, h.cells)
         over = None if sweeper.per_value else sweeper.run(6, at, np.zeros(0, bool), None, 0.0)
@@ -115,7 +114,7 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
 
 def main(tables: int, seed: int, regions: bool = False) -> int:
     """So many feasible tables; the number of failures."""
-    boxes.FEW = 1  # also few cells lie around several centers
+    near_cells.FEW = 1  # also few cells lie around several centers
     began, tried, failures = time.perf_counter(), 0, 0
     while tried < tables:
         random = np.random.default_rng(seed)

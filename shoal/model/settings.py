@@ -119,23 +119,29 @@ class Setting(NamedTuple):
 class SizeAndShare(TypedDict, total=False):
     """The two models that ``explore`` varies."""
 
-    k: Annotated[int, Shorthand("size", "KAnonymity", "At least k rows in every group.")]
-    l: Annotated[int, Shorthand("diversity", "LDiversity", "At most 1/l of every group share a sensitive value.")]
+    k: Annotated[int, Shorthand("size_and_diversity", "KAnonymity", "At least k rows in every group.")]
+    l: Annotated[
+        int, Shorthand("size_and_diversity", "LDiversity", "At most 1/l of every group share a sensitive value.")
+    ]
 
 
 class OtherModels(TypedDict, total=False):
     """All others.  A line is a model's keyword, key, option, and type for type checkers."""
 
     distinct_l: Annotated[
-        int, Shorthand("diversity", "DistinctLDiversity", "At least l different sensitive values in every group.")
+        int,
+        Shorthand("size_and_diversity", "DistinctLDiversity", "At least l different sensitive values in every group."),
     ]
     entropy_l: Annotated[
-        float, Shorthand("diversity", "EntropyLDiversity", "The entropy of every group is at least log l.")
+        float, Shorthand("size_and_diversity", "EntropyLDiversity", "The entropy of every group is at least log l.")
     ]
     recursive_cl: Annotated[
-        Pair, Shorthand("diversity", "RecursiveLDiversity", "Recursive (c,l)-diversity, as c,l.", (), (float, int))
+        Pair,
+        Shorthand("size_and_diversity", "RecursiveLDiversity", "Recursive (c,l)-diversity, as c,l.", (), (float, int)),
     ]
-    alpha_k: Annotated[Pair, Shorthand("size", "AlphaKAnonymity", "(alpha,k)-anonymity, as alpha,k.", (), (float, int))]
+    alpha_k: Annotated[
+        Pair, Shorthand("size_and_diversity", "AlphaKAnonymity", "(alpha,k)-anonymity, as alpha,k.", (), (float, int))
+    ]
     t: Annotated[
         float,
         Shorthand("closeness", "TCloseness", "Every group is within t of the table's distribution (equal distance)."),
@@ -162,7 +168,7 @@ class OtherModels(TypedDict, total=False):
     simultaneous_l: Annotated[
         int,
         Shorthand(
-            "diversity", "SimultaneousLDiversity",
+            "size_and_diversity", "SimultaneousLDiversity",
             "Every row is in l rows that differ in every sensitive column.",
         ),
     ]  # fmt: skip

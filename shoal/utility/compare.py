@@ -455,7 +455,7 @@ def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarra
 
     Beyond two columns up to ``APART``.
     """
-    from shoal.judge.models.diversity import simultaneous
+    from shoal.judge.models.size_and_diversity import simultaneous
 
     if len(sensitive) < 2 or not read.frame.height:
         return None

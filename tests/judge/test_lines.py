@@ -17,7 +17,7 @@ from shoal.errors import VerificationError
 from shoal.judge.crosswalk import whole
 from shoal.judge.file import codes, same_counts
 from shoal.judge.models import ClassCounts
-from shoal.judge.models.diversity import recursive_level
+from shoal.judge.models.size_and_diversity import recursive_level
 from shoal.judge.tables import large
 from shoal.judge.tables.large import count_release
 

@@ -36,7 +36,7 @@ from shoal.model.histogram import Histogram
 from shoal.model.notation import SetOf, parse
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
-from shoal.problems.tables.bounds import boxes
+from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.groups import encode
 from shoal.report.sections import attacks
 from tests.commands import run
@@ -187,7 +187,7 @@ def test_a_search_prices_connected_sets_and_a_bound_counts_the_cheapest(seed: in
     recoding = Recoding((graph.column(2.0),), "ncp")
     table = Histogram.from_rows(np.arange(areas)[:, None], np.zeros((areas, 0)))
     slots, leaf = encode(recoding, table)
-    areas_of = boxes._areas(recoding.columns[0], table.quasi[:, 0], 0)
+    areas_of = near_cells._areas(recoding.columns[0], table.quasi[:, 0], 0)
     cells = Code(table.quasi)
     for _ in range(20):
         codes = random.choice(areas, int(random.integers(1, areas + 1)), replace=False)
@@ -240,7 +240,7 @@ def test_the_most_violated_group_of_every_anchor_is_the_worst_of_all(seed: int) 
     task, graphs = drawing
     plain_k = Requirement(task.requirement.k, *[(1,) * len(task.requirement.distinct)] * 2)
     task = dataclasses.replace(task, requirement=plain_k)
-    p, h, k = boxes.Pairs.of(task), task.histogram, task.requirement.k
+    p, h, k = near_cells.Pairs.of(task), task.histogram, task.requirement.k
     at = random.uniform(0, 1.5, h.cells)
     excess = boxes._sweep(p, at, None)[0]
     rows, worst = np.repeat(np.arange(h.cells), p.cells.count), np.zeros(h.cells)

@@ -17,8 +17,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds import bounds as module
-from shoal.problems.tables.bounds import boxes
-from shoal.problems.tables.bounds import boxes as box_multipliers
+from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
@@ -33,7 +32,7 @@ def test_no_bound_is_above_the_optimum(task, program):
     found = lower_bounds(task, program=program)
     for value in found.values.values():
         assert total(task, value) <= best + 1e-9
-    near = boxes.neighbors(task, None)
+    near = near_cells.neighbors(task, None)
     assert float(near @ task.histogram.count) <= best + 1e-9
 
 
@@ -376,13 +375,13 @@ def cheapest_boxes(task: Task) -> np.ndarray:
 @settings(deadline=None, max_examples=80)
 @given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
 def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
-    plain, found, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 3, None)
+    plain, found, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (8, 400), 3, None)
     expected = np.maximum(cheapest_boxes(task), plain)  # prices of near rows can be above: they stay
     np.testing.assert_allclose(found, expected, atol=1e-9)
-    _, cut, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (near, nodes), 0, None)
+    _, cut, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (near, nodes), 0, None)
     assert (cut <= expected + 1e-9).all()
     assert (cut >= 0).all()
-    np.testing.assert_allclose(plain, boxes.neighbors(task, None), atol=1e-12)
+    np.testing.assert_allclose(plain, near_cells.neighbors(task, None), atol=1e-12)
     assert (found >= plain - 1e-9).all()
 
 
@@ -391,7 +390,7 @@ def test_prices_of_near_rows_stay_where_they_are_above_those_of_boxes():
     rows, values = np.array([[0, 0], [0, 0], [0, 0], [0, 1]]), np.array([[0, 0], [2, 0], [2, 0], [0, 0]])
     table = Histogram.from_rows(rows, values)
     task = Task(table, Requirement(3, (2, 1), (1, 1)), Recoding(tuple(Levels.stars(s) for s in table.quasi_sizes)))
-    plain, found, *_ = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 3, None)
+    plain, found, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (8, 400), 3, None)
     assert (found == plain).all()
     assert (plain > cheapest_boxes(task)).any()
     assert table.count @ found == least_loss(table, task.requirement, task.recoding) == 4
@@ -404,7 +403,7 @@ def test_rows_that_share_a_new_value_share_its_price():
         table = Histogram.from_rows(random.integers(0, 4, (9, 3)), np.zeros(9, int))
         recoding = Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp")
         task = Task(table, Requirement(k, (1,), (1,)), recoding)
-        found = boxes.box_prices(task, boxes.Pairs.of(task), (8, 400), 0, None)[1]
+        found = boxes.box_prices(task, near_cells.Pairs.of(task), (8, 400), 0, None)[1]
         np.testing.assert_allclose(found, cheapest_boxes(task), atol=1e-9)
 
 
@@ -413,7 +412,7 @@ def test_rows_that_share_a_new_value_share_its_price():
 def test_raised_prices_are_paid_by_every_eligible_group(task, near, nodes):
     """Any K rows of a box with an eligible group; no search is finished, or cells are not near, in most examples."""
     h, need = task.histogram, task.requirement
-    _, first, *raised = boxes.box_prices(task, boxes.Pairs.of(task), (near, nodes), 4, None)
+    _, first, *raised = boxes.box_prices(task, near_cells.Pairs.of(task), (near, nodes), 4, None)
     best = least_loss(h, need, task.recoding)
     cells = np.repeat(np.arange(h.cells), h.count)
     for prices in (first, *raised):
@@ -433,8 +432,8 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
     for _ in range(40):
         table = Histogram.from_rows(random.integers(0, 3, (8, 3)))
         task = Task(table, Requirement(3), Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp"))
-        p = boxes.Pairs.of(task)
-        near, far, _ = boxes.nearest_cells(p, 2, None)
+        p = near_cells.Pairs.of(task)
+        near, far, _ = near_cells.nearest_cells(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
         falling = Falling(price, base, order, p.columns(order))
@@ -463,11 +462,11 @@ def test_near_cells_are_those_of_all_pairs(wide):
         *map(halved, sizes[3:]),
     )
     task = Task(table, Requirement(4, (1,), (3,)), Recoding(columns, "ncp"))
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     cells = p.cells
     for at, width in zip(cells.at[cells.shape == 0], cells.width[cells.shape == 0], strict=True):
         cells.losses[at : at + width * width : width + 1] = 0.5  # what a value loses by itself is no matter of two rows
-    near, far, out = boxes.nearest_cells(p, 6, None)
+    near, far, out = near_cells.nearest_cells(p, 6, None)
     for i in random.choice(table.cells, 40, replace=False):
         apart = np.zeros(table.cells)
         for j, (at, shape, width) in enumerate(zip(cells.at, cells.shape, cells.width, strict=True)):
@@ -499,9 +498,9 @@ def test_prices_whose_raise_was_cut_off_are_still_paid(ticking):
         table = Histogram.from_rows(random.integers(0, 3, (7, 3)))
         task = Task(table, Requirement(2), Recoding(tuple(Sets.of(s) for s in table.quasi_sizes), "ncp"))
         best = least_loss(table, task.requirement, task.recoding)
-        whole = boxes.box_prices(task, boxes.Pairs.of(task), (4, 60), 1, None)
+        whole = boxes.box_prices(task, near_cells.Pairs.of(task), (4, 60), 1, None)
         for seconds in np.arange(0.0, 0.4, 0.01):
-            found = boxes.box_prices(task, boxes.Pairs.of(task), (4, 60), 1, clock() + seconds)
+            found = boxes.box_prices(task, near_cells.Pairs.of(task), (4, 60), 1, clock() + seconds)
             for prices in found:
                 assert float(prices @ table.count) <= best + 1e-9
             if len(found) == 3:
@@ -521,7 +520,7 @@ def test_boxes_prove_more_than_pairs_raised_ones_more_than_these_and_columns_mos
     found = lower_bounds(task)
     assert found.best[0] == "columns of boxes"
     near, plain, raised = (
-        module.total(task, some) for some in boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 14, None)
+        module.total(task, some) for some in boxes.box_prices(task, near_cells.Pairs.of(task), (400, 60), 14, None)
     )
     assert near == found.values["neighbors"]
     assert plain > 1.15 * near
@@ -533,15 +532,15 @@ def test_boxes_prove_more_than_pairs_raised_ones_more_than_these_and_columns_mos
     assert boxes.box_search(task, "thorough", clock() + 0.02) in boxes.BOXES[1:]
     assert boxes.box_search(task, "fast", 0.0) is None
     assert boxes.box_search(task, "thorough", 0.0) is None
-    assert box_multipliers.without_lattice(task, "thorough", 0.0) == {}
+    assert boxes.without_lattice(task, "thorough", 0.0) == {}
 
 
 def test_boxes_of_some_cells_leave_the_others_what_pairs_prove(ticking):
     task = sets_and_a_range(450)
-    near = boxes.neighbors(task, None)
-    whole = boxes.box_prices(task, boxes.Pairs.of(task), (16, 400), 0, None)[1]
+    near = near_cells.neighbors(task, None)
+    whole = boxes.box_prices(task, near_cells.Pairs.of(task), (16, 400), 0, None)[1]
     for seconds in (0.0, 0.02, 0.1):
-        found = boxes.box_prices(task, boxes.Pairs.of(task), (16, 16), 0, clock() + seconds)
+        found = boxes.box_prices(task, near_cells.Pairs.of(task), (16, 16), 0, clock() + seconds)
         for some in found:
             assert (some >= found[0]).all()
             assert (some <= np.maximum(whole, near) + 1e-9).all()

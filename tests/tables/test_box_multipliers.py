@@ -33,13 +33,13 @@ from shoal.model.privacy import (
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task, shortfall
-from shoal.problems.tables.bounds import bounds, boxes
+from shoal.problems.tables.bounds import bounds, boxes, near_cells
 from shoal.problems.tables.groups import least_rows
 from tests.oracles.tables import eligible, least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
 
 
-def completed(task: Task, p: boxes.Pairs, some: tuple[int, ...], k: int) -> float:
+def completed(task: Task, p: near_cells.Pairs, some: tuple[int, ...], k: int) -> float:
     """What a box of these rows, of a group of k or more, loses at least with the values asked, one row at a time."""
     quasi, value = task.histogram.quasi[p.order], p.cells.value
     rows = [tuple(map(int, quasi[c])) for c in some]
@@ -109,7 +109,7 @@ def entropy(held: Counter[int]) -> float:
     return -sum(x * log(x) for x in shares)
 
 
-def anchored(task: Task, p: boxes.Pairs, at: np.ndarray) -> np.ndarray:
+def anchored(task: Task, p: near_cells.Pairs, at: np.ndarray) -> np.ndarray:
     """By how much the worst group exceeds its loss, for each anchor; every group of either size is looked at."""
     place = np.empty(at.size, int)
     place[np.argsort(-at, kind="stable")] = np.arange(at.size)
@@ -128,7 +128,7 @@ def test_values_that_the_table_lacks_help_no_group():
     """Two rows of the lower value ask for two of the higher by the ordered distance, and only one is near."""
     table = replace(Histogram.from_rows([[0], [0], [0], [1], [1], [1]], [0, 1, 1, 0, 0, 1]), sensitive_sizes=(4,))
     need = requirement([KAnonymity(2), TCloseness(0.1, "ordered")], table.sensitive_names, table)
-    p = boxes.Pairs.of(task := Task(table, need, Recoding((Levels.stars(2),), "stars")))
+    p = near_cells.Pairs.of(task := Task(table, need, Recoding((Levels.stars(2),), "stars")))
     at = np.array([0.0, 0.0, 1.0, 0.0])
     excess = boxes._sweep(p, at, None)[0]
     np.testing.assert_allclose(excess, anchored(task, p, at), atol=1e-9)
@@ -155,12 +155,12 @@ def of_shares(draw, most=8):
     task=strategies.one_of(tasks(most=8, sensitive=(0, 1, 2), least=3), of_shares()),
     values=strategies.lists(strategies.floats(-0.5, 2.5), min_size=8, max_size=8),
     nodes=strategies.sampled_from((0, 1, 3, 2000)),
-    few=strategies.sampled_from((1, boxes.FEW)),
+    few=strategies.sampled_from((1, near_cells.FEW)),
 )
 def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "FEW", few)  # cells from which on they lie around several centers
-        p = boxes.Pairs.of(task)
+        patch.setattr(near_cells, "FEW", few)  # cells from which on they lie around several centers
+        p = near_cells.Pairs.of(task)
     if p.cells.group < 2:
         return
     at = np.array(values[: task.histogram.cells])
@@ -192,7 +192,7 @@ def test_rows_passed_over_hide_no_group(seed):
     table = replace(Histogram.from_rows(random.integers(0, 4, (n, d)), held), quasi_sizes=(4,) * d)
     names = random.choice(["set", "range", "tree", "heavy"], d)
     need = Requirement(int(random.integers(4, 6)), (2,) * alike, (1,) * alike)
-    p = boxes.Pairs.of(task := Task(table, need, Recoding(tuple(KINDS[x]() for x in names), "ncp")))
+    p = near_cells.Pairs.of(task := Task(table, need, Recoding(tuple(KINDS[x]() for x in names), "ncp")))
     at = random.uniform(0.0, 2.0, table.cells)
     assert p.cells.alike < p.cells.group or not alike
     expected = anchored(task, p, at)
@@ -210,7 +210,7 @@ def test_groups_of_rows_that_are_all_equally_far_apart_need_no_search(kinds, mon
     monkeypatch.setattr(boxes, "NODES", 0)
     n = 40
     table = Histogram.from_rows(np.repeat(np.arange(n)[:, None], len(kinds), axis=1), np.zeros((n, 0), np.int64))
-    p = boxes.Pairs.of(Task(table, Requirement(5, (), ()), Recoding(tuple(Sets.of(n) for _ in kinds), "ncp")))
+    p = near_cells.Pairs.of(Task(table, Requirement(5, (), ()), Recoding(tuple(Sets.of(n) for _ in kinds), "ncp")))
     exact = np.full(n, 4 * len(kinds) / (n - 1))
     np.testing.assert_allclose(boxes._sweep(p, exact, None)[0], 0.0, atol=1e-9)
     assert boxes._sweep(p, 1.01 * exact, None)[0][0] >= 0.05 * exact[0] - 1e-9
@@ -228,7 +228,7 @@ def test_rows_that_shares_ask_for_are_in_every_eligible_group(seed):
     row, distances = np.repeat(np.arange(table.cells), table.count), ("equal", "ordered")
     for model in (*(TCloseness(t, distance) for distance in distances), EntropyLDiversity(1.8), DeltaDisclosure(2 * t)):
         need = requirement([KAnonymity(k), model], table.sensitive_names, table)
-        p = boxes.Pairs.of(Task(table, need, recoding))
+        p = near_cells.Pairs.of(Task(table, need, recoding))
         if shortfall(table, need) is not None or p.cells.group < 2:
             continue
         value, excess = table.sensitive[row, 0], np.zeros(table.cells)
@@ -274,8 +274,8 @@ def test_scarce_rows_are_paid_for_where_a_value_may_have_half_of_a_group():
     table = Histogram.from_rows(np.stack([place, np.array([0, 0, 1, 1, 0, 1, 0, 0, 1, 1])], axis=1), value[:, None])
     recoding = Recoding((Levels.stars(2), Levels.tree(np.array([[0, 1], [0, 0]]), weight=0.1)), "ncp")
     task = Task(table, Requirement(2, (2,), (1,)), recoding)
-    p = boxes.Pairs.of(task)
-    proved = boxes.raised(p, (boxes.neighbors(task, None) - p.alone)[p.order], 60, None)
+    p = near_cells.Pairs.of(task)
+    proved = boxes.raised(p, (near_cells.neighbors(task, None) - p.alone)[p.order], 60, None)
     best = least_loss(table, task.requirement, recoding)
     assert proved is not None
     assert 0.9 * best <= float(p.cells.count @ proved[0]) <= best + 1e-9
@@ -290,11 +290,11 @@ def test_scarce_rows_are_paid_for_where_a_value_may_have_half_of_a_group():
     nodes=strategies.sampled_from((0, 2, boxes.NODES)),
 )
 def test_what_is_proved_is_never_above_the_least_loss(task, values, sweeps, reach, nodes):
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     if p.cells.group < 2:
         return
     best = least_loss(task.histogram, task.requirement, task.recoding)
-    near = (boxes.neighbors(task, None) - p.alone)[p.order]
+    near = (near_cells.neighbors(task, None) - p.alone)[p.order]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boxes, "REACH", reach)
         patch.setattr(boxes, "NODES", nodes)
@@ -320,7 +320,7 @@ def test_scarce_values_are_proved_where_raised_prices_are_far():
     """One value in eight is rare: what a group of common rows lacks is far away."""
     task = in_threes(Requirement(3, (1,), (2,)))
     found = bounds.lower_bounds(task).values
-    raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
+    raised = boxes.box_prices(task, near_cells.Pairs.of(task), (400, 60), 1, None)[2]
     assert found["columns of boxes"] > 1.05 * bounds.total(task, raised)
 
 
@@ -383,7 +383,7 @@ def test_the_program_over_boxes_is_proved_where_raised_prices_are_far():
     task = in_threes()
     table = task.histogram
     found = boxes.without_lattice(task, "thorough", None)
-    raised = boxes.box_prices(task, boxes.Pairs.of(task), (400, 60), 1, None)[2]
+    raised = boxes.box_prices(task, near_cells.Pairs.of(task), (400, 60), 1, None)[2]
     assert float(found["columns of boxes"] @ table.count) > 1.05 * float(raised @ table.count)
 
 
@@ -420,8 +420,8 @@ def _noting(swept):
 def test_a_named_effort_ends_where_sweeps_bring_little():
     """Half of the processor time of 1,240 records with dates as texts went into the last hundredth of the bound."""
     task, swept = in_threes(), []
-    p = boxes.Pairs.of(task)
-    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
+    p = near_cells.Pairs.of(task)
+    start, counted = (near_cells.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     def proved(little: float) -> tuple[float, int]:
         swept.clear()
@@ -446,8 +446,8 @@ def test_no_sweep_follows_once_enough_is_proved():
     rows = np.random.default_rng(5).integers(0, 30, (120, 2))
     recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(30)), "ncp")
     task, swept = Task(Histogram.from_rows(rows), Requirement(3), recoding), []
-    p = boxes.Pairs.of(task)
-    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
+    p = near_cells.Pairs.of(task)
+    start, counted = (near_cells.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boxes, "_sweep", counted)
@@ -464,8 +464,8 @@ def test_programs_between_sweeps_save_sweeps_where_l_is_asked():
     rows = np.stack([drawn.integers(0, 30, 200), drawn.integers(0, 4, 200)], axis=1)
     recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(4)), "ncp")
     task, swept = Task(Histogram.from_rows(rows, drawn.integers(0, 4, 200)), Requirement(5, (3,), (1,)), recoding), []
-    p = boxes.Pairs.of(task)
-    start, counted = (boxes.neighbors(task, None) - p.alone)[p.order], _noting(swept)
+    p = near_cells.Pairs.of(task)
+    start, counted = (near_cells.neighbors(task, None) - p.alone)[p.order], _noting(swept)
 
     def proved(times: int) -> tuple[float, int]:
         swept.clear()
@@ -494,13 +494,13 @@ def test_cumulated_shares_that_are_equal_are_told_alike():
     table = replace(Histogram.from_rows(np.array(rows), value), quasi_sizes=(4, 4), sensitive_sizes=(4,))
     need = requirement([KAnonymity(5), TCloseness(0.05, "ordered")], table.sensitive_names, table)
     task = Task(table, need, Recoding((Sets.of(4), Sets.of(4)), "ncp"))
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     for seed in range(20):
         at = np.random.default_rng(seed).uniform(0, 2.5, table.cells)
         assert boxes._sweep(p, at, None)[0] == pytest.approx(anchored(task, p, at), abs=1e-9)
 
 
-def close_task(seed: int) -> tuple[Task, boxes.Pairs, np.ndarray]:
+def close_task(seed: int) -> tuple[Task, near_cells.Pairs, np.ndarray]:
     """A small table under t-closeness, what two rows lose, and multipliers drawn at random, some of them below 0."""
     random = np.random.default_rng(seed)
     n, d = int(random.integers(5, 10)), int(random.integers(1, 3))
@@ -510,11 +510,11 @@ def close_task(seed: int) -> tuple[Task, boxes.Pairs, np.ndarray]:
     h = Histogram(h.quasi, h.sensitive, h.count, h.quasi_names, h.sensitive_names, (4,) * d, h.sensitive_sizes)
     models = [KAnonymity(int(random.integers(2, 5))), TCloseness(float(random.choice([0.1, 0.2, 0.3, 0.4])))]
     task = Task(h, requirement(models, h.sensitive_names, h), recoding, Effort.of("balanced"))
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     return task, p, random.uniform(-0.3, 1.2 * d, h.cells)
 
 
-def groups_of(task: Task, p: boxes.Pairs):
+def groups_of(task: Task, p: near_cells.Pairs):
     """Every eligible group of a small table: its cells in the order of the pairs, and what each of its rows loses."""
     h, need = task.histogram, task.requirement
     rows = np.repeat(np.arange(h.cells), h.count[p.order])
@@ -542,7 +542,7 @@ def test_no_eligible_group_is_paid_more_than_it_loses_once_whole_classes_are_pai
         assert paid[some].sum() <= len(some) * loss + 1e-9, (some, loss)
 
 
-def most_of_a_class(p: boxes.Pairs, at: np.ndarray, inside: np.ndarray) -> float:
+def most_of_a_class(p: near_cells.Pairs, at: np.ndarray, inside: np.ndarray) -> float:
     """The largest mean of multipliers over weights of the cells inside that t and K allow, by a program."""
     shares, value, m = p.cells.shares, p.cells.value[inside], inside.size
     limits, most = [], []
@@ -590,7 +590,7 @@ def test_a_class_has_no_rows_of_what_rounding_leaves_of_a_limit(t):
     h = Histogram.from_rows(place[:, None], ((place // 20 + (random.random(400) < 0.3)) % 3)[:, None])
     need = requirement([KAnonymity(5), TCloseness(t)], h.sensitive_names, h)
     task = Task(h, need, Recoding((Ranges.of(np.arange(60.0)),), "ncp"), Effort.of("balanced"), seed=1)
-    p = boxes.Pairs.of(task)
+    p = near_cells.Pairs.of(task)
     at = random.uniform(0.2, 1.0, h.cells)
     seen = 0
     for first in range(h.cells):
@@ -611,8 +611,8 @@ def test_whole_classes_prove_more_where_values_go_with_places():
     columns = (Ranges.of(np.arange(12.0)), Ranges.of(np.arange(4.0)))
     need = requirement([KAnonymity(5), TCloseness(0.2)], h.sensitive_names, h)
     task = Task(h, need, Recoding(columns, "ncp"), Effort.of("balanced"), seed=1)
-    p = boxes.Pairs.of(task)
-    start = boxes.nearest_cells(p, p.cells.group - 1, None)[2]
+    p = near_cells.Pairs.of(task)
+    start = near_cells.nearest_cells(p, p.cells.group - 1, None)[2]
     groups = boxes.raised(p, start, 60, None, 1e10, 5e-3)[0]
     classes = boxes.classes_of_boxes(p, groups, 60, None, 1e10, 5e-3, np.inf)
     assert p.cells.count @ classes > 1.2 * (p.cells.count @ groups)

@@ -20,7 +20,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Constraints, Task
 from shoal.problems.tables import group
 from shoal.problems.tables import shards as shards_of_tables
-from shoal.problems.tables.bounds import boxes
+from shoal.problems.tables.bounds import near_cells
 from shoal.problems.tables.shards import composed, cut
 from tests.oracles.tables import least_loss, row_loss
 from tests.tables.drawn import TREE, assert_eligible, tasks, total
@@ -264,6 +264,6 @@ def test_a_bound_that_workers_had_no_time_for_is_not_sought_again_here(monkeypat
 def test_the_nearest_rows_of_more_cells_than_there_is_time_for_are_not_sought(monkeypatch):
     table = nearly_unique(2000)
     task = Task(table, requirement([KAnonymity(4)], (), table), Recoding.stars(table))
-    monkeypatch.setattr(boxes.Pairs, "of", lambda *_, **__: pytest.fail("it was begun"))
-    monkeypatch.setattr(boxes, "INDEX_PACE", 1.0)  # look-ups of a second
-    assert boxes.neighbors(task, clock() + 60) is None
+    monkeypatch.setattr(near_cells.Pairs, "of", lambda *_, **__: pytest.fail("it was begun"))
+    monkeypatch.setattr(near_cells, "INDEX_PACE", 1.0)  # look-ups of a second
+    assert near_cells.neighbors(task, clock() + 60) is None

@@ -27,7 +27,14 @@ from shoal.judge import models
 from shoal.judge.file import codes, number
 from shoal.judge.finding import codes_of_both as codes_of
 from shoal.judge.finding import reading
-from shoal.judge.models import CLOSE, ClassCounts, closeness, diversity, number_of_rows, size
+from shoal.judge.models import CLOSE, ClassCounts, closeness, number_of_rows
+from shoal.judge.models.size_and_diversity import (
+    distinct_level,
+    entropy_level,
+    frequency_level,
+    recursive_level,
+    share_level,
+)
 from shoal.model.audit import Audit, Check, SensitiveLevels
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.privacy import KAnonymity, Model
@@ -165,11 +172,11 @@ def _levels(column: ClassCounts) -> SensitiveLevels:
     if not column.sizes.size:
         return SensitiveLevels(**{f.name: None for f in fields(SensitiveLevels)})
     return SensitiveLevels(
-        l=diversity.frequency_level(column),
-        distinct_l=diversity.distinct_level(column),
-        entropy_l=diversity.entropy_level(column),
-        recursive_c=diversity.recursive_level(column, 2),
-        alpha=size.share_level(column),
+        l=frequency_level(column),
+        distinct_l=distinct_level(column),
+        entropy_l=entropy_level(column),
+        recursive_c=recursive_level(column, 2),
+        alpha=share_level(column),
         t_equal=closeness.equal(column),
         t_ordered=closeness.ordered(column),
         t_hierarchical=None if column.node is None else closeness.by_tree(column),

@@ -19,15 +19,16 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy.base import Measure, Model, describe
 from shoal.model.privacy.closeness import BetaLikeness, DeltaDisclosure, TCloseness, TreeCloseness
-from shoal.model.privacy.diversity import (
+from shoal.model.privacy.population import Charge, DeltaPresence, KMap, OfPersons, pairs
+from shoal.model.privacy.size_and_diversity import (
+    AlphaKAnonymity,
     DistinctLDiversity,
     EntropyLDiversity,
+    KAnonymity,
     LDiversity,
     RecursiveLDiversity,
     SimultaneousLDiversity,
 )
-from shoal.model.privacy.population import Charge, DeltaPresence, KMap, OfPersons, pairs
-from shoal.model.privacy.size import AlphaKAnonymity, KAnonymity
 from shoal.model.settings import SHORTHANDS
 
 __all__ = [

@@ -37,8 +37,8 @@ from shoal.model.histogram import Partition, dense, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
-from shoal.problems.tables.bounds.boxes import neighbors
 from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
+from shoal.problems.tables.bounds.near_cells import neighbors
 from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue

@@ -1,36 +1,29 @@
-"""Row prices where there is no lattice to sweep: by near rows, by boxes, and raised until every box is paid.
+"""Row prices where there is no lattice to sweep: by boxes of near rows, raised by column generation until all are paid.
 
-``docs/bounds.md`` has the proofs.
-
-Multipliers of rows by column generation over boxes, and over whole classes of boxes: the best bound for ranges, sets
-and nodes without a lattice.
-
-The program: columns are groups T of K rows, each row is in one, and the columns chosen lose least.  A group of K rows
-or more is covered by its K dearest rows and others, so K rows are enough.  A multiplier u for every row is feasible
-where no T has u(T) > K c(T), and then the sum of u is a lower bound.  ``docs/bounds.md`` has the proofs."""
+A box holds the rows whose values lie in one range, or one set, for each column.  The program: columns are groups T of K
+rows, each row is in one, and the columns chosen lose least.  A group of K rows or more is covered by its K dearest rows
+and others, so K rows are enough.  A multiplier u for every row is feasible where no T has u(T) > K c(T), and then the
+sum of u is a lower bound.  Where shares of values are asked for, columns are whole classes of boxes.  ``docs/boxes.md``
+has the proofs.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Event, Lock
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.clock import clock
-from shoal.model.privacy.base import CLOSE
-from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
-from shoal.problems.tables.groups import ancestors, least_rows
-from shoal.problems.threads import cores, each, flag
+from shoal.problems.tables.bounds.near_cells import Pairs, near_looks, nearest_cells, neighbors, over_cells
+from shoal.problems.threads import cores
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import RowMultipliers, Violated
     from shoal.kernels.tables.boxes import ClassesExceeded
-    from shoal.kernels.tables.connected_sets import AreaColumn
-    from shoal.kernels.tables.near_cells import CellTable, CenterIndex, ValueShares
 
 
 BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
@@ -40,12 +33,6 @@ BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
 BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
 RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
 GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
-LARGE = 2000  # codes of a column above which its pairs have no table
-VALUES = 200  # of a sensitive column, above which their shares are not looked at
-FEW = 1500  # cells below which every pair is looked at
-CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
-PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
-INDEX_PACE = 8e8  # look-ups of a second that sort cells around centers
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
@@ -61,273 +48,6 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
         if work <= (BOX_WORK[effort] if left is None else left):
             return least, nodes
     return None if left is None or effort == "fast" or work > 2 * left else (least, nodes)
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """What two rows lose together, as the kernels ask it; cells sorted around centers.
-
-    order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
-    uneven          whether a step of a grid costs some codes more than others by themselves
-    areas           the dearest column of areas, None without any
-    even            the same cells for groups whose size the share divides; None where it divides the least size
-    nested          whether a box is the same from each of its rows
-    """
-
-    cells: CellTable
-    index: CenterIndex
-    order: np.ndarray
-    alone: np.ndarray
-    uneven: bool
-    areas: AreaColumn | None = None
-    even: CellTable | None = None
-    nested: bool = False
-
-    @classmethod
-    def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
-        """O(m log m), and the square of every column's number of codes.
-
-        of_one  what a row of the first code loses beyond what it loses by itself, which is no bound for other rows of
-                its group; without it, what every row of a box with both codes loses at least beyond that
-        """
-        from shoal.kernels.tables.near_cells import CellTable
-
-        h, need = task.histogram, task.requirement
-        parts, at, kind, width, code = [], [], [], [], []
-        place, alone, uneven, metric = 0, np.zeros(h.cells), False, True
-        for j, column in enumerate(task.recoding.columns):
-            values, small = np.unique(h.quasi[:, j], return_inverse=True)
-            n = values.size
-            at.append(place)
-            kind.append(0)
-            if isinstance(column, Ranges):
-                pure = column.pure
-                if pure.any() and n <= LARGE:
-                    # A box is paid for by all its rows alike, also by those that a step of the grid costs most.
-                    low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
-                    own = pure[values]
-                    uneven |= bool(np.ptp(own) > 0)
-                    metric = False  # a step that two ranges share is paid for once
-                    beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
-                    flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
-                    alone += (pure * column.weight)[h.quasi[:, j]]
-                else:
-                    kind[-1] = 1
-                    flat = column.position[values] * (column.weight / column.span)
-            elif isinstance(column, Regions):
-                flat = (column.near[np.ix_(values, values)] * column.weight).reshape(-1)
-            elif not isinstance(column, Levels) or n > LARGE:
-                # one price for every pair of different values; for large trees the least loss of any node above a leaf
-                kind[-1] = 2
-                low = 0.0 if column.size < 2 else float(column.steps()[values].min()) * column.weight
-                flat = np.array([low])
-            else:
-                parent, loss, of = column.nodes()
-                metric &= bool((loss[parent] >= loss).all())
-                leaf = of[values]
-                flat = loss[ancestors(parent)[np.ix_(leaf, leaf)]].reshape(-1)
-            width.append(n)
-            parts.append(flat)
-            code.append(small)
-            place += flat.size
-        group = least_rows(h, need)
-        distinct, share, value = 1, 1, np.zeros(h.cells, np.int64)
-        shares = _nothing_of_shares()
-        for j in need.sensitive_columns:
-            asked = max(need.frequency[j], need.distinct[j])
-            found = _shares(task, j) if asked > distinct or not shares.high.size else shares
-            if asked > distinct or (distinct == 1 and found.high.size and not shares.high.size):
-                distinct, share, shares = asked, need.frequency[j], found
-                value = h.sensitive[:, j].astype(np.int64)
-        codes, sets = np.stack(code, axis=1), [isinstance(c, Sets) for c in task.recoding.columns]
-        dear = np.array([_mean(*of, codes[:, j]) for j, of in enumerate(zip(parts, kind, width, strict=True))])
-        by = np.argsort(-dear, kind="stable")
-        order = np.lexsort(codes[:, by[::-1]].T)
-        codes = np.ascontiguousarray(codes[order][:, by], dtype=np.int32)
-        cells = CellTable(
-            losses=np.concatenate(parts),
-            at=np.array(at)[by],
-            shape=np.array(kind)[by],
-            width=np.array(width)[by],
-            code=codes,
-            sets=np.array(sets)[by],
-            count=h.count[order],
-            value=value[order],
-            distinct=distinct,
-            group=group,
-            alike=group // share,
-            shares=shares,
-        )
-        index, sort = center_index(cells, metric)
-        cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
-        columns = [_areas(task.recoding.columns[j], h.quasi[:, j], place) for place, j in enumerate(by)]
-        areas = next((found for found in columns if found is not None), None)
-        most = -(-group // share)
-        even = cells._replace(group=share * most, alike=most) if group % share else None
-        return cls(cells, index, order[sort], alone, uneven, areas, even, metric and areas is None)
-
-    @property
-    def sizes(self) -> tuple[CellTable, ...]:
-        """The cells for groups of each size that is looked at, the least first."""
-        return (self.cells,) if self.even is None else (self.cells, self.even)
-
-    def columns(self, order: np.ndarray) -> np.ndarray:
-        """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
-        return np.ascontiguousarray(self.cells.code[order].T, dtype=np.uint32)
-
-    def back(self, prices: np.ndarray) -> np.ndarray:
-        """Prices in the order of the table's cells, with what rows lose whatever their group."""
-        out = np.zeros(prices.size)
-        out[self.order] = prices
-        return out + self.alone
-
-
-def _nothing_of_shares() -> ValueShares:
-    """Shares of a column of which nothing is asked."""
-    from shoal.kernels.tables.near_cells import NOTHING, ValueShares
-
-    return ValueShares(np.empty(0), np.empty(0), np.empty(0, np.int64), NOTHING, 0.0, np.empty(0))
-
-
-def _shares(task: Task, j: int) -> ValueShares:
-    """What every eligible group keeps of the shares of sensitive column j's values."""
-    from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, NOTHING, ORDERED, ValueShares
-
-    need, v = task.requirement, max(task.histogram.sensitive_sizes[j], 1)
-    high, low, kind, number, table = np.full(v, 1 / need.frequency[j]), np.zeros(v), NOTHING, 0.0, np.zeros(v)
-    if v > VALUES:
-        return _nothing_of_shares()
-    for rule in need.rules:
-        if rule.columns != (j,):
-            continue
-        asked = rule.measure
-        if asked.kind == "band":
-            least, most = np.array(asked.table).reshape(-1, 2).T
-            low, high = np.maximum(low, least - CLOSE), np.minimum(high, most + CLOSE)
-        elif asked.kind == "equal":
-            kind, number, table = EQUAL, asked.number + CLOSE, np.array(asked.table)
-            low, high = np.maximum(low, table - number), np.minimum(high, table + number)
-        elif asked.kind == "ordered":
-            kind, number, table = ORDERED, asked.whole * (asked.number + CLOSE), np.array(asked.table)
-        elif asked.kind == "entropy":
-            kind, number, table = ENTROPY, asked.number - CLOSE, (np.array(rule.table) > 0).astype(float)
-        elif asked.kind == "recursive" and asked.whole > 1:  # the commonest has at most c times what all others have
-            high = np.minimum(high, asked.number / (1.0 + asked.number) + CLOSE)
-    high, low = np.maximum(high, CLOSE), np.where(low > CLOSE, low, 0.0)
-    if kind == NOTHING and (high >= 1).all() and not low.any():
-        return _nothing_of_shares()
-    return ValueShares(high, low, np.flatnonzero(low), kind, number, table)
-
-
-def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn | None:
-    """A column of areas as the kernels take it; None of another one.
-
-    code int[m]  of the cells, in the column;  place  of the column among those of the kernels
-    """
-    from shoal.kernels.tables.connected_sets import AreaColumn
-
-    if not isinstance(column, Regions) or column.unit <= 0.0:
-        return None
-    area, apart, _ = column.numbered
-    return AreaColumn(place, area[np.unique(code)], apart, column.unit, column.weight)
-
-
-def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarray]:
-    """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
-
-    metric  whether losses keep to the triangle inequality
-    Some steps of a search for medians (Lloyd 1982, column by column) over part of the cells, the same on any number of
-    cores.  O(m c d) for c centers.
-    """
-    from shoal.kernels.tables.near_cells import CenterIndex, nearest_centers, next_centers, recentered
-
-    column = np.ascontiguousarray(cells.code.T, dtype=np.uint32)
-    m, metric = column.shape[1], metric and column.shape[1] >= FEW
-    many = _centers(m) if metric else 1
-    center = np.ascontiguousarray(column[:, np.linspace(0, max(m - 1, 0), many).astype(np.int64)])
-
-    def nearest(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        own, far = np.zeros(column.shape[1], np.int32), np.zeros(column.shape[1])
-        if metric:
-            over_cells(own.size, None, lambda a, b: nearest_centers(cells, column, center, a, b, own, far))
-        return own, far
-
-    some = np.ascontiguousarray(column[:, :: max(m // (PART * many), 1)])
-    for _ in range(STEPS if metric else 0):
-        own, _ = nearest(some)
-        member = np.argsort(own, kind="stable")
-        recentered(cells, some, np.searchsorted(own[member], np.arange(many + 1)), member, center)
-    own, far = nearest(column)
-    order = np.lexsort((far, own))
-    own, far = own[order], far[order]
-    rim, following = np.full(many, -1.0), np.zeros((many, many), np.int32)
-    np.maximum.at(rim, own, far)
-    if metric:
-        over_cells(many, None, lambda a, b: next_centers(cells, center, a, b, following))
-    start = np.searchsorted(own, np.arange(many + 1))
-    return CenterIndex(np.ascontiguousarray(column[:, order]), center, start, far, own, rim, following, metric), order
-
-
-def _centers(cells: int) -> int:
-    """Centers that so many cells are sorted around."""
-    return max(1, min(int(CENTERS * np.sqrt(cells)), MOST_CENTERS))
-
-
-def _index_looks(task: Task) -> float:
-    """Look-ups that sorting a task's cells around centers takes at most."""
-    m, many = task.histogram.cells, _centers(task.histogram.cells)
-    return float(m >= FEW) * len(task.recoding.columns) * many * (m + STEPS * min(m, PART * many))
-
-
-def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
-    """What cells lose in a column together with others, in the mean."""
-    other = np.roll(code, code.size // 2)
-    if shape == 2:
-        return float(losses[0]) * float((code != other).mean())
-    return float((losses[code * width + other] if shape == 0 else np.abs(losses[code] - losses[other])).mean())
-
-
-def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
-    """Slices of the cells on all cores; whether any was reached before time ran out, or all where ``whole``."""
-    workers = cores(float(cells) ** 2)
-    # Handing out one cell takes longer than its search, so up to sixteen go together.  A large table has many slices,
-    # so that time is looked at often.
-    step, stop = max(1, min(16, cells // (workers * 40)), cells // (workers * 400)), flag()
-
-    def slice_from(first: int) -> bool:
-        if _late(stop, until):
-            return False
-        one(first, min(first + step, cells))
-        return True
-
-    return (all if whole else any)(each(slice_from, range(0, cells, step), workers))
-
-
-def _late(stop: Event, until: float | None) -> bool:
-    return stop.is_set() or (until is not None and clock() > until)
-
-
-def neighbors(task: Task, until: float | None) -> np.ndarray | None:
-    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
-
-    Cells not reached keep the bound 0.  Where sorting the cells around centers would take all the time, nothing begins.
-    """
-    if until is not None and _index_looks(task) / INDEX_PACE > until - clock():
-        return None
-    p = Pairs.of(task, of_one=True)
-    found = nearest_cells(p, p.cells.group - 1, until)
-    task.progress("bound", None)
-    return None if found is None else p.back(found[2])
-
-
-def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
-    from shoal.kernels.tables.near_cells import near_cells
-
-    m = p.order.size
-    near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    done = over_cells(m, until, lambda a, b: near_cells(p.cells, p.index, a, b, near, far, out))
-    return (near, far, out) if done else None
 
 
 def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
@@ -425,7 +145,7 @@ def without_lattice(
     if float(m) * m * d > PAIRS[effort]:
         return {}
     p, sweeps = Pairs.of(task), sweeps_of(task, until)
-    looks, out = _near_looks(p), {}
+    looks, out = near_looks(p), {}
     if until is None and looks > LOOKS[effort]:
         return {}
     if until is not None and PACE * looks > until - clock():
@@ -447,16 +167,6 @@ def without_lattice(
     if p.uneven and (near := neighbors(task, until)) is not None:
         out["neighbors"] = near
     return out
-
-
-def _near_looks(p: Pairs) -> float:
-    """Look-ups for the nearest cells of all, about: those of some cells at even distances tell."""
-    from shoal.kernels.tables.near_cells import near_cells
-
-    m, most = p.order.size, max(p.cells.group - 1, 0)
-    some = np.linspace(0, m - 1, min(ASKED, m)).astype(np.int64)
-    near, far, out = np.full((m, most), -1, np.int32), np.zeros(m), np.zeros(m)
-    return float(sum(near_cells(p.cells, p.index, x, x + 1, near, far, out) for x in some)) * m / some.size
 
 
 def first_part(sweeps: int, until: float | None) -> float | None:

@@ -1,4 +1,5 @@
-"""l-diversity: by frequency, by distinct values, by entropy, recursive, and of several columns at once.
+"""k-anonymity, (alpha,k)-anonymity, and l-diversity: by frequency, by distinct values, by entropy, recursive, and of
+several columns at once.
 
 Of several columns at once: how many rows that differ pairwise in every sensitive column each row of a class lies in.
 Shares no code with the solvers.
@@ -12,6 +13,22 @@ from typing import Any
 import numpy as np
 
 from shoal.judge.models import CLOSE, ClassCounts
+
+
+def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
+    """The smallest class."""
+    smallest = int(sizes.min())
+    return smallest, smallest >= model.k
+
+
+def share_level(column: ClassCounts) -> float:
+    """Largest share of a value in a class."""
+    return float(column.share.max())
+
+
+def share_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
+    """The largest share, and the smallest class."""
+    return share_level(column), bool(column.sizes.min() >= model.k and share_level(column) <= model.alpha + CLOSE)
 
 
 def frequency_level(column: ClassCounts) -> float:
@@ -154,6 +171,8 @@ def simultaneous_found(model: Any, seen: tuple[np.ndarray, np.ndarray]) -> tuple
 
 
 FOUND = {
+    "KAnonymity": size_found,
+    "AlphaKAnonymity": share_found,
     "LDiversity": frequency_found,
     "DistinctLDiversity": distinct_found,
     "EntropyLDiversity": entropy_found,
