@@ -33,7 +33,7 @@ from shoal.attacks.linkage import same_order
 from shoal.attacks.public_files import figure_keys
 from shoal.attacks.reading import Figure, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
-from shoal.engines.store import codebook
+from shoal.engines.statistics import codebook
 from shoal.paths import ends, kind_of
 
 _OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")

@@ -64,6 +64,19 @@ def starred_text(
     return frame.with_columns(made), shown
 
 
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
+    refuse_nested(frame)
+    return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
+
+
+def refuse_nested(frame: pl.DataFrame) -> None:
+    """InputError for a column of what text cannot hold."""
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind in (pl.Object, pl.Binary):
+            raise InputError(f"column {name!r} holds {kind}, which has no place in CSV or Excel; write Parquet")
+
+
 def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl.Series:
     """``values`` at ``index``, each of which is used; a category stays one, with levels of its own."""
     if values.dtype == pl.String:

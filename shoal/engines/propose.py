@@ -34,7 +34,8 @@ from shoal.engines.recognize import (
     recognize,
 )
 from shoal.engines.source import Scope
-from shoal.engines.store import column_labels, read_table
+from shoal.engines.statistics import column_labels
+from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, Danger, counts_of, dangerous, foremost, sample, words
 from shoal.errors import InputError

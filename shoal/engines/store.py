@@ -1,10 +1,8 @@
-"""Tables to and from disk: CSV (also .gz), Parquet, Excel, SPSS and Stata, and from files of SAS.
+"""Tables to and from disk: CSV (also .gz), Parquet, and Excel; files of statistics programs by ``statistics``.
 
 A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
 slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
-sheet, with types told from all rows.  pyreadstat, which wraps the C library ReadStat, reads files of statistics
-programs: values by their labels, whole numbers as such, missing values as missing.  Real records about people that
-installed packages carry are read here too.
+sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
 """
 
 from __future__ import annotations
@@ -20,19 +18,20 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import polars as pl
 
 from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
-from shoal.engines.columns import without_levels
+from shoal.engines.columns import flat, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
-from shoal.engines.source import Source, codec_of, database_kind, locate, spoiled, too_little
+from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
+from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.cards import several
-from shoal.paths import SPSS, STATA, ending, ends, is_map, is_packed, kind_of, usual_separator
+from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,12 +39,6 @@ if TYPE_CHECKING:
 
 logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
-_WHOLE = 2**53  # up to which a double holds every whole number
-_READERS = {
-    ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por",
-    ".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport",
-}  # fmt: skip
-_ICONV = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "WINDOWS-1252"}  # the reader's names of encodings
 
 
 def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
@@ -120,103 +113,6 @@ def _first_error(source: Source) -> str | None:
 def _sheets(book: zipfile.ZipFile, part: str, tag: str) -> list[dict[str, Any]]:
     root = ElementTree.fromstring(book.read(part))
     return [dict(e.attrib) for e in root.iter() if e.tag.rpartition("}")[2] == tag]
-
-
-def read_statistics(source: Source, encoding: str | None = None, *, rows: bool = True) -> pl.DataFrame:
-    """The table of a file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt).
-
-    encoding  of its texts, where the file does not say it or says it wrongly
-    rows      refuse a table without rows
-
-    A column is text, its labels, if each of its values has a label of its own; else it keeps its numbers.  Values that
-    the file declares missing, and empty texts, which these programs take for missing, are missing.  Numbers are
-    integers where all of them are whole.  InputError for a file that is damaged or has no columns.
-    """
-    frame, facts = _read_by_readstat(source, encoding)
-    source.refuse_change()
-    refuse_twice(frame.columns, source.name)
-    if not frame.width:
-        raise InputError(f"{source.name!r} has no columns")
-    if rows and not frame.height:
-        raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
-    single = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
-    labels = facts.variable_value_labels
-    return frame.select(_plain_column(c, labels.get(c.name), c.name in single) for c in frame.iter_columns())
-
-
-def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
-    """What such a file says of its columns beside their names, as "Age of respondent"; nothing for any other file."""
-    if kind_of(path) != "statistics":
-        return {}
-    _, facts = _read_by_readstat(locate(path), encoding, only_facts=True)
-    return {name: text.strip() for name, text in facts.column_names_to_labels.items() if text and text.strip()}
-
-
-class Codebook(NamedTuple):
-    """What a file of SPSS, Stata or SAS says beside its rows.
-
-    values  column -> the labels of its values, those that no row holds among them
-    notes   its notes and its own label
-    """
-
-    values: dict[str, list[str]]
-    notes: list[str]
-
-
-def codebook(path: Path) -> Codebook:
-    """The codebook of such a file."""
-    _, facts = _read_by_readstat(locate(path), None, only_facts=True)
-    values = {name: [text for text in held.values() if text] for name, held in facts.variable_value_labels.items()}
-    return Codebook(values, [note for note in (*facts.notes, facts.file_label) if note])
-
-
-def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
-    """The rows as the library has them, and what the file says of its columns."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise MissingDependencyError.needed("pyreadstat", "reading SPSS, Stata or SAS", "statistics") from None
-    read: Callable[..., tuple[pl.DataFrame, Any]] = getattr(pyreadstat, _READERS[ending(source.path)])
-    how = {"encoding": _ICONV[codec_of(encoding)]} if encoding is not None else {}
-    if ending(source.path) == ".por":
-        how = {}  # such a file says itself which sign is which
-    try:
-        return read(str(source.path), output_format="polars", metadataonly=only_facts, **how)
-    except Exception as error:  # readers raise what they like, and may quote a value
-        raise spoiled(source.name, "SPSS, Stata or SAS", error) from None
-
-
-def _plain_column(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
-    """A column as other formats would have it.
-
-    single  whether its numbers are of single precision, so that 0.1 is 0.1
-    """
-    if labels and (named := _by_label(column, labels)) is not None:
-        return named
-    if column.dtype == pl.String:
-        return column.replace("", None)
-    if column.dtype == pl.Null:  # no value at all, and nothing is said of its kind
-        return column.cast(pl.String)
-    if not column.dtype.is_float():
-        return column
-    column = column.fill_nan(None)
-    least, most = column.min(), column.max()
-    if not isinstance(least, float) or not isinstance(most, float):
-        return column
-    if math.isfinite(least) and math.isfinite(most) and least >= -_WHOLE and most <= _WHOLE:
-        whole = column.cast(pl.Int64)
-        if whole.cast(column.dtype).equals(column):
-            return whole
-    return column.cast(pl.Float32) if single else column
-
-
-def _by_label(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
-    """The labels of the values; None unless each value of the column has one, and no other value the same."""
-    values = [v for v in column.unique().to_list() if v is not None and v != "" and v == v]
-    texts = [labels.get(v) for v in values]
-    if not values or not all(text and text.strip() for text in texts) or len(set(texts)) < len(texts):
-        return None
-    return column.replace_strict(values, texts, default=None, return_dtype=pl.String)
 
 
 def read_table(
@@ -358,7 +254,7 @@ def store(
         elif kind == "excel":
             _store_excel(frame, path)
         elif kind == "statistics":
-            _store_statistics(frame, path)
+            store_statistics(frame, path)
         elif is_packed(path):
             with open(path, "wb") as raw, gzip.GzipFile("", "wb", compresslevel=6, mtime=0, fileobj=raw) as file:
                 _store_csv(flat(frame), file, separator, rows)
@@ -386,18 +282,6 @@ def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray 
     lines.gather(rows).to_frame().write_csv(file, include_header=False, quote_style="never")
 
 
-def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
-    _refuse_nested(frame)
-    return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
-
-
-def _refuse_nested(frame: pl.DataFrame) -> None:
-    for name, kind in frame.schema.items():
-        if kind.is_nested() or kind in (pl.Object, pl.Binary):
-            raise InputError(f"column {name!r} holds {kind}, which has no place in CSV or Excel; write Parquet")
-
-
 def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[str] = ()) -> None:
     """InputError for a table that a sheet cannot hold, told before any work is done on it.
 
@@ -410,7 +294,7 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
     if ending(path) != ".xlsx":
         raise InputError(f"Excel files are written as .xlsx, not {path.suffix}; name another file")
     refuse_sheet(frame.height, frame.columns)
-    _refuse_nested(frame)
+    refuse_nested(frame)
     held = []
     for name, kind in frame.schema.items():
         column = frame[name]
@@ -473,101 +357,6 @@ def refuse_sheet(rows: int, columns: Sequence[str]) -> None:
             )
 
 
-def refuse_for_statistics(path: str | Path, frame: pl.DataFrame) -> None:
-    """InputError for a table that a file of SPSS or Stata cannot hold, told before any work is done on it.
-
-    These programs take a text without its last blanks, and an empty one for a missing value.
-    """
-    path = Path(path)
-    if kind_of(path) != "statistics":
-        return
-    if not ends(path, (*SPSS, *STATA)):
-        raise InputError(f"{path.suffix} is read and not written; write .sav, .dta, .csv, or .xlsx")
-    program = _IN_STATA if ends(path, STATA) else _IN_SPSS
-    _refuse_nested(frame)
-    seen: dict[str, str] = {}
-    for name, kind in frame.schema.items():
-        same = name.lower() if program is _IN_SPSS else name
-        if not program.names.match(name) or len(name.encode()) > 64 or program.words.match(name):
-            raise InputError(
-                f"{program.name} cannot hold the column name {name[:40]!r}: a name is {program.rule}; rename the "
-                "column, or write CSV"
-            )
-        if seen.setdefault(same, name) != name:
-            raise InputError(
-                f"{program.name} takes the columns {seen[same]!r} and {name!r} for one; rename one of them"
-            )
-        if kind != pl.String and not isinstance(kind, (pl.Categorical, pl.Enum)):
-            continue
-        texts = frame[name].unique().cast(pl.String).drop_nulls()
-        if (texts.str.len_bytes() > program.text).any():
-            raise InputError(
-                f"column {name!r} has a text of more than {program.text:,} bytes, which {program.name} cannot hold; "
-                "write CSV or Parquet"
-            )
-        if (texts.str.ends_with(" ") | texts.str.contains("\0", literal=True)).any():
-            raise InputError(
-                f"column {name!r} has texts that end in a blank or hold a NUL, which {program.name} does not keep; "
-                "remove these characters, or write CSV"
-            )
-
-
-def text_in_statistics(column: pl.Series) -> bool:
-    """Whether a column must stand as text in a file of SPSS or Stata, where a number would not give it back.
-
-    Both have doubles alone, of which a date counts days and a moment seconds or milliseconds, without a zone.
-    """
-    kind = column.dtype
-    if kind in (pl.Boolean, pl.Duration) or kind.is_decimal():
-        return True
-    if kind == pl.Time:
-        return bool((column.to_physical() % 1_000_000_000 != 0).any())
-    if isinstance(kind, pl.Datetime):
-        fine = {"ns": 1_000_000_000, "us": 1_000_000, "ms": 1_000}[kind.time_unit]
-        return kind.time_zone is not None or bool((column.to_physical() % fine != 0).any()) or _old(column.dt.date())
-    if kind == pl.Date:
-        return _old(column)
-    if kind.is_integer():
-        return any(isinstance(v, int) and abs(v) > _WHOLE for v in (column.min(), column.max()))
-    return kind.is_float() and bool((column.abs() > _GREATEST).any())
-
-
-def _old(days: pl.Series) -> bool:
-    first = days.min()
-    return isinstance(first, datetime.date) and first < _FIRST_IN_SPSS
-
-
-def _store_statistics(frame: pl.DataFrame, path: Path) -> None:
-    """A file of SPSS or Stata with numbers, dates and texts, and no labels; the same rows give the same bytes."""
-    refuse_for_statistics(path, frame)
-    try:
-        import pyreadstat
-    except ImportError:
-        raise MissingDependencyError.needed("pyreadstat", "writing SPSS or Stata", "statistics") from None
-    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_statistics(c) and c.dtype != pl.Duration))
-    frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum, pl.Null).cast(pl.String))
-    program = _IN_STATA if ends(path, STATA) else _IN_SPSS
-    try:
-        if program is _IN_STATA:
-            pyreadstat.write_dta(frame, str(path), version=14)
-        else:
-            pyreadstat.write_sav(frame, str(path), compress=ends(path, (".zsav",)))
-    except Exception as error:  # the writer does not say whether the disk is full, and may quote a value
-        raise OSError(5, f"writing {program.name} failed ({type(error).__name__})") from None
-    _undate(path, program)
-
-
-def _undate(path: Path, program: _Program) -> None:
-    """Replace the moment at which the file was made by one long ago."""
-    with open(path, "r+b") as file:
-        head = file.read(512)
-        found = program.stamp.match(head)
-        if found is None:
-            raise InputError(f"{path.suffix} was written with a head that shoal does not know; write CSV or Parquet")
-        file.seek(found.end(1))
-        file.write(_LONG_AGO.strftime(program.moment).encode())
-
-
 def text_in_excel(column: pl.Series) -> bool:
     """Whether a column must stand in a sheet as text, because a cell of its own kind would not give it back.
 
@@ -596,38 +385,6 @@ def _early(days: pl.Series) -> bool:
     return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
-_LONG_AGO = datetime.datetime(1980, 1, 1)  # as the files inside a workbook have it
-
-
-class _Program(NamedTuple):
-    """What a file of a statistics program can hold."""
-
-    name: str
-    names: re.Pattern[str]  # of columns
-    rule: str
-    words: re.Pattern[str]  # that are no names
-    text: int  # bytes of the longest text
-    stamp: re.Pattern[bytes]  # the moment at which the file was made, in its first bytes
-    moment: str  # how it is spelled
-
-
-_IN_SPSS = _Program(
-    "SPSS", re.compile(r"(?=.{1,64}$)[^\W\d_][\w.$#@]*(?<![._])$"),
-    "a letter, then letters, digits, and any of . _ $ # @, at most 64 bytes",
-    re.compile("(?i:all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with)$"), 32_767,
-    re.compile(rb"(?s)(\$FL[23].{88})[ \d]\d \w{3} \d\d\d\d:\d\d:\d\d"), "%d %b %y%H:%M:%S",
-)  # fmt: skip
-_IN_STATA = _Program(
-    "Stata", re.compile(r"[^\W\d]\w{0,31}$"), "a letter or _, then letters, digits, and _, at most 32 characters",
-    re.compile(
-        r"(_(all|b|coef|cons|n|N|pi|pred|rc|skip)|byte|double|float|if|in|int|long|str(L|\d+)|using|with)$"
-    ), 2_045,
-    re.compile(rb"(?s)(<stata_dta>.{0,200}<timestamp>\x11)[ \d]\d \w{3} \d{4} \d\d:\d\d"), "%d %b %Y %H:%M",
-)  # fmt: skip
-_FIRST_IN_SPSS = datetime.date(1582, 10, 15)  # its calendar begins with the Gregorian one
-_GREATEST = 8e307  # above it Stata's codes of missing values begin, and -1.8e308 is that of SPSS
-
-
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     """An Excel file of the frame: text stays text, and the same rows give the same bytes."""
     refuse_for_excel(path, frame)
@@ -640,7 +397,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}
     )
-    book.set_properties({"created": _LONG_AGO})  # so that the same rows give the same bytes
+    book.set_properties({"created": LONG_AGO})  # so that the same rows give the same bytes
     try:
         frame.write_excel(book)
         book.close()

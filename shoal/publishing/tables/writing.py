@@ -30,12 +30,12 @@ from shoal.engines.columns import starred_text
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
 from shoal.engines.source import MANIFEST, ending_of
+from shoal.engines.statistics import text_in_statistics
 from shoal.engines.store import (
     PART_ROWS,
     refuse_both,
     store,
     text_in_excel,
-    text_in_statistics,
     write_folder,
     write_single,
 )
