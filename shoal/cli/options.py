@@ -155,7 +155,7 @@ def conditions(table: Mapping[str, Condition], *needed: str) -> Any:
 
 def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[str, Any]:
     """What was said of the conditions that name no column, as the function that solves the problem takes it."""
-    return {table[name].keyword: value for name, value in said.items() if table[name].read == "plain"}
+    return {table[name].keyword: value for name, value in said.items() if not table[name].names_columns}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -111,7 +111,7 @@ class LoneAreas(NamedTuple):
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        placed = self.islands == "join" or measures_distance(objective, asked.max_diameter)
+        placed = self.islands == "join" or measures_distance(objective, asked._asdict())
         return as_merged(asked._asdict(), given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
             "coordinates": given.centers() if placed else None,

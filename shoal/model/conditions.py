@@ -1,7 +1,7 @@
 """What groups of the other problems have to keep, such as regions or clusters: a table for each problem.
 
 An entry is the annotation of a keyword, as in ``settings``.  From it derive the option of the command line, what the
-problem's function is asked, the line on the certificate, and the question of ``prove``.
+problem's function is asked, the line on the certificate, the sentence in the report, and the question of ``prove``.
 """
 
 # annotations are not deferred here: the tables are read off them
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hint
 
 from shoal.model.settings import Setting, kind_of
 
-Read = Literal["texts", "says", "table", "counts", "maxima", "plain"]
+Read = Literal["texts", "says", "table", "counts", "maxima", "distance", "plain"]
 
 
 class Condition(NamedTuple):
@@ -20,29 +20,57 @@ class Condition(NamedTuple):
     setting  section, words, default, option and place on the certificate, as of a policy's setting
     read     what the value becomes in the function that solves the problem, such as ``shoal.regions.merge``: "texts" or
              "says" (yes or no) of a column, "table" of numbers or "counts" of several columns, "maxima" of sums;
-             "plain": itself, for it names no column
+             itself, for it names no column: "distance", for which the centers of areas are measured, and "plain"
     keyword  of that function, by default its name; "" where it shapes no group
     key      on the certificate, by default its name
+    sentence in the report: what it makes of every {group}, by its {value}, and by {name} where it has several; ""
+             where the table of the request says it
     """
 
     setting: Setting
     read: Read
     keyword: str = ""
     key: str = ""
+    sentence: str = ""
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether its value is a column, or several."""
+        return self.read not in ("distance", "plain")
 
 
 def asked(
-    section: str, help: str, read: Read = "plain", *, keyword: str | None = None, key: str = "", **more: Any
+    section: str,
+    help: str,
+    read: Read = "plain",
+    *,
+    keyword: str | None = None,
+    key: str = "",
+    sentence: str = "",
+    **more: Any,
 ) -> Any:
     """An entry of a table, as ``_conditions`` completes it."""
-    return Setting(section, help, **more), read, keyword, key
+    return Setting(section, help, **more), read, keyword, key, sentence
+
+
+UNMIXED = "No {group} mixes values of {value}."
+VALUES = "The sensitive values are those of {value}."
+SHARE = "At most one in {value:g} of a {group}'s records share a sensitive value."
+WIDTH = "No {group} is wider than {value:g}."
 
 
 class AreaConditions(NamedTuple):
     """What regions of areas keep besides their thresholds, by names of columns."""
 
     boundary: Annotated[
-        str | None, asked("Columns", "Column such as state: no region mixes its values.", "texts", keyword="boundaries")
+        str | None,
+        asked(
+            "Columns",
+            "Column such as state: no region mixes its values.",
+            "texts",
+            keyword="boundaries",
+            sentence=UNMIXED,
+        ),
     ] = None
     soft_boundary: Annotated[
         str | None,
@@ -51,10 +79,27 @@ class AreaConditions(NamedTuple):
             "Column that a region mixes only to include areas too light for a region of their own.",
             "texts",
             keyword="soft_boundaries",
+            sentence="A {group} mixes values of {value} only where it must.",
         ),
     ] = None
-    fixed: Annotated[str | None, asked("Columns", "Column: areas with the same value stay together.", "texts")] = None
-    apart: Annotated[str | None, asked("Columns", "Column: areas with the same value share no region.", "texts")] = None
+    fixed: Annotated[
+        str | None,
+        asked(
+            "Columns",
+            "Column: areas with the same value stay together.",
+            "texts",
+            sentence="What has the same value of {value} stays together.",
+        ),
+    ] = None
+    apart: Annotated[
+        str | None,
+        asked(
+            "Columns",
+            "Column: areas with the same value share no region.",
+            "texts",
+            sentence="What has the same value of {value} shares no {group}.",
+        ),
+    ] = None
     at_most: Annotated[
         Mapping[str, int | tuple[int, ...]],
         asked(
@@ -62,13 +107,21 @@ class AreaConditions(NamedTuple):
             "COLUMN=VALUE: largest sum of a region; areas=VALUE counts areas. Repeat for several; with --levels "
             "COLUMN=VALUE,VALUE gives each level its own.",
             "maxima",
+            sentence="No {group} has more than {value:,} {name}.",
         ),
     ] = MappingProxyType({})
     sensitive: Annotated[
         Sequence[str],
-        asked("Columns", "Columns that count sensitive values, separated by commas; needs --l.", "counts"),
+        asked(
+            "Columns",
+            "Columns that count sensitive values, separated by commas; needs --l.",
+            "counts",
+            sentence=VALUES,
+        ),
     ] = ()
-    l: Annotated[int, asked("Request", "In each region no sensitive value has more than 1/l of the records.")] = 1
+    l: Annotated[
+        int, asked("Request", "In each region no sensitive value has more than 1/l of the records.", sentence=SHARE)
+    ] = 1
     similar: Annotated[
         Sequence[str],
         asked("Columns", "Columns of numbers in which a region's areas are similar, separated by commas.", "table"),
@@ -81,7 +134,12 @@ class AreaConditions(NamedTuple):
     ] = None
     max_diameter: Annotated[
         float | None,
-        asked("Request", "Largest distance between centers of areas in a region, in km or the plane's units."),
+        asked(
+            "Request",
+            "Largest distance between centers of areas in a region, in km or the plane's units.",
+            "distance",
+            sentence=WIDTH,
+        ),
     ] = None
     water: Annotated[
         str | None,
@@ -121,21 +179,32 @@ class AreaConditions(NamedTuple):
 class TileConditions(NamedTuple):
     """What tiles keep besides k, and how they are published, by names of columns."""
 
-    boundary: Annotated[str | None, asked("Columns", "Column such as state: no tile mixes its values.", "texts")] = None
+    boundary: Annotated[
+        str | None,
+        asked("Columns", "Column such as state: no tile mixes its values.", "texts", sentence=UNMIXED),
+    ] = None
     sensitive: Annotated[
-        str | None, asked("Columns", "Sensitive column; with --l, every tile is diverse in it.", "texts")
+        str | None,
+        asked("Columns", "Sensitive column; with --l, every tile is diverse in it.", "texts", sentence=VALUES),
     ] = None
     person: Annotated[str | None, asked("Columns", "Column that identifies persons: k counts persons.", "texts")] = None
     household: Annotated[
         str | None, asked("Columns", "Column that identifies households: k counts households.", "texts")
     ] = None
-    l: Annotated[float | None, asked("Request", "At most 1/l of a tile's records share a sensitive value.")] = None
+    l: Annotated[
+        float | None,
+        asked("Request", "At most 1/l of a tile's records share a sensitive value.", sentence=SHARE),
+    ] = None
     distinct_l: Annotated[int | None, asked("Request", "Minimum number of different sensitive values in a tile.")] = (
         None
     )
     max_width: Annotated[
         float | None,
-        asked("Request", "Longest side of a tile, in km for degrees, otherwise in units of the coordinates."),
+        asked(
+            "Request",
+            "Longest side of a tile, in km for degrees, otherwise in units of the coordinates.",
+            sentence="No side of a {group} is longer than {value:g}.",
+        ),
     ] = None
     grid: Annotated[float | None, asked("Release", "All sides are multiples of this, in the coordinates' unit.")] = None
     extent: Annotated[
@@ -200,8 +269,11 @@ class ClusterConditions(TypedDict, total=False):
 
     r: Annotated[int, asked("Request", "Minimum number of records in a cluster.")]
     epsilon: Annotated[float, asked("Request", "Share of the records that may be left out; none by default.")]
-    sensitive: Annotated[Sequence[str], asked("Columns", "Columns published as multisets per cluster.", "texts")]
-    l: Annotated[int, asked("Request", "At most 1/l of a cluster share a sensitive value.")]
+    sensitive: Annotated[
+        Sequence[str],
+        asked("Columns", "Columns published as multisets per cluster.", "texts", sentence=VALUES),
+    ]
+    l: Annotated[int, asked("Request", "At most 1/l of a cluster share a sensitive value.", sentence=SHARE)]
     distinct_l: Annotated[int, asked("Request", "Minimum number of sensitive values in a cluster.")]
 
 
@@ -215,21 +287,29 @@ class CellularConditions(ClusterConditions, total=False):
     """What clusters of the least sum of size times radius keep."""
 
     setup_cost: Annotated[float, asked("Request", "Cost of each cluster.", keyword="setup_costs")]
-    max_diameter: Annotated[float, asked("Request", "Largest diameter of a cluster.")]
+    max_diameter: Annotated[float, asked("Request", "Largest diameter of a cluster.", sentence=WIDTH)]
 
 
 def _conditions(kind: Any) -> dict[str, Condition]:
     """The entries of a table, each with what follows from its line there."""
     found = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        ((setting, read, keyword, key),) = hint.__metadata__
+        ((setting, read, keyword, key, sentence),) = hint.__metadata__
         written, values = kind_of(hint.__origin__)
         default = getattr(kind, "_field_defaults", {}).get(name)
         setting = setting._replace(name=name, kind=written, values=values, default=default)
-        found[name] = Condition(setting, read, name if keyword is None else keyword, key or name)
+        found[name] = Condition(setting, read, name if keyword is None else keyword, key or name, sentence)
     return found
 
 
 AREA_CONDITIONS, TILE_CONDITIONS = _conditions(AreaConditions), _conditions(TileConditions)
 LABEL_CONDITIONS, INTERVAL_CONDITIONS = _conditions(LabelConditions), _conditions(IntervalConditions)
 GATHER_CONDITIONS, CELLULAR_CONDITIONS = _conditions(GatherConditions), _conditions(CellularConditions)
+CONDITIONS: Mapping[str, Mapping[str, Condition]] = {
+    "regions": AREA_CONDITIONS,
+    "tiles": TILE_CONDITIONS,
+    "labels": LABEL_CONDITIONS,
+    "intervals": INTERVAL_CONDITIONS,
+    "gather": GATHER_CONDITIONS,
+    "cellular": CELLULAR_CONDITIONS,
+}

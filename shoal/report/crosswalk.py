@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.model.cards import number, several
+from shoal.model.conditions import CONDITIONS
 from shoal.problems.catalogue import CATALOGUE
 from shoal.report.parts import (
     again,
@@ -68,8 +69,6 @@ ASKED = {
     "unit": "distances are in",
     "epsilon": "share of the records that may be left out",
     "setup_cost": "additional cost of a cluster",
-    "max_diameter": "no group is wider than",
-    "max_width": "no side is longer than",
     "eligible": "a condition of the caller's own",
     "improve": "improved until no step helps",
     "rule": "rule by which tiles are cut",
@@ -132,31 +131,20 @@ def _also(figures: Mapping[str, Any]) -> str:
     said = []
     weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
     said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
-    for name in ("boundary", "soft_boundary", "fixed", "apart"):
-        if asked.get(name):
-            said.append(_CONDITIONS[name].format(group=group, column=asked[name]))
-    said += [f"No {group} has more than {most:,} {name}." for name, most in (asked.get("at_most") or {}).items()]
-    said += [f"The sensitive values are those of {', '.join(names(asked.get('sensitive')))}."] * bool(
-        asked.get("sensitive")
-    )
-    shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
-    most = max((l for l in shares or () if l), default=1)
-    if most > 1:
-        said.append(f"At most one in {most:g} of a {group}'s records share a sensitive value.")
-    said += [sentence.format(group=group, most=asked[name]) for name, sentence in _LENGTHS.items() if asked.get(name)]
+    for condition in CONDITIONS[figures["kind"]].values():
+        given = asked.get(condition.key)
+        if not condition.sentence or not given or (condition.key == "l" and largest(given) <= 1):
+            continue
+        several = given if isinstance(given, Mapping) else {"": given}
+        for name, value in several.items():
+            shown = ", ".join(names(value)) if condition.names_columns and not name else largest(value)
+            said.append(condition.sentence.format(group=group, name=name, value=shown))
     return " ".join(said)
 
 
-_LENGTHS = {
-    "max_diameter": "No {group} is wider than {most:g}.",
-    "max_width": "No side of a {group} is longer than {most:g}.",
-}
-_CONDITIONS = {
-    "boundary": "No {group} mixes values of {column}.",
-    "soft_boundary": "A {group} mixes values of {column} only where it must.",
-    "fixed": "What has the same value of {column} stays together.",
-    "apart": "What has the same value of {column} shares no {group}.",
-}
+def largest(given: Any) -> Any:
+    """A number, or of several the largest that is asked for."""
+    return max((number for number in given if number), default=1) if isinstance(given, list) else given
 
 
 def names(given: Any) -> list[str]:

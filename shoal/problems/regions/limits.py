@@ -6,6 +6,8 @@ is above a maximum by itself is a region of its own where it meets the threshold
 
 Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
 Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
+
+``LIMITS`` are the keywords of ``merge`` for them; ``limits_of`` reads and checks what they ask.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import coordinates, whole_number
+from shoal.model.arguments import coordinates, number, whole_number
+from shoal.model.metric import EARTH_KM
 from shoal.problems.regions.bounds import CountBound, count_bound
 from shoal.problems.regions.search import improve
 from shoal.problems.regions.sets import ConnectedSets, Pool
@@ -30,6 +33,7 @@ from shoal.problems.regions.task import (
     components,
     eligible_rows,
     induced,
+    on_the_globe,
     relabelled,
     summed,
     unlabelled,
@@ -40,6 +44,7 @@ _CHUNK = 100  # areas of larger ones that are looked at together
 _MET = 1_500  # sets of a search that are chosen from at most
 _BRANCHES = 1
 NO_DIAMETER = float("inf")
+LIMITS = ("at_most", "apart", "max_diameter")
 
 
 class RegionLimits(NamedTuple):
@@ -47,12 +52,14 @@ class RegionLimits(NamedTuple):
 
     values    int64[n, c] of every area;  most int64[c], the largest sums
     points    float64[n or 0, 2 or 3] of every area;  diameter, the largest distance between two of them
+    stated    what was asked, for the certificate
     """
 
     values: np.ndarray
     most: np.ndarray
     points: np.ndarray
     diameter: float
+    stated: Mapping[str, Any]
 
     def of(self, nodes: np.ndarray) -> RegionLimits:
         """These limits for some of the areas."""
@@ -80,41 +87,65 @@ class RegionLimits(NamedTuple):
         return bool((((self.points[members] - self.points[area]) ** 2).sum(axis=1) <= self.diameter**2).all())
 
 
-def maxima(
-    at_most: Mapping[str, tuple[Any, int]] | None,
-    apart: Sequence[Any] | None,
-    points: np.ndarray,
-    diameter: float,
-    n: int,
+def is_limited(given: Mapping[str, Any]) -> bool:
+    """Whether keywords of ``merge`` keep a region from growing."""
+    return any(given.get(name) is not None for name in LIMITS)
+
+
+def refuse_unions(given: Mapping[str, Any], why: str) -> None:
+    """PolicyError where a limit of single areas is asked of unions of them; ``why`` ends the sentence."""
+    if given.get("max_diameter") is not None:
+        raise PolicyError(f"⟨max_diameter⟩ looks at single areas{why}")
+
+
+def limits_of(
+    given: Mapping[str, Any], apart: Sequence[Any] | None, places: np.ndarray | None, geographic: bool, n: int
 ) -> RegionLimits | None:
-    """Largest sums by name, 1 for every value of ``apart`` that two areas have, and the largest distance."""
-    values, most = [], []
-    if at_most is not None and not isinstance(at_most, Mapping):
+    """The limits that keywords of ``merge`` ask for, checked; None without any.
+
+    apart   the labels asked for, one for each of n areas;  places float64[n, 2] or None
+    """
+    asked = given.get("at_most")
+    if asked is not None and not isinstance(asked, Mapping):
         raise PolicyError("⟨at_most⟩ is a mapping from a name to (a number for each area, the largest sum of a region)")
-    for name, given in (at_most or {}).items():
-        if not isinstance(given, Sequence) or len(given) != 2:
-            raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
-        column, limit = given
-        found = np.asarray(column)
-        if found.shape != (n,):
-            raise InputError(
-                f"the values of ⟨at_most⟩ {name!r} have shape {found.shape}; give one for each of {n} areas"
-            )
-        whole = coordinates(found, f"the values of ⟨at_most⟩ {name!r}")
-        if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
-            raise InputError(f"the values of ⟨at_most⟩ {name!r} must be whole numbers of at least 0")
-        values.append(whole.astype(np.int64))
-        most.append(whole_number(f"at_most[{name!r}]", limit))
-    if apart is not None:
+    sums = [_sum(name, pair, n) for name, pair in (asked or {}).items()]
+    stated = {"sums": sorted(most for _, most in sums), "diameter": given.get("max_diameter")}
+    if apart is not None:  # 1 for every value that two areas have
         codes, free = coded(apart, n, "apart"), unlabelled(apart)
-        for code in np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1).tolist():
-            values.append(((codes == code) & ~free).astype(np.int64))
-            most.append(1)
-    if not values and diameter == NO_DIAMETER:
+        several = np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1)
+        sums += [(((codes == code) & ~free).astype(np.int64), 1) for code in several.tolist()]
+    points, diameter = _diameter(given.get("max_diameter"), places, geographic)
+    if not sums and diameter == NO_DIAMETER:
         return None
-    return RegionLimits(
-        np.column_stack([*values, np.zeros((n, 0), np.int64)]), np.array(most, np.int64), points, diameter
-    )
+    values = np.column_stack([*(column for column, _ in sums), np.zeros((n, 0), np.int64)])
+    return RegionLimits(values, np.array([most for _, most in sums], np.int64), points, diameter, stated)
+
+
+def _sum(name: str, given: Any, n: int) -> tuple[np.ndarray, int]:
+    """One of the largest sums: int64[n] of every area, and what they may add up to."""
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
+    found = np.asarray(given[0])
+    if found.shape != (n,):
+        raise InputError(f"the values of ⟨at_most⟩ {name!r} have shape {found.shape}; give one for each of {n} areas")
+    whole = coordinates(found, f"the values of ⟨at_most⟩ {name!r}")
+    if not (np.isfinite(whole).all() and (whole == np.floor(whole)).all() and whole.min(initial=0) >= 0):
+        raise InputError(f"the values of ⟨at_most⟩ {name!r} must be whole numbers of at least 0")
+    return whole.astype(np.int64), whole_number(f"at_most[{name!r}]", given[1])
+
+
+def _diameter(asked: Any, places: np.ndarray | None, geographic: bool) -> tuple[np.ndarray, float]:
+    """The areas as points, and the largest distance between two: the plane's, or where geographic chords in km."""
+    if asked is None:
+        return np.zeros((0, 2)), NO_DIAMETER
+    most = number("max_diameter", asked, "a diameter is a number above 0 (km, or the plane's units)", lambda x: x > 0)
+    if places is None:
+        raise PolicyError(
+            "⟨max_diameter⟩ needs the centers of the areas: coordinates, or a file of polygons (⟨shapes=FILE⟩)"
+        )
+    if not geographic:
+        return places, most
+    return EARTH_KM * on_the_globe(places), float(2 * EARTH_KM * np.sin(min(most / (2 * EARTH_KM), np.pi / 2)))
 
 
 def limited(

@@ -18,13 +18,12 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import RegionLimits
+from shoal.problems.regions.limits import RegionLimits, is_limited, refuse_unions
 from shoal.problems.regions.request import (
     Conditions,
     Request,
     begin_of,
     inside,
-    is_limited,
     moments,
     places_of,
     randomness,
@@ -78,9 +77,7 @@ def merge(
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
     unit         what the weights count
-    conditions   what regions must also satisfy, by keyword: boundaries, soft_boundaries, fixed, apart, exclude,
-                 at_most, max_diameter, regions, sensitive and l, similar, coordinates and geographic, light, water,
-                 start; ``shoal.regions.Conditions`` describes each
+    conditions   what regions must also satisfy, by keyword: ``shoal.regions.Conditions`` describes each
 
     Raises InputError for arrays that do not fit together, PolicyError for a request that contradicts itself,
     InfeasibleError if no component reaches the thresholds.
@@ -101,17 +98,16 @@ def merge(
     found = _held(request, method) if request.in_units else _solved(request, method)
     if request.wet is not None:
         found = attached(found, edges, request.wet, request.limits, (request.boundaries, request.soft_boundaries))
-    return replace(found, certificate=replace(found.certificate, details=_details(found, request, conditions)))
+    return replace(found, certificate=replace(found.certificate, details=_details(found, request)))
 
 
-def _details(found: Regions, request: Request, conditions: Conditions) -> dict[str, Any]:
+def _details(found: Regions, request: Request) -> dict[str, Any]:
     """What is on record besides: the variance inside regions that are alike, and the ceilings asked for."""
     details = dict(found.certificate.details)
     if len(request.alike):
         details["variance_inside"] = inside(request.alike, found.labels)
     if request.limits is not None:
-        sums, widest = conditions.get("at_most") or {}, conditions.get("max_diameter")
-        details["maxima"] = {"sums": sorted(int(most) for _, most in sums.values()), "diameter": widest}
+        details["maxima"] = dict(request.limits.stated)
     return details
 
 
@@ -245,7 +241,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
 
     ks       thresholds (or sequences of thresholds, as for ``merge``), rising
     options  as for ``merge``, for every level. A maximum in ``at_most`` and ``regions`` can be a sequence with one
-             value for each level, None if a level has none. Not ``start``; not ``max_diameter`` if there are several
+             value for each level, None if a level has none. Not ``start``; no largest diameter if there are several
              levels
 
     Areas left out at one level stay out above it, water stays in its region, and areas that ``light="nearest"`` joined
@@ -256,10 +252,8 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     steps = _rising(ks)
     if options.get("start") is not None:
         raise PolicyError("start goes with one threshold; leave it out where there are levels")
-    if options.get("max_diameter") is not None and len(steps) > 1:
-        raise PolicyError(
-            "⟨max_diameter⟩ looks at single areas, so it goes with one threshold; leave it out, or levels"
-        )
+    if len(steps) > 1:
+        refuse_unions(options, ", so it goes with one threshold; leave it out, or levels")
     ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     levels: list[Any] = []
     labels: list[np.ndarray] = []

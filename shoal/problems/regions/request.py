@@ -13,9 +13,9 @@ import numpy as np
 
 from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
-from shoal.model.arguments import Effort, array_of, each_of, known, number, seed_of, whole_number
-from shoal.model.metric import EARTH_KM, KM_PER_DEGREE
-from shoal.problems.regions.limits import NO_DIAMETER, RegionLimits, maxima
+from shoal.model.arguments import Effort, array_of, each_of, known, seed_of, whole_number
+from shoal.model.metric import KM_PER_DEGREE
+from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_unions
 from shoal.problems.regions.task import (
     CHAINS,
     OBJECTIVES,
@@ -26,7 +26,7 @@ from shoal.problems.regions.task import (
     relabelled,
     summed,
 )
-from shoal.problems.regions.units import FixedAreas, on_the_globe, water_of
+from shoal.problems.regions.units import FixedAreas, water_of
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
@@ -194,26 +194,6 @@ def inside(alike: np.ndarray, labels: np.ndarray) -> float:
     return max(0.0, spread[0] / spread[1]) if spread[1] > 0 else 0.0
 
 
-def on_earth(places: np.ndarray | None, geographic: bool) -> np.ndarray:
-    """Points whose distances are those of the places: on a globe (chords, km) when geographic."""
-    if places is None:
-        raise PolicyError(
-            "⟨max_diameter⟩ needs the centers of the areas: coordinates, or a file of polygons (⟨shapes=FILE⟩)"
-        )
-    if not geographic:
-        return places
-    return EARTH_KM * on_the_globe(places)
-
-
-def reach(max_diameter: Any, geographic: bool) -> float:
-    """The largest distance between two points of ``on_earth``: the chord of so many km, or the plane's own units."""
-    if max_diameter is None:
-        return NO_DIAMETER
-    says = "a diameter is a number above 0 (km, or the plane's units)"
-    most = number("max_diameter", max_diameter, says, lambda x: x > 0)
-    return float(2 * EARTH_KM * np.sin(min(most / (2 * EARTH_KM), np.pi / 2))) if geographic else most
-
-
 def places_of(coordinates: Any, n: int) -> np.ndarray | None:
     """Coordinates as float64[n, 2]."""
     if coordinates is None:
@@ -318,24 +298,18 @@ class Conditions(TypedDict, total=False):
     start: Any
 
 
-def is_limited(given: Mapping[str, Any]) -> bool:
-    """Whether keywords of ``merge`` keep a region from growing: a maximum, areas apart, or a diameter."""
-    return any(given.get(name) is not None for name in ("at_most", "apart", "max_diameter"))
-
-
 def _refuse_contradictions(
     given: Conditions, features: np.ndarray, need: np.ndarray, limits: RegionLimits | None, method: str, dry: Any
 ) -> None:
     """PolicyError for conditions that no region could keep together, by name."""
     units = given.get("fixed") is not None or given.get("soft_boundaries") is not None
+    named = ", ".join(f"⟨{name}⟩" for name in LIMITS[:-1]) + f" and ⟨{LIMITS[-1]}⟩"
     if limits is not None and method == "tree":
-        raise PolicyError(
-            "method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with ⟨at_most⟩, apart and ⟨max_diameter⟩"
-        )
+        raise PolicyError(f"method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with {named}")
     if limits is not None and given.get("regions") is not None:
-        raise PolicyError("regions goes with none of ⟨at_most⟩, apart and ⟨max_diameter⟩; leave it or them out")
-    if units and limits is not None and limits.diameter != NO_DIAMETER:
-        raise PolicyError("⟨max_diameter⟩ looks at single areas; leave fixed and soft_boundaries out")
+        raise PolicyError(f"regions goes with none of {named}; leave it or them out")
+    if units:
+        refuse_unions(given, "; leave fixed and soft_boundaries out")
     if (units or dry is not None) and given.get("start") is not None:
         raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
     for name, (values, limit) in (given.get("at_most") or {}).items():  # areas merged could not keep both
@@ -354,13 +328,12 @@ def request_of(
     """A call of ``merge``, checked; InputError for arrays that do not fit the areas."""
     features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
-    places, diameter = places_of(given.get("coordinates"), n), reach(given.get("max_diameter"), geographic)
-    points = np.zeros((0, 2)) if diameter == NO_DIAMETER else on_earth(places, geographic)
+    places = places_of(given.get("coordinates"), n)
     light = known("way to treat light components", given.get("light", "leave"), ("leave", "nearest"))
     boundaries, soft, fixed, apart = (
         each_of(name, given.get(name), n) for name in ("boundaries", "soft_boundaries", "fixed", "apart")
     )
-    limits = maxima(given.get("at_most"), apart, points, diameter, n)
+    limits = limits_of(given, apart, places, geographic, n)
     water, dry, wet = given.get("water"), given.get("exclude"), None
     if water is not None:
         wet = water_of(water, features, dry, {"fixed": fixed, "apart": apart})

@@ -416,6 +416,12 @@ def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     return float(about_means(summed(areas, label)).sum())
 
 
+def on_the_globe(places: np.ndarray) -> np.ndarray:
+    """Longitude and latitude in degrees as points on the unit sphere: nearest there is nearest on the ground."""
+    lng, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
+    return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
+
+
 def about_means(moments: np.ndarray) -> np.ndarray:
     """Squares about the means of sets of areas with moments float64[..., c + 2]; see ``Districting.moments``."""
     mass = np.maximum(moments[..., 0], 1e-300)

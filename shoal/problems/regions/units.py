@@ -28,6 +28,7 @@ from shoal.problems.regions.task import (
     components,
     eligible_rows,
     graph,
+    on_the_globe,
     relabelled,
     summed,
     unlabelled,
@@ -202,12 +203,6 @@ def join_light(
             return g, np.array(added, np.int64).reshape(-1, 2)
         added += sorted({(min(pair), max(pair)) for pair in fresh})
         g = graph(np.concatenate([g.edges(), np.array(fresh, np.int64)]), g.n)
-
-
-def on_the_globe(places: np.ndarray) -> np.ndarray:
-    """Longitude and latitude in degrees as points on the unit sphere: nearest there is nearest on the ground."""
-    lng, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
-    return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
 
 
 def water_of(

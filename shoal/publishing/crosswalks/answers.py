@@ -190,7 +190,7 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
 def _plain(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
     """The conditions of a certificate that name no column, as the function that solves the problem takes them."""
     stated = _stated(asked, table)
-    return {entry.keyword: stated[entry.key] for entry in table.values() if entry.read == "plain"}
+    return {entry.keyword: stated[entry.key] for entry in table.values() if not entry.names_columns}
 
 
 def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources
     """What regions keep at every level, as ``merge`` takes it."""
     table, wanted = _frame(sources), asked["objective"].split(",")
     places = None
-    if measures_distance(wanted, asked["max_diameter"]):
+    if measures_distance(wanted, asked):
         places = table.select(CENTERS).to_numpy() if CENTERS[0] in table.columns else given.centers()
     return as_merged(_stated(asked, AREA_CONDITIONS), given) | {
         "objective": wanted[0] if len(wanted) == 1 else wanted, "geographic": asked["geographic"],

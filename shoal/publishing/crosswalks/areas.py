@@ -123,19 +123,24 @@ def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
         "table": lambda names: np.column_stack([given.number(name) for name in names]),
         "counts": lambda names: np.column_stack([given.whole(name) for name in names]),
         "maxima": partial(maxima, given=given),
+        "distance": lambda value: value,
         "plain": lambda value: value,
     }
     held = {name: asked.get(entry.key) for name, entry in AREA_CONDITIONS.items()}
     return {
-        entry.keyword: read[entry.read](held[name]) if held[name] or entry.read == "plain" else None
+        entry.keyword: read[entry.read](held[name]) if held[name] or not entry.names_columns else None
         for name, entry in AREA_CONDITIONS.items()
         if entry.keyword
     }
 
 
-def measures_distance(objective: Sequence[str], max_diameter: float | None) -> bool:
-    """Whether a request of regions needs the centers of the areas."""
-    return "compact" in objective or max_diameter is not None
+def measures_distance(objective: Sequence[str], asked: Mapping[str, Any]) -> bool:
+    """Whether a request of regions needs the centers of the areas.
+
+    asked  by the names of ``AreaConditions``, or as the certificate of a crosswalk of regions has them
+    """
+    lengths = (entry.key for entry in AREA_CONDITIONS.values() if entry.read == "distance")
+    return "compact" in objective or any(asked[key] is not None for key in lengths)
 
 
 def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
@@ -147,8 +152,8 @@ def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
 
 def _columns_of(asked: AreaConditions) -> list[str]:
     """The columns that the judge looks at."""
-    held = [(getattr(asked, name), entry.read) for name, entry in AREA_CONDITIONS.items() if entry.read != "plain"]
-    named = [[value] if isinstance(value, str) else list(value) for value, _ in held if value]
+    held = [getattr(asked, name) for name, entry in AREA_CONDITIONS.items() if entry.names_columns]
+    named = [[value] if isinstance(value, str) else list(value) for value in held if value]
     return [name for own in named for name in own]
 
 
