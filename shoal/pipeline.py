@@ -15,13 +15,14 @@ import numpy as np
 
 from shoal.attacks.minimality import claimed
 from shoal.engines.columns import row_numbers
+from shoal.engines.csv import one_character, separator_of
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import filled, harbored
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
-from shoal.engines.store import one_character, refuse_for_excel, refuse_sheet, separator_of
+from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError

@@ -19,11 +19,11 @@ def test_no_room_imports_what_it_may_not():
     ("room", "line"),
     [
         ("judge", "from shoal.problems.tables import group"),
-        ("judge", "def f():\n    import shoal.kernels.tables.counts"),
+        ("judge", "def f():\n    import shoal.kernels.tables.three_phase"),
         ("model", "import polars"),
         ("problems/labels", "from shoal import tiles"),
         ("kernels", "from ..model import policy"),
-        ("kernels/tiles", "from shoal.kernels.tables import counts"),
+        ("kernels/tiles", "from shoal.kernels.tables import three_phase"),
         ("problems/tiles", "from shoal.problems import tables"),
         ("report", "import numbaX"),
     ],

@@ -8,8 +8,8 @@ import pytest
 
 from shoal.kernels import uncompiled
 from shoal.kernels.gathering.clusters import distance
-from shoal.kernels.tables.counts import phase_one
 from shoal.kernels.tables.lattice import publish
+from shoal.kernels.tables.three_phase import phase_one
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
 from shoal.problems import gathering, regions, tables

@@ -24,6 +24,7 @@ import numpy as np
 
 from shoal.engines.source import Source, codec_of, locate
 from shoal.errors import InputError, PolicyError
+from shoal.paths import is_map, kind_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -494,6 +495,15 @@ def one_character(separator: str | None) -> str | None:
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
         raise PolicyError(f"separator {separator!r}: give one ASCII character that is no quote, such as ';' or '\\t'")
     return separator
+
+
+def separator_of(path: str | Path) -> str | None:
+    """The separator found in a CSV; None for a file that is not one."""
+    if kind_of(path) != "csv" or is_map(path) or not Path(path).is_file():
+        return None
+    source = locate(path)
+    with source.open() as stream:
+        return sniff(stream, source.name)
 
 
 def sniff(stream: BinaryIO, name: str) -> str:

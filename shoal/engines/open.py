@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines import frames, spark
-from shoal.engines.csv import examine, one_character, other_separator, read_csv, sniff
+from shoal.engines.csv import examine, one_character, other_separator, read_csv, separator_of, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
 from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
@@ -181,18 +181,17 @@ def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
     """The table behind a path, by the engine that reads it."""
-    from shoal.engines.store import read_table
-
     if is_remote(path):
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
+    if engine == "polars" and kind_of(path) == "csv" and not is_map(path):
+        source, used = locate(path), one_character(separator)
+        held = read_repeated(source, used, encoding, coded) if coded else None
+        return held or FrameTable(read_csv(source, used, encoding, coded), coded=coded)
     if engine == "polars":
-        text = kind_of(path) == "csv" and not is_map(path)
-        held = read_repeated(locate(path), one_character(separator), encoding, coded) if text and coded else None
-        if held is not None:
-            return held
-        layer = scope.table if is_map(path) else None
-        frame = read_table(path, separator=separator, encoding=encoding, coded=coded, layer=layer)
-        return FrameTable(frame, coded=coded if text else ())
+        from shoal.engines.store import read_table
+
+        frame = read_table(path, separator=separator, encoding=encoding, layer=scope.table if is_map(path) else None)
+        return FrameTable(frame)
     if database_kind(path) is not None:
         from shoal.engines.duck import open_database
 
@@ -204,8 +203,6 @@ def _opened(
 
 def _require(table: Table, path: Any, separator: str | None, needed: Sequence[str]) -> None:
     """PolicyError for the first column that is not there; it names the separator that would give it."""
-    from shoal.engines.store import separator_of
-
     absent = [name for name in needed if name not in table.columns]
     if not absent:
         return

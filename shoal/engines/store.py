@@ -26,7 +26,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.codes import as_text
 from shoal.engines.columns import flat, refuse_nested, without_levels
-from shoal.engines.csv import one_character, read_csv, refuse_twice, sniff
+from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError
@@ -164,15 +164,6 @@ def read_table(
     if rows and not frame.height:
         raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
     return frame
-
-
-def separator_of(path: str | Path) -> str | None:
-    """The separator ``read_table`` finds in a CSV; None for a file that is not one."""
-    if kind_of(path) != "csv" or is_map(path) or not Path(path).is_file():
-        return None
-    source = locate(path)
-    with source.open() as stream:
-        return sniff(stream, source.name)
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:

@@ -11,7 +11,8 @@ import pytest
 
 import shoal
 from shoal.engines.atomic import publish_file
-from shoal.engines.store import one_character, read_table, refuse_for_excel, separator_of, store
+from shoal.engines.csv import one_character, separator_of
+from shoal.engines.store import read_table, refuse_for_excel, store
 from shoal.errors import InputError, PolicyError
 
 

@@ -22,7 +22,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import coordinates, number, whole_number
 from shoal.model.metric import EARTH_KM
 from shoal.problems.regions.bounds import CountBound, count_bound
-from shoal.problems.regions.search import improve
+from shoal.problems.regions.search import several_runs
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
     NO_CAP,
@@ -253,8 +253,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
     pool.add(begun)
     bound = count_bound(part, steps=2_000)
     for name in ("sumsq", "count", *(["compact"] if len(own.points) else [])):
-        begun = improve(part, bound, begun, None, (name,), pool)
-        pool.add(begun)
+        begun, _ = several_runs(part, bound, begun, (name,), pool, SearchClock.of(None))
     met: dict[bytes, np.ndarray] = {}
     for members in reversed(list(pool.sets.values())):
         for kept in [members] if own.allow(members) else _cut_back(part, members, own):

@@ -214,22 +214,34 @@ def improve(
     if task.n > POOLED:
         return _improved(task, bound, label, clock, chain, 1.0, None)
     pool = Pool() if pool is None else pool
-    found = [label]
     spend = 1 - _PUT * (not {"compact", "similar"}.isdisjoint(chain))
-
-    def optimal() -> bool:
-        return all(_lowest(task, bound, found[-1], name) for name in chain)
-
-    for run in range(_RUNS):
-        if optimal():
-            return found[-1]
-        share = 1 / (_RUNS - run)
-        slot = clock.part(share * spend)
-        found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
-    if optimal():
-        return found[-1]
-    best = min(found, key=lambda one_of: costs_in(task, one_of, chain))
+    best, optimal = several_runs(task, bound, label, chain, pool, clock, spend)
+    if optimal:
+        return best
     return min(best, pool.partition(task, best, chain, clock), key=lambda one_of: costs_in(task, one_of, chain))
+
+
+def several_runs(
+    task: Districting,
+    bound: CountBound,
+    label: np.ndarray,
+    chain: tuple[str, ...],
+    pool: Pool,
+    clock: SearchClock,
+    spend: float = 1.0,
+) -> tuple[np.ndarray, bool]:
+    """The best of some runs from a partition, and whether it is proved optimal; the regions met go to the pool.
+
+    spend  share of what is left of the clock
+    """
+    found = [label]
+    for run in range(_RUNS + 1):
+        if all(_lowest(task, bound, found[-1], name) for name in chain):
+            return found[-1], True
+        if run < _RUNS:
+            slot = clock.part(spend / (_RUNS - run))
+            found.append(_improved(task, bound, label, slot, chain, 1 / _RUNS, pool))
+    return min(found, key=lambda one_of: costs_in(task, one_of, chain)), False
 
 
 def _improved(
