@@ -19,7 +19,7 @@ from shoal.engines.csv import one_character, separator_of
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
-from shoal.engines.prepared import filled, harbored
+from shoal.engines.prepared import filled, safe_harbor
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
 from shoal.engines.store import refuse_for_excel, refuse_sheet
@@ -316,7 +316,7 @@ def _read(
     harbor = None
     if asked.preset == NAME:
         stays = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
-        table, harbor = harbored(table, stays, asked.insensitive)
+        table, harbor = safe_harbor(table, stays, asked.insensitive)
     carried = look(table, asked) if carried is None else carried
     if asked.keep_order:
         row_numbers(data)

@@ -60,7 +60,7 @@ class Coded:
         if self.ordered or self.banded:
             numbers: pl.Series | None = pl.Series(np.arange(len(present), dtype=np.float64))
         elif present.dtype == pl.String:
-            numbers = as_numbers(present) if self.notation is None else _noted(present, self.notation)
+            numbers = as_numbers(present) if self.notation is None else _by_notation(present, self.notation)
             numbers = _days(present) if numbers is None else numbers
         else:
             numbers = _line(present)
@@ -156,7 +156,7 @@ def _days(words: pl.Series) -> pl.Series | None:
     return days.to_physical().cast(pl.Float64) if same else None
 
 
-def _noted(words: pl.Series, notation: str) -> pl.Series:
+def _by_notation(words: pl.Series, notation: str) -> pl.Series:
     """Texts as numbers, or as days since 1970, by a notation; missing where it does not read one."""
     return pl.Series([place(word, notation) for word in words.to_list()], dtype=pl.Float64)
 
@@ -218,7 +218,7 @@ def _in_notation(series: pl.Series, notation: str) -> Coded:
         series = series.cast(pl.String)
     coded = _texts(series)
     present = coded.values.drop_nulls()
-    line = _noted(present, notation)
+    line = _by_notation(present, notation)
     if odd := line.null_count():
         what = "date" if one == "day" else one
         few = f"{odd:,} of {several(len(present), 'value')} {'is' if odd == 1 else 'are'} no such {what}"

@@ -22,14 +22,14 @@ from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
 from shoal.model import metric
 from shoal.model.cards import several
-from shoal.model.rule_books import OLDEST, RESTRICTED, Harbor
+from shoal.model.rule_books import OLDEST, RESTRICTED, SafeHarbor
 
 UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
 WORDS = {"zip": "zip codes", "age": "ages", "birth": "dates or years of birth", "date": "dates"}
 _WIDE = ("state", "province", "country", "nation", "region", "nationality")  # no smaller than a state
 
 
-def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tuple[Table, Harbor]:
+def safe_harbor(table: Table, columns: Sequence[str], known: Collection[str]) -> tuple[Table, SafeHarbor]:
     """The table with its zips, ages and dates as the rule lets them stand, and what was done.
 
     columns  those that stay; known: columns carried knowingly, whose names are not held against them
@@ -52,7 +52,7 @@ def harbored(table: Table, columns: Sequence[str], known: Collection[str]) -> tu
             f"the Safe Harbor allows no column that names people or places below a state ({'; '.join(refused)}); "
             "name each in ⟨identifiers=[...]⟩, which leaves it out, or, where it is nothing of the kind, in insensitive"
         )
-    harbor = Harbor(found, datetime.datetime.now(datetime.UTC).year - OLDEST - 1)
+    harbor = SafeHarbor(found, datetime.datetime.now(datetime.UTC).year - OLDEST - 1)
     new = []
     for name, rule in found.items():
         new.append(recoded(frame[name], rule, harbor.born))

@@ -263,7 +263,7 @@ def unmarked(text: str, notation: str) -> str:
     return "".join([first, *more]) + ("." if mark else "") + part
 
 
-def noted(text: str, notation: str | None) -> datetime.datetime | None:
+def moment_of(text: str, notation: str | None) -> datetime.datetime | None:
     """The moment that a text is, by a notation of dates or as 2024-12-31 is written; None for another text."""
     try:
         return datetime.datetime.fromisoformat(text) if notation is None else datetime.datetime.strptime(text, notation)
@@ -275,7 +275,7 @@ def place(text: str, notation: str) -> float | None:
     """The number, or the day since the year 1, that a text in a notation is; None for another text."""
     if notation[0] != "%":
         return as_number(text, notation)
-    day = noted(text, notation)
+    day = moment_of(text, notation)
     return None if day is None else float(day.toordinal())
 
 

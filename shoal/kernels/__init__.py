@@ -56,7 +56,7 @@ _HERE = Path(__file__).resolve().parent
 _USED = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\.([\w.]+)", re.MULTILINE)
 
 
-class _Says(event.Listener):
+class _CompileLog(event.Listener):
     """Logs the kernel that is being compiled, and stops the clock meanwhile; loading one from disk is no event."""
 
     def on_start(self, event: event.Event) -> None:
@@ -83,7 +83,7 @@ def _stamp(path: Path) -> str:
 
 
 @cache
-def _says_once() -> None:
+def _warn_once() -> None:
     """A container whose files and home folder are all read-only works too, and whoever waits is told why."""
     logging.getLogger("shoal.kept").warning(
         "no folder for compiled code can be written, so every run compiles it again; set "
@@ -140,7 +140,7 @@ class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
             self._save_data(name, data)
             self._save_index({**self._load_index(), key: name})
         except OSError:
-            _says_once()
+            _warn_once()
 
 
 class _Kept(caching.FunctionCache):  # type: ignore[misc]
@@ -167,7 +167,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         try:
             self._cache = _Kept(self.py_func)
         except RuntimeError:  # numba's, of no folder that it can write to
-            _says_once()
+            _warn_once()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a call of it from another kernel is to numba, with constants as plain values."""
@@ -197,4 +197,4 @@ def njit(
     return compiled
 
 
-event.register("numba:compile", _Says())
+event.register("numba:compile", _CompileLog())

@@ -222,10 +222,10 @@ def meanings_of_classes(shown: Sequence[str], source: Any, notation: str | None 
         read = {t: parse(t) for t in shown}
         return {t: Members(named=frozenset(p.values if isinstance(p, SetOf) else [t])) for t, p in read.items()}
     found = {t: _label(t, rule) for t in shown}
-    return found if notation is None else {t: _noted(t, m, notation) for t, m in found.items()}
+    return found if notation is None else {t: _by_notation(t, m, notation) for t, m in found.items()}
 
 
-def _noted(text: str, found: Members, notation: str) -> Members:
+def _by_notation(text: str, found: Members, notation: str) -> Members:
     """What a label or a value stands for in a column whose values are written in a notation."""
     at = place(text, notation)
     if at is not None:

@@ -1,6 +1,6 @@
 """Rules that are known by a name: what each asks of a table, who says so, and what it asks that no table shows.
 
-HIPAA's Safe Harbor is here as far as a table goes: which three-digit zips may be published, and ``Harbor``, what a
+HIPAA's Safe Harbor is here as far as a table goes: which three-digit zips may be published, and ``SafeHarbor``, what a
 release says of its columns.  45 CFR 164.514(b)(2)(i)(B), (C): the first three digits of a zip stand where more than
 20,000 people live in all zips with these digits, else 000; of dates the year alone; ages above 89, and years that tell
 them, in one category.
@@ -74,7 +74,7 @@ OLDEST = 89
 
 
 @dataclass(frozen=True)
-class Harbor:
+class SafeHarbor:
     """What was done to which columns.
 
     columns  column -> "zip" (three digits), "age" (90+), "birth" (year, early years in one) or "date" (year)

@@ -17,7 +17,7 @@ import shoal
 from shoal.engines import open as opening
 from shoal.engines.propose import propose, write_policy
 from shoal.errors import PolicyError
-from shoal.judge.finding import noted
+from shoal.judge.finding import moment_of
 from shoal.judge.originals.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
@@ -130,7 +130,7 @@ def test_whoever_reads_a_date_finds_the_same_day(day: datetime.date, notation: s
         return
     text = in_notation(day, notation, zeros)
     assert day_of(text, notation) == (day - datetime.date(1970, 1, 1)).days
-    judged = noted(text, notation)
+    judged = moment_of(text, notation)
     assert judged is not None
     assert judged.date() == day
     assert notation in notations_of([text])

@@ -30,7 +30,7 @@ from shoal.judge.places.areas import NAMED, judge_regions
 from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.shown import breach
 from shoal.model.privacy import DeltaPresence, KMap
-from shoal.model.rule_books import Harbor
+from shoal.model.rule_books import SafeHarbor
 
 # Three clusters of records at 0, 10 and 20; 3 is the farthest that a record lies from its center.
 CENTERS = pl.DataFrame(
@@ -203,8 +203,8 @@ def test_a_missing_category_is_no_other(left: list[str | None], right: list[str 
     [(["89", "20"], False), (["89.5"], True), (["90"], True), (["20", "90"], True), (["90", "20"], True)],
 )
 def test_safe_harbor_shows_no_age_above_89(ages: list[str], seen: bool) -> None:
-    assert (breach(pl.DataFrame({"c": ages}), Harbor({"c": "age"}, 1930)) is not None) is seen
-    assert breach(pl.DataFrame({"c": ages}), Harbor({"c": "date"}, 1930)) is None
+    assert (breach(pl.DataFrame({"c": ages}), SafeHarbor({"c": "age"}, 1930)) is not None) is seen
+    assert breach(pl.DataFrame({"c": ages}), SafeHarbor({"c": "date"}, 1930)) is None
 
 
 NUMBERS, LARGE = pl.Series([5, 7, 10]), pl.Series([2**54, 2**54 + 8, 2**54 + 16])  # 2^54 + 1 is no float

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.errors import InputError, PolicyError
 from shoal.judge.tables.shown import breach
-from shoal.model.rule_books import Harbor
+from shoal.model.rule_books import SafeHarbor
 from tests.kept import holding, resealed
 
 NOW = datetime.datetime.now(datetime.UTC).year
@@ -126,6 +126,6 @@ def test_what_may_not_stand_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_the_judge_sees_what_stands_too_precisely(rule: str, value: str, wrong: bool) -> None:
-    found = breach(pl.DataFrame({"c": [value, None]}), Harbor({"c": rule}, 1930))
+    found = breach(pl.DataFrame({"c": [value, None]}), SafeHarbor({"c": rule}, 1930))
     assert (found is not None) is wrong
     assert found is None or value not in found

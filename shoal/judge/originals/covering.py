@@ -22,7 +22,7 @@ from shoal.judge.finding import (
     as_number,
     has_both,
     is_number,
-    noted,
+    moment_of,
     pair,
     parsed,
     reading,
@@ -85,7 +85,7 @@ def _plain(notation: str, text: str) -> str | None:
     """A date as 2024-12-31, a number as Python writes it; None for another text."""
     if notation[0] != "%":
         return unmarked(text, notation) or None
-    at = noted(text, notation)
+    at = moment_of(text, notation)
     return None if at is None else at.date().isoformat()
 
 
@@ -104,7 +104,7 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
         texts = values.to_list()
         found = [as_number(t, notation) if is_number(t, notation) else None for t in texts]
         if notation is not None and notation[0] == "%":
-            found = [None if (at := noted(t, notation)) is None else float(at.toordinal() - 719163) for t in texts]
+            found = [None if (at := moment_of(t, notation)) is None else float(at.toordinal() - 719163) for t in texts]
         if any(x is None for x in found):
             found = [_as_day(text) for text in texts]
         if any(x is None for x in found) and (bands := in_order(texts)) is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.judge.finding import Finding, as_number, is_number, noted, parsed, shown, unmarked
+from shoal.judge.finding import Finding, as_number, is_number, moment_of, parsed, shown, unmarked
 from shoal.model.notation import RangeOf, SetOf, parse
 
 
@@ -42,7 +42,7 @@ def on_grid(text: str, step: float | str, notation: str | None = None) -> bool:
     """Whether a number or a date, as text, is a multiple of the step; notation: of the column's texts, or None."""
     if is_number(text, notation):
         return not isinstance(step, str) and _exact(text, notation) % Fraction(str(step)) == 0
-    at = noted(text, notation)
+    at = moment_of(text, notation)
     return at is not None and _day_on_grid(at, step)
 
 
@@ -60,7 +60,7 @@ def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
 
 def above(text: str, step: float | str, day: float, notation: str | None) -> float:
     """The first place of the grid not below a number or a moment; day, notation: as in ``moment``."""
-    at = None if is_number(text, notation) else noted(text, notation)
+    at = None if is_number(text, notation) else moment_of(text, notation)
     if at is None:
         number, whole = _exact(text, notation), Fraction(str(step))
         return float(number + -number % whole)
@@ -74,7 +74,7 @@ def moment(text: str, day: float, notation: str | None) -> float | None:
 
     notation  of the column's dates, None where they are written as 2024-12-31
     """
-    at = noted(text, notation)
+    at = moment_of(text, notation)
     if at is None or at.tzinfo is not None:
         return None
     since = at - datetime.datetime(1970, 1, 1)

@@ -27,7 +27,7 @@ from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.members import Members, meanings_of_classes, of_ranges
 from shoal.model.notation import of_days
-from shoal.model.rule_books import RESTRICTED, Harbor
+from shoal.model.rule_books import RESTRICTED, SafeHarbor
 
 NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given
 _SILENT = ("labels", "tiles", NOT_GIVEN)  # hierarchies whose labels do not say what they stand for
@@ -272,7 +272,7 @@ def judge_classes(
 _DAY = re.compile(r"\d{4}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
 
 
-def breach(frame: pl.DataFrame, harbor: Harbor) -> str | None:
+def breach(frame: pl.DataFrame, harbor: SafeHarbor) -> str | None:
     """Which column shows more than the rule lets stand, in words that show no value; None where none does."""
     for name, rule in harbor.columns.items():
         if name not in frame.columns:

@@ -27,7 +27,7 @@ from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.members import Members
 from shoal.model.policy import Policy
-from shoal.model.rule_books import Harbor
+from shoal.model.rule_books import SafeHarbor
 from shoal.model.task import nothing
 from shoal.paths import PAGE, internal_path, is_server, usual_separator
 from shoal.publishing.decode import Decoded
@@ -84,7 +84,7 @@ class Facts:
     carried: Unassigned = field(default_factory=Unassigned)
     persons: Persons = field(default_factory=Persons)
     missing: MissingValues = field(default_factory=MissingValues)
-    harbor: Harbor | None = None
+    harbor: SafeHarbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
     composition: tuple[Composition, ...] = ()

@@ -34,7 +34,7 @@ from shoal.model.certificate import (
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
-from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, Harbor
+from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, SafeHarbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import kind_of
 from shoal.problems.catalogue import crosswalk_problems
@@ -225,7 +225,7 @@ class Record:
     separator: str | None
     orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
-    harbor: Harbor | None
+    harbor: SafeHarbor | None
     carried: frozenset[str]
 
     @property
@@ -398,13 +398,13 @@ def _exposed(entry: Any, shows: bool) -> Shares:
     return columns, groups
 
 
-def _harbor(entry: Any) -> Harbor | None:
+def _harbor(entry: Any) -> SafeHarbor | None:
     if entry is None:
         return None
     columns = {str(name): str(rule) for name, rule in dict(entry["columns"]).items()}
     if not set(columns.values()) <= set(RULES):
         raise TypeError
-    return Harbor(columns, _count(entry["born"]))
+    return SafeHarbor(columns, _count(entry["born"]))
 
 
 def _texts(value: Any) -> list[str]:
