@@ -285,7 +285,7 @@ def init(
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.propose import looked_at, person_of, publishing, write_policy
-    from shoal.engines.unassigned import foremost, words
+    from shoal.engines.unassigned import words, worst_sets
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
@@ -309,7 +309,7 @@ def init(
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     lines += _warned(found)
-    lines += [f"together: {words(d, rows)}" for d in foremost(together)]
+    lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
     if (who := person_of(found)) is not None:

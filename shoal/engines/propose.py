@@ -37,7 +37,7 @@ from shoal.engines.source import Scope
 from shoal.engines.statistics import column_labels
 from shoal.engines.store import read_table
 from shoal.engines.table import require
-from shoal.engines.unassigned import SHARE, Danger, counts_of, dangerous, foremost, sample, words
+from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
 from shoal.errors import InputError
 from shoal.model.cards import several
 from shoal.model.notation import MARKS, reader_of
@@ -101,7 +101,7 @@ def propose(
 
 def looked_at(
     path: str | Path | pl.DataFrame, *, l: int = 2, separator: str | None = None, encoding: str | None = None
-) -> tuple[list[Proposal], list[Danger], int]:
+) -> tuple[list[Proposal], list[SingledColumns], int]:
     """Proposals, what columns that stay single out together, and the number of rows."""
     if isinstance(path, pl.DataFrame):
         frame = path
@@ -355,7 +355,7 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
 
 
 def write_policy(
-    file: str, found: Sequence[Proposal], *, k: int, l: int, together: Sequence[Danger] = (), rows: int = 0
+    file: str, found: Sequence[Proposal], *, k: int, l: int, together: Sequence[SingledColumns] = (), rows: int = 0
 ) -> str:
     """A commented TOML policy; columns without a role stand in a comment, as does what columns single out together."""
 
@@ -385,7 +385,7 @@ def write_policy(
         "strict_roles = true  # a column in none of these lists is refused, so that none is published by accident",
         "",
         *(["# Columns that together identify rows, the worst sets of two, three, and more:"] if together else []),
-        *[f"#   {words(d, rows)}".replace("\n", " ") for d in foremost(together)],
+        *[f"#   {words(d, rows)}".replace("\n", " ") for d in worst_sets(together)],
         *([""] if together else []),
         *([] if who is None else [f"person = {quoted(who)}  # k counts persons, not rows"]),
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
@@ -425,7 +425,7 @@ class Roles:
     """
 
     columns: tuple[Proposal, ...]
-    dangerous: tuple[Danger, ...]
+    dangerous: tuple[SingledColumns, ...]
     rows: int
     table: pl.DataFrame = field(repr=False)
 
@@ -442,7 +442,7 @@ class Roles:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The worst set of two, three and more columns, each in a sentence."""
-        return tuple(words(danger, self.rows) for danger in foremost(self.dangerous))
+        return tuple(words(danger, self.rows) for danger in worst_sets(self.dangerous))
 
     def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
         """The proposal as settings of a ``Policy``: roles, the way to publish, the person's column, and the models.

@@ -89,12 +89,12 @@ def look(table: Table, policy: Policy) -> Unassigned:
             "identifiers or insensitive"
         )
     found = table.singled(columns)
-    refuse_pointing(found, policy.insensitive)
+    refuse_identifying(found, policy.insensitive)
     named = tuple(c for c in columns if c in policy.insensitive)
     return Unassigned(tuple(columns), named, found.alone, found.together, found.rows)
 
 
-def refuse_pointing(found: SingledOut, known: Sequence[str], protect: str = _PROTECT) -> None:
+def refuse_identifying(found: SingledOut, known: Sequence[str], protect: str = _PROTECT) -> None:
     """InputError naming each column that is or singles out people, but for the ones ``known`` to be published.
 
     protect  how a column can be published otherwise; empty where it cannot
@@ -305,7 +305,7 @@ KEPT = 5  # sets of each size that are named
 NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
 
-class Danger(NamedTuple):
+class SingledColumns(NamedTuple):
     """How far some columns single people out together.
 
     distinction  different tuples over the rows: 1 means that every row is alone
@@ -321,7 +321,9 @@ class Danger(NamedTuple):
         return {"columns": list(self.columns), "distinction": self.distinction, "separation": self.separation}
 
 
-def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarray | None = None) -> list[Danger]:
+def dangerous(
+    codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarray | None = None
+) -> list[SingledColumns]:
     """All single columns, then the worst pairs and triples, then the set that grows from the worst triple.
 
     codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
@@ -341,7 +343,7 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
     named += [grown] if (grown := _grown(looked)) else []
     single = _worst(table, ((j,) for j in range(d)), d)
-    return [Danger(tuple(names[j] for j in some), *table.measured(some)) for some in single + named]
+    return [SingledColumns(tuple(names[j] for j in some), *table.measured(some)) for some in single + named]
 
 
 class _Table:
@@ -432,7 +434,7 @@ def _held(key: np.ndarray, span: int, many: np.ndarray | None) -> np.ndarray:
     return np.diff(ends, prepend=-1, append=key.size - 1)
 
 
-def words(found: Danger, rows: int) -> str:
+def words(found: SingledColumns, rows: int) -> str:
     """One set of columns in a sentence."""
     return (
         f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations in {rows:,} rows; "
@@ -440,9 +442,9 @@ def words(found: Danger, rows: int) -> str:
     )
 
 
-def foremost(found: Sequence[Danger]) -> list[Danger]:
+def worst_sets(found: Sequence[SingledColumns]) -> list[SingledColumns]:
     """The worst set of each size over one: what a person can take in."""
-    first: dict[int, Danger] = {}
+    first: dict[int, SingledColumns] = {}
     for danger in found:
         first.setdefault(len(danger.columns), danger)
     return [danger for size, danger in sorted(first.items()) if size > 1]

@@ -25,7 +25,16 @@ from shoal.report.parts import (
     whole,
 )
 from shoal.report.pictures import class_sizes, heat, paired_bars, trade_off
-from shoal.report.sections import asked, assumptions, attacks, left, stated, unchanged_columns, verdict, warnings
+from shoal.report.sections import (
+    asked,
+    assumptions,
+    attacks,
+    files_and_roles,
+    stated,
+    unchanged_columns,
+    verdict,
+    warnings,
+)
 from shoal.report.words import (
     BOUNDS_PAGE,
     MEASURES,
@@ -55,7 +64,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
         ("What this does not promise", listed(attacks(figures["policy"], figures["audit"]["exposed_classes"]))),
     ]
     appendix = [
-        ("What was released", left(figures)),
+        ("What was released", files_and_roles(figures)),
         ("Columns kept unchanged", unchanged_columns(release["carried"], release["rows"])),
         ("Sizes of the groups", _sizes(figures)),
         ("What it cost, column by column", _columns(figures)),

@@ -1,5 +1,5 @@
-"""Sections of a table's report: what a reader must know first, what was asked and what left, and what the promise rests
-on.
+"""Sections of the report on a table: what a reader must know first, what was asked and released, and what the promise
+rests on.
 
 What comes first is a verdict in one line, with its reasons in figures, and warnings, worst first.  What comes last is
 which attacks the promise does not stop.
@@ -237,8 +237,8 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "a hidden value is written", policy["star"]
 
 
-def left(figures: Mapping[str, Any]) -> Markup:
-    """The files that left, and the role of every column."""
+def files_and_roles(figures: Mapping[str, Any]) -> Markup:
+    """The files that were released, and the role of every column."""
     release = figures["release"]
     more = [("rows", release["rows"])]
     if release.get("method"):

@@ -25,7 +25,7 @@ def draw(window: Any) -> None:
     _Grid(window).draw()
     if task.releases:
         ui.html("<h2>Side by side</h2>", sanitize=False)
-        _Sides(window).draw()
+        _SideBySide(window).draw()
 
 
 class _Grid:
@@ -175,7 +175,7 @@ def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Sides:
+class _SideBySide:
     """Two releases, or one, beside the table: figures, distributions, two columns as heat maps, the rows of a group."""
 
     def __init__(self, window: Any) -> None:

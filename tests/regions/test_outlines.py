@@ -162,12 +162,12 @@ def test_the_judge_measures_by_formulas_of_its_own():
         found = judged.measured([shape], True)
         assert judged.differing(said, found) == []
         assert judged.differing({**said, "area": said["area"] * 1.001}, found) == ["area"]
-        assert not judged.tangled(found.a, found.b)
+        assert not judged.crosses_itself(found.a, found.b)
     west, east, next_ = (np.array([[x, 0.0], [x + 2, 0], [x + 2, 2], [x, 2]]) for x in (0, 1, 2))
     shared = np.vstack([next_, [[2, 1]]])  # a corner on the other's side, so that the two sides are not one
     for other, expected in ((east, True), (west / 2, True), (shared, True), (next_, False)):
         found = judged.measured([[[west]], [[other]]], False)
-        assert judged.tangled(found.a, found.b) == expected
+        assert judged.crosses_itself(found.a, found.b) == expected
     beside = next_ + 1e-14 * np.arange(8).reshape(4, 2)
     assert judged.measured([[[west]], [[beside]]], False).figures["perimeter"] == pytest.approx(12)
     assert measures(dissolve([[[west]], [[beside]]]), False)["perimeter"] == pytest.approx(12)
@@ -276,7 +276,7 @@ def test_sides_are_looked_at_beside_those_that_lie_where_they_do():
     looped[[9_000, 9_001]] = looped[[9_001, 9_000]]
     for corners, expected in ((ring, False), (looped, True)):
         tracemalloc.start()
-        found = judged.tangled(corners[:-1], corners[1:])
+        found = judged.crosses_itself(corners[:-1], corners[1:])
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert found == expected

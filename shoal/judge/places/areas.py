@@ -94,7 +94,7 @@ def uncrossed(label: np.ndarray, values: Sequence[Any]) -> Finding:
     return Finding("boundary", not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
 
 
-def untorn(label: np.ndarray, values: Sequence[Any]) -> Finding:
+def undivided(label: np.ndarray, values: Sequence[Any]) -> Finding:
     """Whether areas with the same value are in one region."""
     both = set(_named(label, values))
     wrong = len(both) - len({v for _, v in both})
@@ -113,7 +113,7 @@ def _named(label: np.ndarray, values: Sequence[Any]) -> list[tuple[int, Any]]:
     return [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and v not in (None, "")]
 
 
-OF_COLUMNS = {"boundary": uncrossed, "fixed": untorn, "apart": apart}  # what regions keep of the values of a column
+OF_COLUMNS = {"boundary": uncrossed, "fixed": undivided, "apart": apart}  # what regions keep of the values of a column
 NOWHERE = "*"
 UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")

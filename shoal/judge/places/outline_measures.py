@@ -45,7 +45,7 @@ def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
     a = np.concatenate(rings := [_ring(ring, i) for ring, i in held])
     b = np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
     origin = a[0].copy()
-    surface, middle = _gravity(a - origin, b - origin)
+    surface, middle = _centroid(a - origin, b - origin)
     if surface <= 0:
         return None
     middle = middle + origin
@@ -76,7 +76,7 @@ def judge_measures(
     for own, held in zip(said, shapes, strict=True):
         found = measured(held, bool(asked.get("geographic")))
         odd = differing(own, found, gap) if found else []
-        if odd and found and tangled(found.a, found.b):
+        if odd and found and crosses_itself(found.a, found.b):
             unclear += 1
         else:
             wrong += odd
@@ -136,7 +136,7 @@ def _ring(ring: np.ndarray, place: int) -> np.ndarray:
     return ring if (turned > 0) == (place == 0) else ring[::-1]
 
 
-def _gravity(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
+def _centroid(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
     """Surface and center of gravity of what the sides go around."""
     cross = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
     surface = float(cross.sum()) / 2
@@ -206,7 +206,7 @@ def _through(p: np.ndarray) -> np.ndarray | None:
     return p[0] + np.array([v[1] * uu - u[1] * vv, u[0] * vv - v[0] * uu]) / twice
 
 
-def tangled(a: np.ndarray, b: np.ndarray) -> bool:
+def crosses_itself(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether sides cross or lie on each other, or go around a place twice: what they measure is then anybody's.
 
     O(m^2) time for m sides at worst, a block at a time, each beside the sides that lie where it does.

@@ -22,7 +22,7 @@ from shoal.engines.codes import encode
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
 from shoal.engines.store import integers, numbers, store
-from shoal.engines.unassigned import refuse_pointing, singled_in_memory
+from shoal.engines.unassigned import refuse_identifying, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
@@ -363,7 +363,7 @@ def refuse_unassigned(
     _refuse_parts(frame, known, identifiers, insensitive)
     others = [c for c in frame.columns if c not in known and c not in identifiers]
     if others:
-        refuse_pointing(singled_in_memory(frame.select(others).iter_columns()), insensitive, "")
+        refuse_identifying(singled_in_memory(frame.select(others).iter_columns()), insensitive, "")
 
 
 def _refuse_parts(

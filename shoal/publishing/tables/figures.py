@@ -21,7 +21,7 @@ import polars as pl
 from shoal.engines.prepared import notes
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
-from shoal.engines.unassigned import Danger, dangerous
+from shoal.engines.unassigned import SingledColumns, dangerous
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.members import Members, places
@@ -111,7 +111,7 @@ def _at_risk(sizes: np.ndarray) -> list[dict[str, float]]:
     return [{**one, "rows": round(one["rows"], 3)} for one in found]
 
 
-def _dangerous(counted: Counted) -> list[Danger]:
+def _dangerous(counted: Counted) -> list[SingledColumns]:
     """What the quasi-identifiers single out together, from the table as it came."""
     of_type, first = counted.histogram.types
     held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
