@@ -1,4 +1,4 @@
-"""A condition of tiles, labels, intervals or clusters is one entry: option, keyword, line on the certificate and what
+"""A condition of tiles, labels, intervals or clusters is one entry: option, keyword, line on the certificate, and what
 ``prove`` asks again follow.
 
 Those of regions are in ``tests/regions/test_conditions.py``.
@@ -16,6 +16,7 @@ from shoal.cli import program
 from shoal.engines.features import codes_of
 from shoal.model.conditions import (
     CELLULAR_CONDITIONS,
+    CONDITIONS,
     GATHER_CONDITIONS,
     INTERVAL_CONDITIONS,
     LABEL_CONDITIONS,
@@ -24,6 +25,7 @@ from shoal.model.conditions import (
 )
 from shoal.problems.tiles.result import Conditions
 from shoal.publishing.crosswalks.grouped import as_split
+from shoal.report.crosswalk import question
 from tests.data import AGES, LINE, NAMES
 
 FRAME = pl.DataFrame(
@@ -136,3 +138,44 @@ def test_the_certificate_states_what_is_asked_and_proving_asks_it_again(
     plain = {table[name].keyword: stated[name] for name in asked if table[name].read == "plain"}
     assert plain.items() <= again[0].items()
     assert again[0].get("l") == stated.get("l")
+
+
+SENTENCES = {
+    "regions": {
+        "boundary": ("state", "No region mixes values of state."),
+        "soft_boundary": ("state", "A region mixes values of state only where it must."),
+        "fixed": ("town", "What has the same value of town stays together."),
+        "apart": ("lab", "What has the same value of lab shares no region."),
+        "at_most": ({"people": 90_000}, "No region has more than 90,000 people."),
+        "sensitive": (["flu", "gout"], "The sensitive values are those of flu, gout."),
+        "l": (3, "At most one in 3 of a region's records share a sensitive value."),
+        "max_diameter": (1, "No region is wider than 1."),
+    },
+    "tiles": {
+        "boundary": ("state", "No tile mixes values of state."),
+        "sensitive": ("ill", "The sensitive values are those of ill."),
+        "l": (2.5, "At most one in 2.5 of a tile's records share a sensitive value."),
+        "max_width": (0.5, "No side of a tile is longer than 0.5."),
+    },
+    "gather": {
+        "sensitive": (["ill"], "The sensitive values are those of ill."),
+        "l": ([2, 3], "At most one in 3 of a cluster's records share a sensitive value."),
+    },
+    "cellular": {"max_diameter": (4.0, "No cluster is wider than 4.")},
+    "labels": {},
+    "intervals": {},
+}
+
+
+@pytest.mark.parametrize("kind", CONDITIONS)
+def test_the_report_says_each_condition_in_the_sentence_of_its_entry(kind: str) -> None:
+    said = SENTENCES[kind]
+    assert {name for name, entry in CONDITIONS[kind].items() if entry.sentence} >= set(said)
+    rest = {"objective": "max", "weight": ["people"], "k": [5], "columns": ["x"], "place": None}
+    begun = question({"kind": kind, "k": 5, "parameters": rest | {"l": 1, "at_most": {}}})
+    for name, (value, sentence) in said.items():
+        asked = {CONDITIONS[kind][name].key: value}
+        assert question({"kind": kind, "k": 5, "parameters": rest | asked}) == f"{begun} {sentence}"
+    every = {CONDITIONS[kind][name].key: value for name, (value, _) in said.items()}
+    together = " ".join([begun, *(sentence for _, sentence in said.values())])
+    assert question({"kind": kind, "k": 5, "parameters": rest | every}) == together
