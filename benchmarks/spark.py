@@ -98,7 +98,7 @@ class Watch:
         return self
 
     def _look(self) -> None:
-        while not self.over.wait(0.2):
+        while not self.over.wait(1):
             self.seen |= family()
 
     def __exit__(self, *_: object) -> None:

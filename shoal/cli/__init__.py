@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from shoal.errors import ShoalError
@@ -151,14 +152,19 @@ def _halted(status: int) -> NoReturn:
         os._exit(status)
 
 
+_SERVED = ("anonymize", "audit", "init", "verify")
+_FILES = ("-o", "--output", "--policy", "--original", "--with", "--with-original")
+
+
 def _refuse_servers(words: list[str]) -> None:
-    """One command alone reads a server of databases: said before any other looks for a file of that name."""
+    """Few commands read a server of databases: said before any other looks for a file of that name."""
     if not any("://" in word for word in words):
         return
     from shoal.engines.open import elsewhere
 
-    for word in words:
-        if is_server(word) and words[0] not in ("anonymize", "verify"):
+    for before, word in pairwise(words):
+        here = words[0] in ("anonymize", "verify") or (words[0] in _SERVED and before not in _FILES)
+        if is_server(word) and not here:
             raise elsewhere(word)
 
 

@@ -14,11 +14,23 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.common import answer, listed, pairs, present, source_of, working
-from shoal.cli.options import FORCE, JSON_, LABELS, TABLES, SourceOptions, Text, asks, flag, with_options
+from shoal.cli.options import (
+    FORCE,
+    JSON_,
+    LABELS,
+    OF_DATABASE,
+    QUERY,
+    TABLES,
+    SourceOptions,
+    Text,
+    asks,
+    flag,
+    with_options,
+)
 from shoal.errors import PolicyError, ShoalError, is_number
 from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
-from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, named_after
+from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, is_server, named_after, without_secrets
 
 if TYPE_CHECKING:
     from shoal.engines.propose import Proposal
@@ -271,44 +283,49 @@ def attack(
 @app.command()
 @with_options
 def init(
-    table: Path = typer.Argument(
-        help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file; or an ARX project (.deid), whose roles and "
-        "hierarchies are kept."
+    table: str = typer.Argument(
+        help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file; folder, DuckDB or SQLite file, or a server's "
+        "address; or an ARX project (.deid), whose roles and hierarchies are kept.",
     ),
     output: Path | None = flag(None, "-o", "--output", "The policy; TABLE.policy.toml by default."),
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
     text: Text = Text(),
+    held: str | None = OF_DATABASE,
+    query: str | None = QUERY,
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.propose import looked_at, person_of, publishing, write_policy
+    from shoal.engines.source import Scope
     from shoal.engines.unassigned import words, worst_sets
 
     for name, least in (("k", k), ("l", l)):
         if least is not None and least < 1:
             raise PolicyError(f"--{name} {least}: a whole number, at least 1")
-    present(table, folders=True)
-    if is_arx(table):
+    data = source_of([table], False)
+    if is_arx(data):
         if text != Text(None, None):
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         if l is not None:
             raise PolicyError("--l: a project says itself which models it asks for; change the policy made of it")
-        _from_arx(table, output, k, force, as_json)
+        _from_arx(Path(data), output, k, force, as_json)
         return
     k, l = k or 5, l or 2
-    target = output or table.with_name(f"{named_after(table)}.policy.toml")
-    closed = check_outputs([(target, POLICY)], [table], overwrite=force)
+    shown = without_secrets(str(data)) if is_server(data) else str(data)
+    target = output or _policy_place(data, held, query)
+    closed = check_outputs([(target, POLICY)], [data] if isinstance(data, Path) else [], overwrite=force)
     with working("looking at the columns"):
-        found, together, rows = looked_at(table, l=l, **text._asdict())
-    written = write_policy(table.name, found, k=k, l=l, together=together, rows=rows)
-    publish_text(target, written, closed=closed | SHARED)  # its comments tell figures of the table
+        look = looked_at(data, l=l, **text._asdict(), scope=Scope(table=held, query=query))
+    found, together, rows, _ = look
+    # its comments tell figures of the table
+    publish_text(target, write_policy(held or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    lines += _warned(found)
+    lines += [f"warning: {sentence}" for sentence in look.sampled] + _warned(found)
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
@@ -317,8 +334,10 @@ def init(
     lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
-    read = "".join(f" --{n} {quote(v)}" for n, v in text._asdict().items() if v is not None)
-    lines.append(f"next    {first}, then run: shoal anonymize {quote(str(table))} --policy {quote(str(target))}{read}")
+    given = {**text._asdict(), "table": held, "query": query}
+    read = "".join(f" --{n} {quote(v)}" for n, v in given.items() if v is not None)
+    again = "ADDRESS" if shown != str(data) else quote(shown)  # which may tell a user
+    lines.append(f"next    {first}, then run: shoal anonymize {again} --policy {quote(str(target))}{read}")
     facts = {
         "columns": [
             {"name": c.name, "role": c.role, "distinct": c.distinct, "reason": c.reason, "warnings": list(c.warnings)}
@@ -326,9 +345,22 @@ def init(
         ],
         "dangerous": [d.as_dict() for d in together],
         "publish": {"way": way, "reason": why},
+        "rows": look.of,
+        "looked_at": rows,
         "output": str(target),
     }
     answer(facts, lines, as_json)
+
+
+def _policy_place(data: Any, table: str | None, query: str | None) -> Path:
+    """Where the policy of a table goes: beside a file; of what is elsewhere into this folder, by the table's name."""
+    if isinstance(data, Path) and table is None:
+        return data.with_name(f"{named_after(data)}.policy.toml")
+    if query is not None and is_server(data):
+        raise PolicyError("a query has no name that its policy could have; name the policy with -o")
+    from shoal.engines.lakes import folder_of
+
+    return Path(f"{(table or folder_of(data).name).replace('/', '_')}.policy.toml")
 
 
 def _warned(found: list[Proposal]) -> list[str]:

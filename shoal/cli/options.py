@@ -49,6 +49,12 @@ JSON_ = flag(False, "--json", "One JSON object on standard output.")
 EXPLORED = flag(
     None, "--explored", "JSON that explore writes next to its page: the cost of other requests, for the report."
 )
+OF_DATABASE = flag(
+    None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
+)
+QUERY = flag(
+    None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
+)
 SEPARATOR = flag(None, "--separator", "Column separator of a CSV; detected by default.")
 ENCODING = flag(None, "--encoding", "Encoding of a CSV: utf-8 (default), windows-1252, or latin-1.")
 DATES = flag([], "--date", "column=notation of its dates, such as %d.%m.%Y or %m/%d/%Y.")
@@ -70,12 +76,8 @@ class SourceOptions(NamedTuple):
     threads: int | None = setting("threads")
     temporary: Path | None = setting("temporary")
     glob: bool = flag(False, "--glob", "TABLE is a pattern: *, ?, [...] and ** match many files.")
-    table: str | None = flag(
-        None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
-    )
-    query: str | None = flag(
-        None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."
-    )
+    table: str | None = OF_DATABASE
+    query: str | None = QUERY
     master: str | None = flag(None, "--master", "Spark's master, such as local[2].")
     separator: str | None = SEPARATOR
     encoding: str | None = ENCODING

@@ -503,15 +503,24 @@ class IbisTable(LazyTable):
         """Number of rows; runs a query."""
         return int(self.native.count().execute())
 
-    def singled(self, columns: Sequence[str]) -> SingledOut:
-        """How some columns single rows out, counted inside the database."""
+    def sample(self, most: int) -> tuple[pl.DataFrame, int]:
+        """All rows, or about so many that the database draws at random where there are more; how many there are."""
+        import ibis
+
+        self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
+        of = self.rows
+        drawn = self.native if of <= most else self.native.filter(ibis.random() < most / of)
+        return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
+
+    def _refuse_opaque(self, columns: Sequence[str], way_out: str) -> None:
         opaque = self.dialect.opaque(self.native)
         for name in columns:
             if name in opaque:
-                raise InputError(
-                    f"column {name!r} is of type {opaque[name]}, which no other table holds; cast it to text in a "
-                    "view, or name it in ⟨identifiers=[...]⟩"
-                )
+                raise InputError(f"column {name!r} is of type {opaque[name]}, which no other table holds; {way_out}")
+
+    def singled(self, columns: Sequence[str]) -> SingledOut:
+        """How some columns single rows out, counted inside the database."""
+        self._refuse_opaque(columns, "cast it to text in a view, or name it in ⟨identifiers=[...]⟩")
         return singled_elsewhere(self._compared(columns), columns, self.native.select(*columns).limit)
 
 

@@ -156,8 +156,8 @@ def elsewhere(address: str) -> InputError:
     shown = without_secrets(address)
     if is_server(address):
         return InputError(
-            f"{shown!r} is a server of databases: shoal anonymize reads its tables, and writes them; for others save "
-            "the table as Parquet"
+            f"{shown!r} is a server of databases: shoal init, audit, verify, and anonymize read its tables; for the "
+            "others save the table as Parquet"
         )
     if shown.lower().startswith(("http://", "https://", "ftp://")):
         return InputError(f"{shown!r} is a web address; download the file, and name the copy")

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, as_numbers, encode
+from shoal.engines.ibis import IbisTable
 from shoal.engines.open import open_table
 from shoal.engines.prepared import alike
 from shoal.engines.recognize import (
@@ -35,15 +36,16 @@ from shoal.engines.recognize import (
 )
 from shoal.engines.source import Scope
 from shoal.engines.statistics import column_labels
-from shoal.engines.store import read_table
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
 from shoal.errors import InputError
 from shoal.model.cards import several
 from shoal.model.notation import MARKS, reader_of
+from shoal.paths import is_remote
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
+SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn at random where it has more
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
@@ -96,28 +98,52 @@ def propose(
     path: str | Path, *, l: int = 2, separator: str | None = None, encoding: str | None = None
 ) -> list[Proposal]:
     """Proposals for every column of a file, in the file's order.  O(n) per column."""
-    return looked_at(path, l=l, separator=separator, encoding=encoding)[0]
+    return looked_at(path, l=l, separator=separator, encoding=encoding).columns
+
+
+class FirstLook(NamedTuple):
+    """What a first look at a table found.
+
+    columns   a proposal for each column;  together: what columns that stay single out together
+    rows      number of rows that were looked at;  of: number of rows of the table
+    """
+
+    columns: list[Proposal]
+    together: list[SingledColumns]
+    rows: int
+    of: int
+
+    @property
+    def sampled(self) -> tuple[str, ...]:
+        """That the figures are of a sample, where they are."""
+        said = f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}: in all rows, fewer stand out"
+        return (said,) if self.rows < self.of else ()
 
 
 def looked_at(
-    path: str | Path | pl.DataFrame, *, l: int = 2, separator: str | None = None, encoding: str | None = None
-) -> tuple[list[Proposal], list[SingledColumns], int]:
-    """Proposals, what columns that stay single out together, and the number of rows."""
+    path: str | Path | pl.DataFrame, *, l: int = 2, separator: str | None = None, encoding: str | None = None,
+    scope: Scope = Scope(),
+) -> FirstLook:  # fmt: skip
+    """Proposals for a file, a folder, a frame, or a table of a database, which is sampled if it is large."""
     if isinstance(path, pl.DataFrame):
-        frame = path
-    elif Path(path).is_dir():
-        parts = open_table(path, separator=separator, encoding=encoding)
-        frame = parts.polars(parts.columns)
+        frame, of, labels = path, path.height, dict[str, str]()
     else:
-        frame = read_table(path, separator=separator, encoding=encoding)
-    labels = {} if isinstance(path, pl.DataFrame) else column_labels(Path(path), encoding)
+        opened = open_table(path, separator=separator, encoding=encoding, scope=scope)
+        if isinstance(opened, IbisTable):
+            frame, of = opened.sample(SAMPLED)
+            if not of:
+                raise InputError("the table has no rows, so there is nothing to look at")
+        else:
+            frame = opened.polars(opened.columns)
+            of = frame.height
+        labels = {} if is_remote(path) else column_labels(Path(path), encoding)
     found = _as_tiles([_column(frame[name], frame.height, l, labels.get(name)) for name in frame.columns], frame)
     stay = {c.name: c.notation for c in found if c.role != DIRECT and c.distinct > 1}
     coded = {name: encode(frame[name], notation) for name, notation in stay.items()}
     found = [_with_order(c, coded[c.name]) if c.name in coded else c for c in found]
     found = [_with_share(c, frame, person_of(found), coded) for c in found]
     found = _without_pointing(found, {name: column.codes for name, column in coded.items()}, frame.height)
-    return found, dangerous([column.codes for column in coded.values()], [*stay]), frame.height
+    return FirstLook(found, dangerous([column.codes for column in coded.values()], [*stay]), frame.height, of)
 
 
 def proposed_share(least: float) -> float:
@@ -354,10 +380,9 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
     yield "]"
 
 
-def write_policy(
-    file: str, found: Sequence[Proposal], *, k: int, l: int, together: Sequence[SingledColumns] = (), rows: int = 0
-) -> str:
+def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     """A commented TOML policy; columns without a role stand in a comment, as does what columns single out together."""
+    found, together, rows, _ = look
 
     def block(title: str, role: str, comment: str) -> list[str]:
         lines = [f"# {comment}", f"{title} = ["]
@@ -371,6 +396,7 @@ def write_policy(
     lines = [
         f"# Policy for {file}: a proposal from column names and values. Check it: only you know what others may know.",
         "# The comments contain figures of the table: remove them before you pass this file on.",
+        *(f"# {sentence}" for sentence in look.sampled),
         "",
         *block(
             "quasi_identifiers", "quasi-identifier", "Columns that others may know about a person; they are recoded."
@@ -535,5 +561,5 @@ def roles(
     if not frame.width:
         what = f"{Path(data).name!r}" if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{what} has no column")
-    found, together, rows = looked_at(frame, l=l)
-    return Roles(tuple(found), tuple(together), rows, frame)
+    found = looked_at(frame, l=l)
+    return Roles(tuple(found.columns), tuple(found.together), found.rows, frame)

@@ -28,7 +28,7 @@ from shoal.paths import without_secrets
 
 OLDEST = 4
 _ANSWER = "number int, held binary"
-_SENT = 1 << 25  # bytes of tasks that one frame brings to the executors: Spark sends at most 128 MB at once
+_SENT = 1 << 20  # bytes of tasks that one frame brings to the executors; Spark sends at most 128 MB at once
 _OPAQUE = ("time", "interval")  # how the names of types end that are grouped in no other table
 _TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
 _SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE")
@@ -294,12 +294,15 @@ def spread(
 
     Spark repeats a task whose process is lost, except in a session on this machine alone, where the job is repeated.
     """
-    number, frames = 0, []
+    import pyarrow
+
+    frames = []
     for lot in _lots(tasks):  # each leaves this process before the next is made
-        number += len(lot)
-        frames.append(running.createDataFrame(lot, "task binary"))
-    sent = reduce(lambda one, other: one.union(other), frames)
-    found = sent.repartition(number).mapInArrow(partial(_each, each), _ANSWER)
+        frame = running.createDataFrame(pyarrow.table({"task": pyarrow.array(lot, pyarrow.binary())}))
+        frames.append(frame.coalesce(1) if len(lot) == 1 else frame.repartition(len(lot)))  # a large one: no shuffle
+    while len(frames) > 1:  # pairs of pairs: the plan of a long chain would be too deep
+        frames = [reduce(lambda one, other: one.union(other), frames[i : i + 2]) for i in range(0, len(frames), 2)]
+    found = frames[0].mapInArrow(partial(_each, each), _ANSWER)
     if together is not None:
         found = found.repartition("number").mapInArrow(partial(_together, together), _ANSWER)
     for attempt in range(_TRIES):
@@ -320,15 +323,15 @@ def spread(
     raise AssertionError
 
 
-def _lots(tasks: Iterable[bytes]) -> Iterator[list[tuple[bytes]]]:
+def _lots(tasks: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Tasks in lots that one frame can bring to the executors; at least one."""
-    lot: list[tuple[bytes]] = []
+    lot: list[bytes] = []
     size = 0
     for task in tasks:
         if size + len(task) > _SENT and lot:
             yield lot
             lot, size = [], 0
-        lot.append((task,))
+        lot.append(task)
         size += len(task)
     yield lot
 

@@ -30,10 +30,20 @@ def test_no_command_repeats_a_password(scheme: str, password: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["init", "explore", "verify", "audit", "anonymize", "compare"])
 def test_a_server_is_said_to_be_one(name: str, tmp_path: Path) -> None:
-    done = run(name, "postgresql://bob:secret@localhost:5544/hosp", cwd=tmp_path)
+    more = ["--quasi", "a"] if name == "audit" else []
+    done = run(name, "postgresql://bob:secret@localhost:5544/hosp", *more, cwd=tmp_path)
     assert done.returncode == 2
     assert "'postgresql://localhost:5544/hosp' is a server of databases" in done.stderr
-    assert ("shoal anonymize reads its tables" in done.stderr) == (name not in ("anonymize", "verify"))
+    assert ("verify, and anonymize read its tables" in done.stderr) == (name in ("explore", "compare"))
+
+
+@pytest.mark.parametrize(("name", "option"), [("init", "-o"), ("audit", "--original"), ("audit", "--with")])
+def test_a_server_is_no_file(name: str, option: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    done = run(name, "t.csv", option, "postgresql://bob:secret@localhost:5544/hosp", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "verify, and anonymize read its tables" in done.stderr
+    assert "secret" not in done.said
 
 
 def test_an_address_without_secrets_stays_as_it_is() -> None:

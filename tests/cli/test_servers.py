@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import servers
+from shoal.engines import propose, servers
+from shoal.engines.source import Scope
 from tests.commands import run, started
 from tests.servers import PASSWORD, Server, mysql, postgres
 
@@ -232,6 +233,71 @@ def test_what_a_server_refuses_is_one_sentence(place: Place, tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_policy_is_proposed_and_a_table_measured_where_it_lies(place: Place, tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "visits.parquet")
+    for words in (["init", place.address, "--table", "visits"], ["init", "visits.parquet", "-o", "file.policy.toml"]):
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.said
+        nothing_told(tmp_path, done.said)
+    made, of_file = ((tmp_path / f"{n}.policy.toml").read_text().splitlines() for n in ("visits", "file"))
+    assert made[1:] == of_file[1:]
+    assert made[0].startswith("# Policy for visits: ")
+    assert "127.0.0.1" not in "".join(made)
+    next_ = [place.address, "--policy", "visits.policy.toml", "--table", "visits", "-o", "out.csv", "--effort", "fast"]
+    assert run("anonymize", *next_, "--k", "2", cwd=tmp_path).returncode == 0
+    asked = ["--quasi", "age,town", "--sensitive", "flu", "--k", "3", "--json"]
+    levels = []
+    for words in ([place.address, "--table", "visits"], ["visits.parquet"]):
+        done = run("audit", *words, *asked, cwd=tmp_path)
+        nothing_told(tmp_path, done.said)
+        levels.append((done.returncode, json.loads(done.stdout)))
+    assert levels[0] == levels[1]
+    assert levels[0][1]["rows"] == 120
+
+
+def test_a_large_table_is_looked_at_by_a_sample(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(propose, "SAMPLED", 60)
+    look = propose.looked_at(place.address, scope=Scope(table="visits"))
+    assert look.of == 120
+    assert 20 < look.rows < 100
+    assert {c.name for c in look.columns} == set(people().columns)
+    written = propose.write_policy("visits", look, k=2, l=2)
+    assert f"# the figures are of {look.rows} rows drawn at random from 120" in written
+    monkeypatch.setattr(propose, "SAMPLED", 120)
+    whole = propose.looked_at(place.address, scope=Scope(table="visits"))
+    assert (whole.rows, whole.sampled) == (120, ())
+
+
+def test_what_cannot_be_looked_at_is_one_sentence(place: Place, tmp_path: Path) -> None:
+    place.ask("drop table if exists odd")
+    place.ask("create table odd (age bigint, place point)")
+    place.ask("drop table if exists empty_one")
+    place.ask("create table empty_one (age bigint)")
+    reached = place.address
+    try:
+        for name in ("init", "audit"):
+            more = [] if name == "init" else ["--quasi", "place"]
+            done = run(name, reached, "--table", "odd", *more, cwd=tmp_path)
+            assert done.returncode == 2, done.said
+            assert re.search("column 'place' (is|holds values) of type", done.stderr), done.said
+            assert len(done.stderr.strip().splitlines()) == 1
+        for words, said in (
+            ([reached, "--table", "empty_one"], "has no rows"),
+            ([reached, "--table", "vists"], "did you mean 'visits'"),
+            ([reached], "say which table"),
+            ([reached, "--query", "select age from visits"], "name the policy with -o"),
+            ([reached.replace("/test", "/nowhere"), "--table", "visits"], "refuses this user, password or database"),
+        ):
+            done = run("init", *words, cwd=tmp_path)
+            assert done.returncode == 2, done.said
+            assert said in done.stderr, done.said
+            assert len(done.stderr.strip().splitlines()) == 1
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        for name in ("odd", "empty_one"):
+            place.ask(f"drop table {name}")
+
+
 def test_a_type_that_a_server_lacks_is_refused_by_name(place: Place, tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": [1, 2] * 10, "list": [[1, 2]] * 20})
     release = shoal.anonymize(frame, quasi_identifiers=["age"], insensitive=["list"], k=2)
@@ -329,7 +395,8 @@ KILLED = """
 import sys, time
 import polars as pl
 import shoal
-from shoal.engines import servers
+from shoal.engines import propose, servers
+from shoal.engines.source import Scope
 
 address, step = sys.argv[1:]
 owner = servers._MySQL if address.startswith("mysql") else servers._Postgres

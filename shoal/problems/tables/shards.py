@@ -45,6 +45,7 @@ from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, resi
 
 ASKED = 200  # cells whose nearest ones say where a cut does the least harm
 AMONG = 3_000  # cells they are sought among
+MIDDLE = 50_000  # cells that say where the middle of a column is
 UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
 BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
 WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
@@ -131,7 +132,7 @@ class _ShardTask(NamedTuple):
 
 
 class _SearchedShard(NamedTuple):
-    """A shard's partition, by whom, and per cell what its nearest rows prove, where a worker found it (0: nothing)."""
+    """A shard's partition, by whom, and per cell what its nearest rows prove, where a worker tried; empty: nothing."""
 
     method: str
     cell: np.ndarray
@@ -191,7 +192,7 @@ def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
     price = neighbors(alone, clock() + max(BOUND / order.shards, 0.5 * spent))
     cell, group, rows = map(_narrow, found[1:4])
     out = io.BytesIO()
-    proved = np.zeros(order.task.histogram.cells) if price is None else price
+    proved = np.zeros(0) if price is None else price
     np.savez(out, method=np.array(found.method), cell=cell, group=group, rows=rows, price=proved)
     yield order.number, zlib.compress(out.getvalue(), 1)
 
@@ -231,20 +232,20 @@ def _sides(
     task: Task, part: np.ndarray, rank: Sequence[np.ndarray], kind: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """A shard in two, where the fewest rows are parted from their nearest; None where no cut leaves both eligible."""
-    count = task.histogram.count[part]
-    rows, cuts = int(count.sum()), list[tuple[float, int, int]]()
+    cuts = list[tuple[float, int, int]]()
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)
     among = rng.choice(part.size, min(AMONG, part.size), replace=False)
     near = _nearest(task, part[asked], part[among])
+    some = part if part.size <= MIDDLE else part[rng.choice(part.size, MIDDLE, replace=False)]
+    count = task.histogram.count[some]
     for j, of_column in enumerate(rank):
-        held = np.cumsum(np.bincount(of_column.take(part), weights=count)) / rows
+        held = np.cumsum(np.bincount(of_column[some], weights=count)) / count.sum()
         border = int(np.abs(held - 0.5).argmin())
         if not UNEVEN <= held[border] <= 1 - UNEVEN:
             continue
         left, others = of_column[part[asked]] <= border, of_column[part[among]] <= border
         parted = float((left[:, None] != others[near]).mean())
         cuts.append((parted, j, border))
-    del count
     for _, j, border in sorted(cuts, key=lambda cut: cut[0]):
         left = rank[j][part] <= border
         sides = part[left], part[~left]
@@ -294,12 +295,7 @@ def composed(
     single = task.recoding.alone(h)
     if single:
         out.values["alone"] = single
-    held = np.zeros((len(parts), len(columns)), object)
-    for j, column in enumerate(columns):
-        for s, part in enumerate(parts):
-            present = np.zeros(column.size, bool)
-            present[h.quasi[part, j]] = True
-            held[s, j] = column.beyond(present) * column.weight
+    held: np.ndarray | None = None
     price = np.zeros(h.cells)
     for s, part in enumerate(parts):
         own = alone.get(s)
@@ -311,6 +307,7 @@ def composed(
             own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None or not own.any():
             continue
+        held = _beyond(task, parts) if held is None else held
         for other in range(len(parts)):
             if other != s:
                 away = sum((held[other, j][h.quasi[part, j]] for j in range(len(columns))), np.zeros(part.size))
@@ -320,3 +317,15 @@ def composed(
     out.values["shards"] = total(task, price)
     out.seconds = clock() - began
     return out
+
+
+def _beyond(task: Task, parts: list[np.ndarray]) -> np.ndarray:
+    """object[shard, column]: what each code loses at least with a row of the shard, float64[codes].  O(m) a column."""
+    columns = task.recoding.columns
+    held = np.zeros((len(parts), len(columns)), object)
+    for j, column in enumerate(columns):
+        for s, part in enumerate(parts):
+            present = np.zeros(column.size, bool)
+            present[task.histogram.quasi[part, j]] = True
+            held[s, j] = column.beyond(present) * column.weight
+    return held
