@@ -284,7 +284,7 @@ def init(
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
-    from shoal.engines.propose import looked_at, person_of, publishing, write_policy
+    from shoal.engines.propose import ROUNDED, looked_at, person_of, publishing, rounding, rounding_words, write_policy
     from shoal.engines.unassigned import foremost, words
 
     for name, least in (("k", k), ("l", l)):
@@ -312,6 +312,8 @@ def init(
     lines += [f"together: {words(d, rows)}" for d in foremost(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
+    if steps := rounding(found):
+        lines.append(f"round   {rounding_words(found)}: {ROUNDED.removeprefix('rounds ')}")
     if (who := person_of(found)) is not None:
         lines.append(f"person  {who}: k counts persons, not rows; remove this line of the policy if it names none")
     lines.append(f"policy  {target}")
@@ -325,7 +327,7 @@ def init(
             for c in found
         ],
         "dangerous": [d.as_dict() for d in together],
-        "publish": {"way": way, "reason": why},
+        "publish": {"way": way, "reason": why, "range_step": steps},
         "output": str(target),
     }
     answer(facts, lines, as_json)
