@@ -183,7 +183,8 @@ _NAMED: list[tuple[str, str, str]] = [
     (
         "quasi-identifier",
         "a birth date or age",
-        r" (?:age|ages|agea|agep|dob|yob|yrbrn|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter|edad|idade"
+        r" (?:age|ages|agea|agep|dob|yob|yrbrn|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter"
+        r"|edad|idade"
         rf"|leeftijd|nascita|naissance|nacimiento|nascimento|geboorte(?:datum|jaar)) "
         rf"|^ eta (?:in anni )?$| eta {_OF}{_PERSON} ",
     ),
@@ -221,7 +222,8 @@ _NAMED: list[tuple[str, str, str]] = [
     (
         "quasi-identifier",
         "something that others may know about a person",
-        r" (?:sex|gender|gndr|race|rac1p|ethnic\w*|hisp|hispan\w*|marital\w*|marri\w*|marst|msp|educ\w*|edu|eduyrs|occup\w*|profess\w*|job|work ?class|employ\w*"
+        r" (?:sex|gender|gndr|race|rac1p|ethnic\w*|hisp|hispan\w*|marital\w*|marri\w*|marst|msp|educ\w*|edu|eduyrs"
+        r"|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
         r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität|größe|groesse|gewicht"
         r"|sesso|genere|razza|etnia|istruzione|titolo di studio|cittadinanza|nazionalita|lingua|scuola|classe|sezione"
