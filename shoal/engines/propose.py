@@ -189,7 +189,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
 
 
 def _step(coded: Coded) -> int | float | str | None:
-    """The finest of the steps month and year, or of 1, 2 and 5 times powers of ten, that at most 5 % of rows have alone.
+    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that at most 5 % of the rows have alone.
 
     None if few rows have their value alone, and for moments with a zone and other values that no step rounds.
     O(n + v log v) for v distinct values.
