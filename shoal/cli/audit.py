@@ -298,7 +298,7 @@ def init(
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
-    from shoal.engines.propose import looked_at, person_of, publishing, write_policy
+    from shoal.engines.propose import ROUNDED, looked_at, person_of, publishing, rounding, rounding_words, write_policy
     from shoal.engines.source import Scope
     from shoal.engines.unassigned import words, worst_sets
 
@@ -329,6 +329,8 @@ def init(
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
+    if steps := rounding(found):
+        lines.append(f"round   {rounding_words(found)}: {ROUNDED.removeprefix('rounds ')}")
     if (who := person_of(found)) is not None:
         lines.append(f"person  {who}: k counts persons, not rows; remove this line of the policy if it names none")
     lines.append(f"policy  {target}")
@@ -344,7 +346,7 @@ def init(
             for c in found
         ],
         "dangerous": [d.as_dict() for d in together],
-        "publish": {"way": way, "reason": why},
+        "publish": {"way": way, "reason": why, "range_step": steps},
         "rows": look.of,
         "looked_at": rows,
         "output": str(target),

@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.engines.codes import as_text
 from shoal.engines.frames import FrameTable
-from shoal.engines.recognize import DIRECT, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
 from shoal.engines.table import Counted, Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
@@ -157,6 +157,22 @@ def notes(counted: Counted) -> tuple[str, ...]:
         if column.values.dtype == pl.String:
             found += alike(column.name, column.texts(), rows.tolist(), sensitive)
         found += _missing(column.name, missing) if sensitive else []
+    return tuple(found)
+
+
+def codes_for_missing(counted: Counted) -> tuple[str, ...]:
+    """Sentences on quasi-identifiers whose texts, such as NA, often mean a missing value.  O(values + cells)."""
+    found: list[str] = []
+    for j, column in enumerate(counted.quasi):
+        if column.values.dtype != pl.String:
+            continue
+        odd = column.values.str.strip_chars().str.to_lowercase().is_in(list(ODD_CODES)).fill_null(False).to_numpy()
+        number = int(counted.histogram.count[odd[counted.histogram.quasi[:, j]]].sum())
+        if number:
+            found.append(
+                f"column {column.name!r}: {several(number, 'row')} with a text such as NA or ?, which counts as a "
+                "value and not as missing; empty these cells if the value is missing"
+            )
     return tuple(found)
 
 

@@ -30,9 +30,11 @@ from shoal.engines.recognize import (
     codes,
     decimal_mark,
     local_dates,
+    moments,
     named_words,
     period_of,
     recognize,
+    survey_weights,
 )
 from shoal.engines.source import Scope
 from shoal.engines.statistics import column_labels
@@ -47,6 +49,7 @@ SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
 SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn at random where it has more
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
+ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
 
@@ -61,6 +64,7 @@ class Proposal:
     share     of a sensitive column: no group of all rows can have a smaller largest share of one value
     dates     of texts that one notation reads as dates, that notation
     decimal   of texts that one decimal mark reads as numbers, that mark
+    step      of a measured one whose ranges would end at values of single rows: to what their ends are rounded
     """
 
     name: str
@@ -75,6 +79,7 @@ class Proposal:
     share: float = 0.0
     dates: str | None = None
     decimal: str | None = None
+    step: int | float | str | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -205,9 +210,39 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     if coded.banded:
         return replace(column, measured=True, ordered=True, reason=f"{column.reason}; its bands of numbers are ordered")
     if (column.distinct > FEW and not named_words(column.name) & CODES) or not _holds_numbers(coded):
-        return replace(column, measured=True, ordered=True)
+        return replace(column, measured=True, ordered=True, step=_step(coded))
     note = "few different numbers, which ranges treat as amounts; if they are codes, replace them with labels"
     return replace(column, ordered=True, notes=(*column.notes, (0, note)))
+
+
+def _step(coded: Coded) -> int | float | str | None:
+    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that at most 5 % of the rows have alone.
+
+    None if few rows have their value alone, and for moments with a zone and other values that no step rounds.
+    O(n + v log v) for v distinct values.
+    """
+    position, present = coded.positions(), coded.values.drop_nulls()
+    rows = np.bincount(coded.codes, minlength=coded.size)[: len(present)]
+    zoned = isinstance(present.dtype, pl.Datetime) and present.dtype.time_zone is not None
+    other = coded.ordered or present.dtype in (pl.Time, pl.Duration) or zoned
+
+    def few_alone(marks: np.ndarray) -> bool:
+        held = np.bincount(np.unique(marks, return_inverse=True)[1], weights=rows)
+        return int((held == 1).sum()) <= SHARE * coded.codes.size
+
+    if position is None or other or coded.codes.size <= 20 or few_alone(np.arange(len(present))):
+        return None
+    line = position[: len(present)]
+    if present.dtype.is_temporal() or not _holds_numbers(coded):
+        days = present.dt.epoch("d").to_numpy() if present.dtype.is_temporal() else line
+        months = days.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        return "month" if few_alone(months) else "year"
+    span = float(line[-1] - line[0])
+    first = int(np.floor(np.log10(span / coded.codes.size)))
+    steps = [float(f"{digit}e{power}") for power in range(first, first + 20) for digit in (1, 2, 5)]
+    usable = [step for step in steps if step <= span / 2]
+    found = next((step for step in usable if few_alone(np.floor(line / step))), usable[-1])
+    return int(found) if found >= 1 else found
 
 
 def _holds_numbers(coded: Coded) -> bool:
@@ -230,6 +265,19 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     ranges = f"ranges of {named} such as [30, 34]" if ordered else ""
     sets = "sets such as {Bonn, Ulm}" if len(ordered) < len(varied) else ""
     return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
+
+
+def rounding(found: Sequence[Proposal]) -> dict[str, int | float | str]:
+    """The proposed ``range_step``: columns whose ranges would end at values of single rows, and their steps."""
+    return {c.name: c.step for c in found if c.step is not None}
+
+
+def rounding_words(found: Sequence[Proposal]) -> str:
+    """The proposed rounding in words: to months, years, or multiples of a number."""
+    return ", ".join(
+        f"{quoted(name)} to {f'{step}s' if isinstance(step, str) else f'multiples of {step}'}"
+        for name, step in rounding(found).items()
+    )
 
 
 _X, _Y = {"lon", "lng", "long", "longitude"}, {"lat", "latitude"}
@@ -267,6 +315,9 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
     texts = sample(series)
     found = recognize(name, texts, distinct, rows, label)
     role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
+    weights = None if role == DIRECT or distinct <= 1 or _has_words(series) else survey_weights(name, label)
+    if weights:
+        role, reason, repeats = DIRECT, f"{weights}, which can single people out", 0
     home = found is not None and found.what in HOMES
     warnings: list[str] = []
     if "free text" in reason:
@@ -276,6 +327,11 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         warnings.append(
             f"{repeats:,} of its values occur in more than one row: if it identifies {whom}, "
             f"{setting} = {quoted(name)} makes k count {whom} and not rows"
+        )
+    if weights:
+        warnings.append(
+            f"population_weights = {quoted(name)} counts risks by it; if readers need it, round it until few rows have "
+            "a value alone, and name it in insensitive"
         )
     if role == "quasi-identifier" and rows > 20 and distinct > rows / 2:
         share = 100 * distinct / rows
@@ -298,6 +354,11 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         ranged = role != "sensitive"
         dates, said = local_dates(series, texts, ranged)
         decimal, more = decimal_mark(series, texts, ranged) if dates is None else (None, [])
+        if role == "quasi-identifier" and moments(texts):
+            warnings.append(
+                "its moments are texts, and a range of them is a set that lists each; keep the date alone, or read the "
+                "table from Parquet or a frame"
+            )
         if role in NOTED:
             warnings += [*said, *more]
         elif role == "insensitive" and (dates or decimal):
@@ -309,7 +370,7 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
     if missing and role == "sensitive":
         warnings.append(f"{several(missing, 'missing value')}, counted as one more sensitive value")
-    elif missing:
+    elif missing and role != DIRECT:
         warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
@@ -362,8 +423,11 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Iterator[str]:
-    """The models of the sensitive columns: l where it can be had, of a column where it cannot the least share."""
+def _diversity(sensitive: Sequence[Proposal], l: int, whose: str) -> Iterator[str]:
+    """The models of the sensitive columns: l where it can be had, of a column where it cannot the least share.
+
+    The k beside a share is 1, so that only the policy's own k counts, or the --k that replaces it.
+    """
     if all(c.share * l <= 1 for c in sensitive):
         if sensitive:
             yield f"l = {l}  # at most 1/{l} of a group{whose} share a sensitive value"
@@ -374,7 +438,7 @@ def _diversity(sensitive: Sequence[Proposal], k: int, l: int, whose: str) -> Ite
             yield f'    {{model = "LDiversity", l = {l}, column = {quoted(c.name)}}},'
             continue
         most = proposed_share(c.share)
-        yield f'    {{model = "AlphaKAnonymity", alpha = {most}, k = {k}, column = {quoted(c.name)}}},'
+        yield f'    {{model = "AlphaKAnonymity", alpha = {most}, k = 1, column = {quoted(c.name)}}},'
         what = f"at most {100 * most:g} % of a group{whose} share a value"
         yield f"    #   {what}; nearer to {100 * c.share:.1f} %, the least possible, protects more and costs much more"
     yield "]"
@@ -415,15 +479,18 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         *([""] if together else []),
         *([] if who is None else [f"person = {quoted(who)}  # k counts persons, not rows"]),
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
-        *_diversity([c for c in found if c.role == "sensitive"], k, l, "" if who is None else "'s persons"),
+        *_diversity([c for c in found if c.role == "sensitive"], l, "" if who is None else "'s persons"),
     ]
     way, why = publishing(found)
-    round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" else ""
+    steps = ", ".join(f"{quoted(name)} = {json.dumps(step)}" for name, step in rounding(found).items())
+    round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" and not steps else ""
     other = "stars" if way == "ranges" else "ranges"
     lines += [
         f"# {why}".replace("\n", " "),
-        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}', 'effort = "balanced"',
-    ]  # fmt: skip
+        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}',
+        *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
+        'effort = "balanced"',
+    ]
     keys = [c for c in found if c.role in NOTED]
     if dates := [f"{quoted(c.name)} = {quoted(c.dates)}" for c in keys if c.dates is not None]:
         lines.append(f"dates = {{{', '.join(dates)}}}  # %d is the day, %m the month, %Y the year")
@@ -488,7 +555,8 @@ class Roles:
         keys = [c for c in self.columns if c.role in NOTED]
         dates = {c.name: c.dates for c in keys if c.dates is not None}
         decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
-        noted = {name: held for name, held in (("dates", dates), ("decimal", decimal)) if held}
+        settings = {"dates": dates, "decimal": decimal, "range_step": rounding(self.columns)}
+        noted = {name: held for name, held in settings.items() if held}
         return {**named, **models, "publish": self.publish[0], **noted}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:

@@ -183,7 +183,8 @@ _NAMED: list[tuple[str, str, str]] = [
     (
         "quasi-identifier",
         "a birth date or age",
-        r" (?:age|ages|dob|yob|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter|edad|idade"
+        r" (?:age|ages|agea|agep|dob|yob|yrbrn|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter"
+        r"|edad|idade"
         rf"|leeftijd|nascita|naissance|nacimiento|nascimento|geboorte(?:datum|jaar)) "
         rf"|^ eta (?:in anni )?$| eta {_OF}{_PERSON} ",
     ),
@@ -221,7 +222,8 @@ _NAMED: list[tuple[str, str, str]] = [
     (
         "quasi-identifier",
         "something that others may know about a person",
-        r" (?:sex|gender|race|ethnic\w*|marital\w*|marri\w*|educ\w*|occup\w*|profess\w*|job|work ?class|employ\w*"
+        r" (?:sex|gender|gndr|race|rac1p|ethnic\w*|hisp|hispan\w*|marital\w*|marri\w*|marst|msp|educ\w*|edu|eduyrs"
+        r"|occup\w*|profess\w*|job|work ?class|employ\w*"
         r"|relig\w*|household|children|language|citizen\w*|height|weight|hours|relationship|nationality|school"
         r"|veteran|geschlecht|sexe|sexo|familienstand|beruf|konfession|staatsangehörigkeit|nationalität|größe|groesse|gewicht"
         r"|sesso|genere|razza|etnia|istruzione|titolo di studio|cittadinanza|nazionalita|lingua|scuola|classe|sezione"
@@ -238,6 +240,15 @@ _NAMED: list[tuple[str, str, str]] = [
         r"| data d[aeio]l? ",
     ),
 ]
+# Weights of a survey. A "weight" alone may as well be a body's.
+_SURVEY = re.compile(
+    r" (?:survey|sampl(?:e|ing)|design|final|household|population|analysis|calibrat\w*|post ?strat\w*|base|replicate"
+    r"|frequency|probability|expansion|grossing) (?:up )?(?:weights?|weighting|wgts?|wts?|factors?) "
+    r"| (?:fnlwgt|finalwgt|finalwt|pwgtp|wgtp|perwt|hhwt|asecwt|wtfinl|pspwght|pweight|dweight|anweight) "
+    r"| (?:gewichtung\w*|gewichtungsfaktor|hochrechnungs?\w*|designgewicht|ponderacion|ponderation|ponderazione"
+    r"|peso campionario|factor de expansion|fator de expansao|wegingsfactor) "
+)
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
 _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED]
 
 
@@ -248,6 +259,13 @@ def by_name(name: str) -> Kind | None:
         if pattern.search(words):
             return Kind(role, what, f"its name suggests {what}")
     return None
+
+
+def survey_weights(name: str, label: str | None = None) -> str | None:
+    """Why a column seems to hold the weights of a survey, by its name or its file's label; None if neither says so."""
+    if _SURVEY.search(in_words(name)):
+        return "its name suggests the weights of a survey"
+    return "its label suggests the weights of a survey" if label and _SURVEY.search(in_words(label)) else None
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
@@ -505,6 +523,11 @@ def _as_texts(what: str, ranged: bool) -> str:
 def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     held = [text.strip() for text in texts[:: max(1, -(-len(texts) // _LOOKED))]]
     return bool(held) and sum(pattern.fullmatch(text) is not None for text in held) >= 0.8 * len(held)
+
+
+def moments(texts: Sequence[str]) -> bool:
+    """Whether texts are dates with a time of day, such as 2024-12-31 23:59:00."""
+    return _mostly(_MOMENT, texts)
 
 
 def local_dates(column: pl.Series, texts: Sequence[str], ranged: bool = True) -> tuple[str | None, list[str]]:

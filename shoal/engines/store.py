@@ -54,9 +54,10 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
     except ImportError:
         raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
     try:
-        sheet = fastexcel.read_excel(source.path).load_sheet(0, header_row=None, n_rows=1)
+        book = fastexcel.read_excel(source.path)
+        sheet = book.load_sheet(0, header_row=None, n_rows=1)
         head = sheet.to_polars().row(0) if sheet.total_height else ()
-        faulty = _first_error(source)
+        faulty = _errors(source)
         frame = None
         if head and all(head):
             frame = _typed(source)
@@ -64,12 +65,18 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         raise spoiled(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
     _named(names, source.name)
-    if faulty is not None:
-        raise InputError(f"{source.name!r}: cell {faulty} holds an error such as #REF!; repair the cell or empty it")
+    if faulty:
+        one = f"cell {faulty[0]} holds an error such as #REF!; repair the cell or empty it"
+        many = (
+            f"cell {faulty[0]} and {len(faulty) - 1:,} more hold errors such as #REF!; repair the cells or empty them"
+        )
+        raise InputError(f"{source.name!r}: {many if len(faulty) > 1 else one}")
     if frame is None or len(names) != frame.width:
         raise InputError(f"{source.name!r}: two readers do not agree on the header")
     if rows and not frame.height:
-        raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish")
+        sheets = len(book.sheet_names)
+        only = f"; of its {sheets} sheets, the first is read: move the table there" if sheets > 1 else ""
+        raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish{only}")
     source.refuse_change()
     return frame
 
@@ -91,14 +98,15 @@ def _named(names: list[str], file: str) -> None:
         raise InputError(f"{file!r} is empty; its first sheet has neither a header nor rows")
     for number, name in enumerate(names, 1):
         if not name.strip():
-            raise InputError(f"{file!r}: column {number} has no name; name it in the header")
+            above = "; if a title is above the header, delete the rows above the header" if not any(names[1:]) else ""
+            raise InputError(f"{file!r}: column {number} has no name; name it in the first row{above}")
     refuse_twice(names, file)
 
 
-def _first_error(source: Source) -> str | None:
-    """The first cell of the first sheet that holds an error, such as "B4"; None where there is none or no telling."""
+def _errors(source: Source) -> list[str]:
+    """The cells of the first sheet that hold an error, such as "B4"; none where there is no telling."""
     if not ends(source.path, (".xlsx",)):
-        return None
+        return []
     with zipfile.ZipFile(source.path) as book:
         first = _sheets(book, "xl/workbook.xml", "sheet")[0]
         relation = next(v for k, v in first.items() if k.endswith("}id"))
@@ -106,8 +114,7 @@ def _first_error(source: Source) -> str | None:
             r["Target"] for r in _sheets(book, "xl/_rels/workbook.xml.rels", "Relationship") if r["Id"] == relation
         )
         path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
-        found = _ERROR.search(book.read(posixpath.normpath(path)))
-    return None if found is None else found[1].decode()
+        return [cell.decode() for cell in _ERROR.findall(book.read(posixpath.normpath(path)))]
 
 
 def _sheets(book: zipfile.ZipFile, part: str, tag: str) -> list[dict[str, Any]]:

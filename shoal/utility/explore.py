@@ -216,7 +216,7 @@ def explore(
         _some("method", method, asked.method, None),
     )
     if steps and "ranges" not in ways:
-        raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩")
+        raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩; leave it out")
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)

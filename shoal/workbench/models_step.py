@@ -221,9 +221,13 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         note(f"Proposed: {task.why}.")
     measured = [c["name"] for c in task.columns if c["measured"] and task.role(c["name"]) == "quasi_identifiers"]
     for name in measured:
-        step = ui.number(
-            f"Ranges of {name} end at multiples of", value=task.settings.get("range_step", {}).get(name), min=0
-        )
+        held = task.settings.get("range_step", {}).get(name)
+        if isinstance(held, str):  # of dates
+            label = f"Ranges of {name} end with a full"
+            ends = ui.select(["month", "year"], value=held, label=label, clearable=True).style("width: 16rem")
+            ends.on_value_change(lambda e, n=name: _step(window, n, e.value))
+            continue
+        step = ui.number(f"Ranges of {name} end at multiples of", value=held, min=0)
         step.style("width: 16rem")
         step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
     _effort(window, choices["settings"]["effort"])
@@ -284,6 +288,6 @@ def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
         number.on("change", lambda: change(int(number.value) if whole and number.value is not None else number.value))
 
 
-def _step(window: Any, name: str, value: float | None) -> None:
+def _step(window: Any, name: str, value: float | str | None) -> None:
     held = {n: v for n, v in window.task.settings.get("range_step", {}).items() if n != name}
     window.set("Release", range_step={**held, **({name: value} if value else {})})

@@ -112,3 +112,14 @@ def test_a_dozen_sizes_of_groups_are_listed_and_the_others_counted(folder, sizes
     _, said, _ = run("audit", "sizes.csv", "--quasi", "age")
     line = next(line for line in said.splitlines() if line.startswith("sizes of groups"))
     assert line == "sizes of groups      " + ", ".join(f"{i}: 1" for i in range(1, 13)) + more
+
+
+def test_a_text_for_a_missing_value_is_named_where_missing_values_match_all():
+    """sdcMicro's users write missing values as NA."""
+    frame = pl.DataFrame({"age": ["NA", "31", None, " na ", "31"], "zip": ["1", "1", "1", "1", "?"], "ill": ["NA"] * 5})
+    for table in (frame, frame.cast(pl.Categorical)):
+        roles = {"quasi_identifiers": ["age", "zip"], "sensitive": ["ill"]}
+        for missing, said in (("wildcard", 2), ("filled", 2), ("category", 0)):
+            notes = [n for n in shoal.audit(table, **roles, missing=missing).notes if "such as NA" in n]
+            assert len(notes) == said
+            assert not said or (notes[0][:23], notes[1][:22]) == ("column 'age': 2 rows wi", "column 'zip': 1 row wi")

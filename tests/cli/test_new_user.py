@@ -151,7 +151,11 @@ def test_a_share_is_proposed_with_room_and_one_warning_stands_for_all_its_column
     assert "warning: children, educ: few different numbers, which ranges treat as amounts" in said
     assert 'publish ranges: ranges of "age", "children", "educ" such as [30, 34] keep' in said
     written = (tmp_path / "p.policy.toml").read_text()
-    assert 'model = "AlphaKAnonymity", alpha = 0.8, k = 5' in written
+    assert 'model = "AlphaKAnonymity", alpha = 0.8, k = 1' in written
+    for asked, reached in ((), 5), (("--k", "3"), 3), (("--k", "9"), 9):  # --k replaces the policy's, as the guide says
+        words = ("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--force", "--json", *asked)
+        told = json.loads(run(*words, cwd=tmp_path).ok().said)
+        assert told["smallest_group"] == reached
     assert "at most 80 % of a group share a value; nearer to 67.0 %, the least possible," in written
     roles = {"quasi_identifiers": ["age", "children", "educ"], "sensitive": ["disease"], "publish": "ranges"}
 

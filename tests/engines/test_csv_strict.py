@@ -313,27 +313,35 @@ def test_an_engine_that_finds_other_rows_is_not_believed(tmp_path: Path) -> None
 def test_excel_names_and_errors(tmp_path: Path) -> None:
     import xlsxwriter
 
-    def book(*rows: list[Any], formula: bool = False) -> Path:
+    def book(*rows: list[Any], formula: int = 0, sheets: int = 1) -> Path:
         path = tmp_path / "t.xlsx"
         with xlsxwriter.Workbook(path) as made:
             sheet = made.add_worksheet("people")
             for i, row in enumerate(rows):
                 sheet.write_row(i, 0, row)
-            if formula:
-                sheet.write_formula(2, 1, "=1/0", None, "#DIV/0!")
+            for i in range(formula):
+                sheet.write_formula(2, 1 + i, "=1/0", None, "#DIV/0!")
+            for _ in range(1, sheets):
+                made.add_worksheet()
         return path
 
     assert read_table(book(["a", "b"], ["x", 1], ["y", 2])).rows() == [("x", 1), ("y", 2)]
     for rows, says in (
         ([["name", "a", "name"], ["x", 1, "y"]], "columns 1 and 3 have the same name"),
         ([["name", "", "b"], ["x", 1, "y"]], "column 2 has no name"),
-        ([["name", "b"]], "no rows"),
+        ([["name", "", "b"], ["x", 1, "y"]], "name it in the first row$"),
+        ([["People of 2025", "", ""], ["name", "a", "b"], ["x", 1, 2]], "a title is above the header, delete the rows"),
+        ([["name", "b"]], "there is nothing to publish$"),
         ([], "empty"),
     ):
         with pytest.raises(InputError, match=says):
             read_table(book(*rows))
-    with pytest.raises(InputError, match="cell B3 holds an error"):
-        read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=True))
+    with pytest.raises(InputError, match="of its 3 sheets, the first is read: move the table there"):
+        read_table(book(["name", "b"], sheets=3))
+    with pytest.raises(InputError, match="cell B3 holds an error such as #REF!; repair the cell or empty it"):
+        read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=1))
+    with pytest.raises(InputError, match="cell B3 and 2 more hold errors"):
+        read_table(book(["a", "b", "c", "d"], ["x", 1, 2, 3], ["y", 2, 3, 4], formula=3))
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from shoal.engines.propose import propose
 from shoal.engines.recognize import by_name, by_values, period_of
 from shoal.engines.unassigned import counts_of
 from shoal.errors import InputError
+from tests.commands import run
 from tests.data import real
 
 N = 60
@@ -333,3 +334,124 @@ def test_remarks_that_are_a_few_words_again_and_again_are_carried() -> None:
     alone = frame.with_columns(note=pl.Series(["ring her sister", "gout", "gout", "gout"]))
     with pytest.raises(InputError, match="remarks, which can name people"):
         shoal.anonymize(alone, quasi_identifiers=["age"], k=2, effort="fast")
+
+
+@pytest.mark.parametrize(
+    "name", ["fnlwgt", "PWGTP", "Survey weight", "sample_weights", "perwt", "pspwght", "Hochrechnungsfaktor"]
+)
+def test_weights_of_a_survey_leave_and_a_body_weight_does_not(name: str) -> None:
+    frame = pl.DataFrame({name: [0.5 + i / 7 for i in range(80)] * 2, "weight": [50.5 + i / 2 for i in range(80)] * 2})
+    weights, body = shoal.roles(frame).columns
+    assert (weights.role, weights.person) == ("identifier", False)
+    assert "the weights of a survey" in weights.reason
+    assert f'population_weights = "{name}"' in " ".join(weights.warnings)
+    assert body.role == "quasi-identifier"
+    assert not any("population_weights" in w for w in body.warnings)
+    (words,) = shoal.roles(pl.DataFrame({name: ["light", "heavy"] * 40})).columns
+    assert "weights of a survey" not in words.reason
+
+
+def test_codes_of_censuses_and_surveys_are_known() -> None:
+    for name in ("AGEP", "agea", "HISP", "RAC1P", "MSP", "MARST", "gndr", "EDU", "eduyrs"):
+        said = by_name(name)
+        assert said is not None, name
+        assert said.role == "quasi-identifier", name
+    for name in ("MSPX", "pages", "misped", "schedule"):
+        assert by_name(name) is None, name
+
+
+def test_moments_of_a_csv_are_said_to_be_texts(tmp_path: Path) -> None:
+    moments = [f"2025-01-{1 + i % 28:02} {i % 24:02}:{i % 60:02}:07" for i in range(200)]
+    days = [moment[:10] for moment in moments]
+    pl.DataFrame({"admission": moments, "discharge": days}).write_csv(tmp_path / "m.csv")
+    said = {c.name: " ".join(c.warnings) for c in propose(tmp_path / "m.csv")}
+    assert "its moments are texts" in said["admission"]
+    assert "keep the date alone" in said["admission"]
+    assert "moments" not in said["discharge"]
+    typed = pl.DataFrame({"admission": pl.Series(moments).str.to_datetime()})
+    assert "moments" not in " ".join(shoal.roles(typed).columns[0].warnings)
+
+
+def _rounded() -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    born = [dt.date(1940, 1, 1) + dt.timedelta(int(d)) for d in rng.integers(0, 60 * 365, 400)]
+    return pl.DataFrame(
+        {
+            "birth_date": born,
+            "admission": [dt.date(2025, 1, 1) + dt.timedelta(int(d)) for d in rng.integers(0, 365, 400)],
+            "height": np.round(rng.normal(170, 12, 400), 2),
+            "hours": rng.integers(100, 3000, 400),
+            "age": rng.integers(20, 80, 400),
+            "born_near": [None if i % 10 == 0 else day for i, day in enumerate(born)],
+        }
+    )
+
+
+def _alone(marks: list[Any]) -> float:
+    """The share of the rows whose mark no other row has, by counting."""
+    held: dict[Any, int] = {}
+    for mark in marks:
+        held[mark] = held.get(mark, 0) + 1
+    return sum(n == 1 for n in held.values()) / len(marks)
+
+
+def _finer(step: int | float) -> float:
+    digit = f"{step:e}"[0]
+    return float(step) / {"1": 2, "2": 2, "5": 2.5}[digit]
+
+
+def test_ends_of_ranges_are_rounded_where_they_would_be_values_of_single_rows(tmp_path: Path) -> None:
+    frame = _rounded()
+    found = shoal.roles(frame)
+    steps = found.settings()["range_step"]
+    assert steps["birth_date"] == "year"
+    assert steps["born_near"] == "year"
+    assert "age" not in steps  # at most 5 % of the rows have their age alone
+    assert _alone(frame["age"].to_list()) <= 0.05
+    for name in ("height", "hours"):
+        values, step = frame[name].to_list(), steps[name]
+        assert _alone([value // step for value in values]) <= 0.05 < _alone([value // _finer(step) for value in values])
+    day = frame["admission"].to_list()
+    assert ("admission" in steps) == (_alone(day) > 0.05)
+    assert (
+        _alone([(d.year, d.month) for d in frame["birth_date"]]) > 0.05 >= _alone([d.year for d in frame["birth_date"]])
+    )
+
+    frame.write_csv(tmp_path / "p.csv")
+    said = run("init", "p.csv", "--k", "4", cwd=tmp_path).ok().said
+    assert '"birth_date" to years' in said
+    assert f'"hours" to multiples of {steps["hours"]}' in said
+    policy = shoal.Policy.read(tmp_path / "p.policy.toml")
+    assert policy.range_step == steps  # a file and a frame are proposed the same
+    local = frame.with_columns(birth_date=pl.col("birth_date").dt.strftime("%d.%m.%Y"))
+    assert shoal.roles(local).settings()["range_step"] == steps
+    release = shoal.anonymize(tmp_path / "p.csv", policy, effort="fast")
+    ends = [end for text in release.table["birth_date"] if text[0] == "[" for end in text[1:-1].split(", ")]
+    assert ends
+    assert all(end.endswith("-01-01") for end in ends)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.time(i // 60, i % 60) for i in range(200)],
+        [dt.datetime(2025, 1, 1, i // 60, i % 60, tzinfo=dt.UTC) for i in range(200)],
+        [f"[{10 * i}-{10 * i + 10})" for i in range(200)],
+        [f"{i}-{i * 7 % 100}-x{i}" for i in range(200)],
+    ],
+)
+def test_other_values_are_proposed_no_step(values: list[Any]) -> None:
+    found = shoal.roles(pl.DataFrame({"visit_date": values, "sex": ["f", "m"] * 100}))
+    assert "range_step" not in found.settings()
+
+
+def test_few_rows_and_wide_numbers_are_looked_at_without_harm() -> None:
+    few = pl.DataFrame({"age": [20, 31, 45, 57], "height": [1.5, 1.6, 1.7, 1.8]})
+    assert "range_step" not in shoal.roles(few).settings()
+    wide = pl.DataFrame({"height": [10**18 + 7919 * i for i in range(40)] * 1 + [5, 6]})
+    far = pl.DataFrame({"height": [1e-9 * i for i in range(40)] + [1e300]})
+    for frame in (wide, far):
+        settings = shoal.roles(frame).settings()
+        shoal.anonymize(
+            frame, shoal.Policy.of(**{**settings, "quasi_identifiers": ["height"], "identifiers": []}), effort="fast"
+        )

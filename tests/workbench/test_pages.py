@@ -132,6 +132,23 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
+    born = [f"19{40 + i * 7 % 55}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(200)]
+    table = pl.DataFrame({"born": born, "zip": ["01", "02"] * 100, "height": [150.25 + i / 4 for i in range(200)]})
+    table.with_columns(disease=pl.Series(["flu", "gout"] * 100)).write_csv(tmp_path / "born.csv")
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        assert task.asked()["range_step"] == {"born": "year", "height": 0.5}
+        go(user, "3 Models")
+        field(user, "Ranges of born end with a full").set_value("month")
+        assert task.asked()["range_step"] == {"born": "month", "height": 0.5}
+        field(user, "Ranges of born end with a full").set_value(None)
+        assert task.asked()["range_step"] == {"height": 0.5}
+
+    run(walk, tmp_path, first=str(tmp_path / "born.csv"))
+
+
 def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(tmp_path: Path):
     from nicegui import ui
 

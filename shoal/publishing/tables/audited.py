@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.engines import lakes
 from shoal.engines.open import open_table
-from shoal.engines.prepared import filled, notes
+from shoal.engines.prepared import codes_for_missing, filled, notes
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError
@@ -119,7 +119,8 @@ def audit(
         own = opened.polars([n for n in opened.columns if n in needed])
         beside_them = (as_list(earlier), original, earlier_originals, person)
         found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
-    seen = notes(opened.count(names.quasi_identifiers, names.sensitive))
+    counted = opened.count(names.quasi_identifiers, names.sensitive)
+    seen = (*notes(counted), *(codes_for_missing(counted) if missing != "category" else ()))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
 
 
