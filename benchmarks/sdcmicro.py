@@ -47,7 +47,9 @@ repeat {
   below <- left
 }
 fwrite(table, asked[4])
-cat(sprintf('{"first": %f, "last": %f, "version": "%s"}', first, seconds, packageVersion("sdcMicro")))
+about <- packageDescription("sdcMicro")
+version <- if (is.null(about$RemoteSha)) about$Version else paste("at commit", substr(about$RemoteSha, 1, 7))
+cat(sprintf('{"first": %f, "last": %f, "version": "%s"}', first, seconds, version))
 """
 
 
