@@ -4,6 +4,7 @@ python benchmarks/regions.py              everything, three to four minutes
 python benchmarks/regions.py real         zip codes and counties
 python benchmarks/regions.py compact      how far people are from the center of their region, at spopt's count too
 python benchmarks/regions.py large        the tree on grids up to a million areas
+python benchmarks/regions.py limits       a largest diameter on grids
 
 spopt's max-p is compared where spopt is: SPOPT=python of an environment with spopt, else this environment.
 """
@@ -291,8 +292,40 @@ def large() -> None:
     )
 
 
+def limits() -> None:
+    """A largest diameter, which a search keeps in parts of about a hundred areas."""
+    warm()
+    rows = []
+    for side in (20, 40):
+        edges, weights = grid(side), np.random.default_rng(1).integers(1, 100, side * side)
+        places = np.column_stack([np.arange(side * side) % side, np.arange(side * side) // side])
+        near: dict[str, Any] = {"max_diameter": 4.0, "coordinates": places, "geographic": False}
+        for effort in ("fast", "balanced"):
+            free, _, plain = timed(edges, weights, 200, effort=effort, seed=1)
+            found, clock, processor = timed(edges, weights, 200, effort=effort, seed=1, **near)
+            rows.append(
+                {
+                    "areas": side * side,
+                    "effort": effort,
+                    "regions": found.regions,
+                    "without a limit": free.regions,
+                    "at most": found.upper_bound,
+                    "left out": int((found.labels < 0).sum()),
+                    "seconds": clock,
+                    "processor": processor,
+                    "without a limit, processor": plain,
+                }
+            )
+    record(
+        "Regions under a largest diameter",
+        "python benchmarks/regions.py limits",
+        rows,
+        ["Square grids, weights uniform from 1 to 99, k = 200, no region wider than four squares."],
+    )
+
+
 if __name__ == "__main__":
     print("shoal", shoal.__version__)
-    asked = sys.argv[1:] or ["real", "compact", "large"]
-    for part in asked:
-        {"real": real, "compact": compact, "large": large}[part]()
+    parts = {"real": real, "compact": compact, "large": large, "limits": limits}
+    for part in sys.argv[1:] or parts:
+        parts[part]()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.problems.regions import merge
+from shoal.problems.regions.sets import Pool
 from tests.data import squares
 from tests.oracles.regions import connected, meets
 
@@ -367,3 +368,13 @@ def test_no_area_is_left_out_for_which_a_region_beside_it_has_room(seed):
     for area in left.tolist():
         beside = {found.labels[a + b - area] for a, b in edges if area in (a, b)} - {-1}
         assert all(sum(np.array(weights)[found.labels == r]) + weights[area] > 8 for r in beside)
+
+
+def test_runs_under_limits_solve_no_program_over_what_they_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only their regions are wanted, and the programs would take most of the time."""
+    side = 12
+    places = [(i % side, i // side) for i in range(side * side)]
+    near = {"max_diameter": 2.5, "coordinates": places, "geographic": False}
+    weights = np.random.default_rng(3).integers(1, 100, side * side)
+    monkeypatch.setattr(Pool, "partition", lambda *_: pytest.fail("a program was begun"))
+    assert merge(squares(side), weights, 200, "search", effort="fast", seed=1, **near).regions > 20
