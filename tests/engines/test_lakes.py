@@ -325,9 +325,8 @@ def _with_path() -> dict[str, str]:
 
 @pytest.mark.parametrize("command", ["anonymize", "init", "audit"])
 def test_a_catalog_that_nobody_described_is_one_sentence(command: str, place: Place) -> None:
-    more = {"init": [], "audit": ["--quasi", "age"], "anonymize": ["--quasi", "age", "--k", "2", "-o", "o.csv"]}[
-        command
-    ]
+    words = {"init": "", "audit": "--quasi age", "anonymize": "--quasi age --k 2 -o o.csv"}
+    more = words[command].split()
     where = "iceberg:nobody.ns.visits" if place.kind == "iceberg" else "delta:nowhere"
     done = run(command, where, *more)
     assert done.returncode == 2, done.said
