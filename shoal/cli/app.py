@@ -28,7 +28,7 @@ _WORDS = {  # of options that are no settings of a policy, whose entries say it 
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "
     "after max_composition force_composition earlier with_original report explored sign signer secret "
     "tiles_to table map_to png dissolved picture plot choices geojson shapes assignments original "
-    "register earlier held held_out data folder separator encoding glob query master parts "
+    "register earlier held_out data folder separator encoding glob of_database query master parts "
     "force if_changed as_json log_json demo browser port",
 }
 IF_CHANGED = "Do nothing if request, inputs and outputs are those of the last run; else replace its outputs."

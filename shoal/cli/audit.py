@@ -291,7 +291,7 @@ def init(
     k: int | None = flag(None, "--k", "The k to write into the policy; 5 by default."),
     l: int | None = flag(None, "--l", "The l to write, and to test sensitive columns; 2 by default."),
     text: Text = Text(),
-    held: str | None = OF_DATABASE,
+    of_database: str | None = OF_DATABASE,
     query: str | None = QUERY,
     force: bool = flag(False, "--force", "Replace an existing policy."),
     as_json: bool = JSON_,
@@ -315,13 +315,13 @@ def init(
         return
     k, l = k or 5, l or 2
     shown = without_secrets(str(data)) if is_server(data) else str(data)
-    target = output or _policy_place(data, held, query)
+    target = output or _policy_place(data, of_database, query)
     closed = check_outputs([(target, POLICY)], [data] if isinstance(data, Path) else [], overwrite=force)
     with working("looking at the columns"):
-        look = looked_at(data, l=l, **text._asdict(), scope=Scope(table=held, query=query))
+        look = looked_at(data, l=l, **text._asdict(), scope=Scope(table=of_database, query=query))
     found, together, rows, _ = look
     # its comments tell figures of the table
-    publish_text(target, write_policy(held or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
+    publish_text(target, write_policy(of_database or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
@@ -336,7 +336,7 @@ def init(
     lines.append(f"policy  {target}")
     named = any(c.role == "quasi-identifier" for c in found)
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
-    given = {**text._asdict(), "table": held, "query": query}
+    given = {**text._asdict(), "table": of_database, "query": query}
     read = "".join(f" --{n} {quote(v)}" for n, v in given.items() if v is not None)
     again = "ADDRESS" if shown != str(data) else quote(shown)  # which may tell a user
     lines.append(f"next    {first}, then run: shoal anonymize {again} --policy {quote(str(target))}{read}")

@@ -262,7 +262,13 @@ class _Iceberg:
 
         self.name = rest
         with in_a_sentence(self):
-            self.catalog = load_catalog(catalog)
+            try:
+                self.catalog = load_catalog(catalog)
+            except ValueError:  # which may quote the settings
+                raise InputError(
+                    f"{self.shown}: pyiceberg finds no catalog {catalog!r}; describe it in ~/.pyiceberg.yaml, or set "
+                    f"PYICEBERG_CATALOG__{catalog.upper()}__URI"
+                ) from None
             self.own = self.catalog.load_table(rest) if self.catalog.table_exists(rest) else None
             self.folder = Path() if self.own is None else _plain_files([self.own.location()], there=False)[0] / "data"
 

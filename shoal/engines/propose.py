@@ -121,7 +121,7 @@ class FirstLook(NamedTuple):
     @property
     def sampled(self) -> tuple[str, ...]:
         """That the figures are of a sample, where they are."""
-        said = f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}: in all rows, a smaller share is unique"
+        said = f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}; of all rows, fewer are unique"
         return (said,) if self.rows < self.of else ()
 
 

@@ -315,7 +315,7 @@ class Scope(NamedTuple):
     """Settings of an engine; all of them may be left out.
 
     memory     what reading, searching and writing take with DuckDB, such as "2GB": half of it is DuckDB's before it
-               writes to disk.  At most 1.3 times as much is taken, and 0.4 GB by Python and its packages
+               writes to disk.  At most 1.3 times as much is taken, from 512MB on, and 0.4 GB by Python and its packages
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves

@@ -11,7 +11,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ OLDEST = 4
 _ANSWER = "number int, held binary"
 _SENT = 1 << 20  # bytes of tasks that one frame brings to the executors; Spark sends at most 128 MB at once
 _OPAQUE = ("time", "interval")  # how the names of types end that are grouped in no other table
+_JOBS = 4  # of tasks that executors have at the same time
+_FIRST = 8  # lots of the first job
 _TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
 _SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE")
 
@@ -294,20 +298,33 @@ def spread(
 
     Spark repeats a task whose process is lost, except in a session on this machine alone, where the job is repeated.
     """
+    work = partial(_each, each)
+    if together is not None:
+        found = _brought(running, _lots(tasks)).mapInArrow(work, _ANSWER)
+        return _answers(found.repartition("number").mapInArrow(partial(_together, together), _ANSWER))
+    with ThreadPoolExecutor(_JOBS) as jobs:  # executors begin with what has come while the rest is made
+        begun = [jobs.submit(_answers, _brought(running, some).mapInArrow(work, _ANSWER)) for some in _jobs(tasks)]
+    return chain.from_iterable(job.result() for job in begun)
+
+
+def _brought(running: Any, lots: Iterable[list[bytes]]) -> Any:
+    """A frame of tasks, each in a partition of its own; a lot leaves this process before the next is made."""
     import pyarrow
 
     frames = []
-    for lot in _lots(tasks):  # each leaves this process before the next is made
+    for lot in lots:
         frame = running.createDataFrame(pyarrow.table({"task": pyarrow.array(lot, pyarrow.binary())}))
         frames.append(frame.coalesce(1) if len(lot) == 1 else frame.repartition(len(lot)))  # a large one: no shuffle
     while len(frames) > 1:  # pairs of pairs: the plan of a long chain would be too deep
         frames = [reduce(lambda one, other: one.union(other), frames[i : i + 2]) for i in range(0, len(frames), 2)]
-    found = frames[0].mapInArrow(partial(_each, each), _ANSWER)
-    if together is not None:
-        found = found.repartition("number").mapInArrow(partial(_together, together), _ANSWER)
+    return frames[0]
+
+
+def _answers(asked: Any) -> Iterator[tuple[int, bytes]]:
+    """The answers of a job of the executors; InputError where they cannot answer."""
     for attempt in range(_TRIES):
         try:
-            answers = found.toArrow()
+            answers = asked.toArrow()
         except Exception as error:  # its own message may quote what was sent
             said = str(error)
             if "crashed" in said and attempt < _TRIES - 1:
@@ -321,6 +338,19 @@ def spread(
             ) from None
         return zip(answers["number"].to_pylist(), answers["held"].to_pylist(), strict=True)
     raise AssertionError
+
+
+def _jobs(tasks: Iterable[bytes]) -> Iterator[list[list[bytes]]]:
+    """Lots of tasks by the jobs that they are: a few at the beginning, then as many as all before; at least one."""
+    job: list[list[bytes]] = []
+    most = _FIRST
+    for lot in _lots(tasks):
+        job.append(lot)
+        if len(job) == most:
+            yield job
+            job, most = [], 2 * most
+    if job:
+        yield job
 
 
 def _lots(tasks: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -59,7 +59,8 @@ class Histogram:
 
     def part(self, cells: np.ndarray) -> Histogram:
         """Some of the cells, int[m'], with the same codes."""
-        return replace(self, quasi=self.quasi[cells], sensitive=self.sensitive[cells], count=self.count[cells])
+        quasi, sensitive = (held.take(cells, axis=0) for held in (self.quasi, self.sensitive))
+        return replace(self, quasi=quasi, sensitive=sensitive, count=self.count.take(cells))
 
     @cached_property
     def types(self) -> tuple[np.ndarray, np.ndarray]:

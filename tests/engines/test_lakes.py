@@ -323,6 +323,24 @@ def _with_path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
+@pytest.mark.parametrize("command", ["anonymize", "init", "audit"])
+def test_a_catalog_that_nobody_described_is_one_sentence(command: str, place: Place) -> None:
+    words = {"init": "", "audit": "--quasi age", "anonymize": "--quasi age --k 2 -o o.csv"}
+    more = words[command].split()
+    where = "iceberg:nobody.ns.visits" if place.kind == "iceberg" else "delta:nowhere"
+    done = run(command, where, *more)
+    assert done.returncode == 2, done.said
+    assert ("finds no catalog 'nobody'" in done.stderr) == (place.kind == "iceberg"), done.said
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_policy_is_proposed_for_a_table(place: Place) -> None:
+    where = place.write("visits", frame())
+    done = run("init", where, "-o", "made.policy.toml")
+    assert done.returncode == 0, done.said
+    assert '"age",' in Path("made.policy.toml").read_text()
+
+
 def test_a_run_whose_table_is_as_it_was_does_nothing(place: Place) -> None:
     if place.kind == "iceberg":
         done = run("anonymize", place.target("visits"), *WORDS, "--k", "3", "-o", "o.csv", "--if-changed")

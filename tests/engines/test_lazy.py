@@ -38,6 +38,17 @@ def classes(frame: pl.DataFrame) -> list[tuple]:
     return sorted(frame.group_by("a", "b", "s").len().rows(), key=repr)
 
 
+def test_jobs_grow_and_hold_every_lot_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "_SENT", 1)  # a lot for each task
+    monkeypatch.setattr(spark, "_FIRST", 2)
+    for number in range(16):
+        tasks = [bytes([i, 0]) for i in range(number)]
+        jobs = list(spark._jobs(iter(tasks)))
+        assert [task for job in jobs for lot in job for task in lot] == tasks
+        assert [len(job) for job in jobs[:-1]] == [2, 4, 8][: len(jobs) - 1]
+        assert len(jobs) >= 1
+
+
 def test_orders_leave_in_lots_as_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more of them wait here than one frame brings to the executors."""
     monkeypatch.setattr(spark, "_SENT", 10)
@@ -49,9 +60,9 @@ def test_orders_leave_in_lots_as_they_are_made(monkeypatch: pytest.MonkeyPatch) 
             yield made[-1]
 
     lots = spark._lots(orders())
-    assert next(lots) == [(bytes(4),), (bytes(4),)]
+    assert next(lots) == [bytes(4), bytes(4)]
     assert len(made) == 3
-    assert [[len(task) for (task,) in lot] for lot in lots] == [[4], [12], [1, 9]]
+    assert [[len(task) for task in lot] for lot in lots] == [[4], [12], [1, 9]]
     assert list(spark._lots(iter([]))) == [[]]
 
 

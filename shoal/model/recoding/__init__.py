@@ -74,7 +74,7 @@ class Recoding:
         g, d = partition.groups, len(self.columns)
         first, second = np.zeros((g, d), np.int32), np.zeros((g, d), np.int32)
         for j, column in enumerate(self.columns if g else ()):
-            found = column.join(partition.group, histogram.quasi[partition.cell, j], partition.start)
+            found = column.join(partition.group, histogram.quasi[:, j].take(partition.cell), partition.start)
             if found is None:
                 name = histogram.quasi_names[j]
                 raise PolicyError(f"the hierarchy of {name!r} has no common root, so some groups cannot be published")

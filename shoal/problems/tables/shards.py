@@ -264,7 +264,7 @@ def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
                     quasi_names=(), quasi_sizes=())  # fmt: skip
     if shortfall(alone, need) is not None:
         return False
-    group = dense(kind[side])
+    group = dense(kind[side]) if kind.any() else np.zeros(side.size, np.int64)
     cells = side.astype(np.int64) if need.rules else side
     return bool(good_groups(h, need, cells, group, alone.count, int(group.max(initial=0)) + 1).all())
 
