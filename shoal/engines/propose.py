@@ -28,6 +28,7 @@ from shoal.engines.recognize import (
     by_name,
     codes,
     decimal_mark,
+    free_text,
     local_dates,
     moments,
     named_words,
@@ -288,7 +289,8 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
     texts = sample(series)
     found = recognize(name, texts, distinct, rows, label)
     role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
-    weights = None if role == DIRECT or distinct <= 1 or _has_words(series) else survey_weights(name, label)
+    numeric = series.dtype.is_numeric() or (series.dtype == pl.String and not _has_words(series))
+    weights = survey_weights(name, label) if numeric and role != DIRECT and distinct > 1 else None
     if weights:
         role, reason, repeats = DIRECT, f"{weights}, which can single people out", 0
     home = found is not None and found.what in HOMES
@@ -359,7 +361,7 @@ def _role(
 
     found  what the column was recognized as
     """
-    free = bool(texts) and series.dtype == pl.String and sum(map(len, texts)) > 40 * len(texts) and distinct * 2 > rows
+    free = series.dtype == pl.String and free_text(texts)
     single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
     if found is not None and found.role == DIRECT:
         numbers = found.what != REMARKS and distinct * 20 > rows
@@ -372,8 +374,9 @@ def _role(
         return "insensitive", "one value only", 0
     if rows > 20 and distinct > 0.95 * rows:
         return DIRECT, f"{single}, so it identifies rows", 0
-    if rows > 20 and distinct > TEXTS * rows and _of_letters(texts):
-        share = f"{100 * distinct / rows:.0f} % of its values are different texts"
+    filled, different = _filled(series)
+    if rows > 20 and different > max(TEXTS * filled, FEW) and _of_letters(texts):
+        share = f"{100 * different / filled:.0f} % of its values are different texts"
         return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
@@ -381,9 +384,18 @@ def _role(
     return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
 
 
+def _filled(series: pl.Series) -> tuple[int, int]:
+    """The rows that hold a value other than a blank text, and how many different ones they hold."""
+    held = series.drop_nulls()
+    if held.dtype == pl.String:
+        held = held.filter(held.str.strip_chars() != "")
+    return len(held), held.n_unique()
+
+
 def _of_letters(texts: Sequence[str]) -> bool:
-    """Whether most of some texts have a letter: neither numbers nor, mostly, dates."""
-    return sum(any(map(str.isalpha, text)) for text in texts) > 0.8 * len(texts)
+    """Whether most of some texts, but for blank ones, have a letter: neither numbers nor, mostly, dates."""
+    told = [text for text in texts if text.strip()]
+    return sum(any(map(str.isalpha, text)) for text in told) > 0.8 * len(told)
 
 
 def _named(name: str) -> bool:

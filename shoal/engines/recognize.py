@@ -214,7 +214,8 @@ _NAMED: list[tuple[str, str, str]] = [
         "sensitive",
         "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
-        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
+        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|voted|voting|sexual|health|illness(?:es)?"
+        r"|disabilit(?:y|ies)|disabled|mental|depress\w*|pregnan\w*|orientation|grade|score"
         r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen"
         r"|malattia|patologia|esito|terapia|farmac\w*|stipendio|reddito|retribuzione|vot[oi]|giudizio|maladie|pathologie"
         r"|traitement|salaire|revenus?|enfermedad|tratamiento|salario|sueldo|ingresos|renta|doenca|ziekte|inkomen) ",
@@ -259,6 +260,12 @@ def by_name(name: str) -> Kind | None:
         if pattern.search(words):
             return Kind(role, what, f"its name suggests {what}")
     return None
+
+
+def free_text(texts: Sequence[str]) -> bool:
+    """Whether texts, a sample of a column's, are sentences and mostly differ; blank ones do not count."""
+    told = [text for text in texts if text.strip()]
+    return bool(told) and sum(map(len, told)) > 40 * len(told) and len(set(told)) * 2 > len(told)
 
 
 def survey_weights(name: str, label: str | None = None) -> str | None:

@@ -356,6 +356,10 @@ def test_codes_of_censuses_and_surveys_are_known() -> None:
         said = by_name(name)
         assert said is not None, name
         assert said.role == "quasi-identifier", name
+    for name in ("general_health", "voted_for", "mental_disorder", "pregnant", "disability"):
+        said = by_name(name)
+        assert said is not None, name
+        assert said.role == "sensitive", name
     for name in ("MSPX", "pages", "misped", "schedule"):
         assert by_name(name) is None, name
 
@@ -455,3 +459,37 @@ def test_few_rows_and_wide_numbers_are_looked_at_without_harm() -> None:
         shoal.anonymize(
             frame, shoal.Policy.of(**{**settings, "quasi_identifiers": ["height"], "identifiers": []}), effort="fast"
         )
+
+
+def _answers(blank: str | None) -> pl.DataFrame:
+    """Answers in words that few people gave, and columns that are as rarely filled but name nobody."""
+    told = [f"I was a nurse in the village {i} until my husband fell ill" for i in range(8)]
+    return pl.DataFrame(
+        {
+            "open": [*told, *[blank] * 492],
+            "where": [f"near aunt {i}" if i < 14 else blank for i in range(500)],
+            "kind": [f"W{i % 5}" if i < 14 else blank for i in range(500)],
+            "stage": [("a long name of a stage that many of the patients share", blank)[i % 2] for i in range(500)],
+            "age": [20 + i % 30 for i in range(500)],
+        },
+        schema_overrides={"open": pl.String, "where": pl.String, "kind": pl.String},
+    )
+
+
+@pytest.mark.parametrize("blank", [None, "", " "])
+def test_answers_that_few_people_gave_are_still_free_text(tmp_path: Path, blank: str | None) -> None:
+    frame = _answers(blank)
+    found = {c.name: c for c in shoal.roles(frame).columns}
+    assert found["open"].reason == "free text, which can name people, so it is removed"
+    assert (found["where"].role, found["where"].reason[:5]) == ("identifier", "100 %")
+    assert [found[name].role for name in ("kind", "stage")] == ["insensitive"] * 2
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_rarely_filled_free_text_is_not_published_by_accident(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "a.parquet"
+    _answers(None).drop("where").write_parquet(path)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 2, "effort": "fast", "engine": engine}
+    with pytest.raises(InputError, match=r"\('open': it holds free text, which can name people\)"):
+        shoal.anonymize(path, **asked)
+    assert "open" in shoal.anonymize(path, insensitive=["open"], **asked).table.columns
