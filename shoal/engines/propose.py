@@ -25,6 +25,7 @@ from shoal.engines.recognize import (
     HOMES,
     REMARKS,
     Kind,
+    among_numbers,
     by_name,
     codes,
     decimal_mark,
@@ -349,7 +350,13 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    notes = (*codes(series), *((0, sentence) for sentence in warnings))
+    odd = codes(series)
+    if role == "quasi-identifier" and (rows_of_text := among_numbers(series)):
+        odd.append(
+            (rows_of_text, "a text among numbers or dates, so all values count as texts, and a range of them is a set "
+             "that lists each; if they are amounts, write numbers there or empty these cells")
+        )  # fmt: skip
+    notes = (*odd, *((0, sentence) for sentence in warnings))
     reason += f" ({quoted(label)})" if label else ""
     return Proposal(name, role, reason, distinct, missing, notes, person=person, dates=dates, decimal=decimal)
 

@@ -493,3 +493,20 @@ def test_a_rarely_filled_free_text_is_not_published_by_accident(tmp_path: Path, 
     with pytest.raises(InputError, match=r"\('open': it holds free text, which can name people\)"):
         shoal.anonymize(path, **asked)
     assert "open" in shoal.anonymize(path, insensitive=["open"], **asked).table.columns
+
+
+@pytest.mark.parametrize(
+    ("odd", "rows"),
+    [(["90+"] * 6, 6), (["Total"], 1), (["90+"] * 30, 0), (["NA"], 0), (["07"], 0), (["-3.5"], 0), ([None], 0)],
+)
+def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None], rows: int) -> None:
+    """The column is a text then, and a range of it lists each value."""
+    ages = [str(20 + i * 7 % 70) for i in range(200)]
+    days = [f"2025-01-{1 + i % 28:02}" for i in range(200)]
+    held = pl.DataFrame({"age": [*odd, *ages[len(odd) :]], "visit_date": [*odd, *days[len(odd) :]]})
+    held.write_csv(tmp_path / "a.csv")
+    for column in propose(tmp_path / "a.csv"):
+        said = [w for w in column.warnings if "among numbers" in w]
+        wanted = 1 if odd == ["-3.5"] and column.name == "visit_date" else rows
+        assert [w.split(" ", 1)[0] for w in said] == ([str(wanted)] if wanted else [])
+        assert not any(str(value) in " ".join(said) for value in odd if value not in (None, "90+", "Total", "NA"))
