@@ -330,11 +330,6 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         ranged = role != "sensitive"
         dates, said = local_dates(series, texts, ranged)
         decimal, more = decimal_mark(series, texts, ranged) if dates is None else (None, [])
-        if role == "quasi-identifier" and moments(texts):
-            warnings.append(
-                "its moments are texts, and a range of them is a set that lists each; keep the date alone, or read the "
-                "table from Parquet or a frame"
-            )
         if role in NOTED:
             warnings += [*said, *more]
         elif role == "insensitive" and (dates or decimal):
@@ -375,13 +370,18 @@ def _role(
         return DIRECT, found.reason, distinct - alone if numbers and alone < distinct else 0
     if free:
         return DIRECT, "free text, which can name people, so it is removed", 0
+    filled, different = _filled(series)
+    if series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts):
+        why = (
+            "its moments are texts, and each group would list them: keep the date alone, or read the table from Parquet"
+        )
+        return DIRECT, why, 0
     if found is not None:
         return found.role, found.reason, 0
     if distinct <= 1:
         return "insensitive", "one value only", 0
     if rows > 20 and distinct > 0.95 * rows:
         return DIRECT, f"{single}, so it identifies rows", 0
-    filled, different = _filled(series)
     if rows > 20 and different > max(TEXTS * filled, FEW) and _of_letters(texts):
         share = f"{100 * different / filled:.0f} % of its values are different texts"
         return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone

@@ -364,16 +364,18 @@ def test_codes_of_censuses_and_surveys_are_known() -> None:
         assert by_name(name) is None, name
 
 
-def test_moments_of_a_csv_are_said_to_be_texts(tmp_path: Path) -> None:
+def test_moments_of_a_csv_are_texts_that_each_group_would_list(tmp_path: Path) -> None:
     moments = [f"2025-01-{1 + i % 28:02} {i % 24:02}:{i % 60:02}:07" for i in range(200)]
     days = [moment[:10] for moment in moments]
     pl.DataFrame({"admission": moments, "discharge": days}).write_csv(tmp_path / "m.csv")
-    said = {c.name: " ".join(c.warnings) for c in propose(tmp_path / "m.csv")}
-    assert "its moments are texts" in said["admission"]
-    assert "keep the date alone" in said["admission"]
-    assert "moments" not in said["discharge"]
+    found = {c.name: c for c in propose(tmp_path / "m.csv")}
+    assert found["admission"].role == "identifier"
+    assert found["admission"].reason.startswith("its moments are texts, and each group would list them: keep the date")
+    assert found["discharge"].role == "quasi-identifier"
     typed = pl.DataFrame({"admission": pl.Series(moments).str.to_datetime()})
-    assert "moments" not in " ".join(shoal.roles(typed).columns[0].warnings)
+    assert shoal.roles(typed).columns[0].role == "quasi-identifier"
+    few = pl.DataFrame({"admission": [moments[i % 9] for i in range(200)]})  # of nine moments, groups show few
+    assert shoal.roles(few).columns[0].role == "quasi-identifier"
 
 
 def _rounded() -> pl.DataFrame:
