@@ -48,6 +48,7 @@ from shoal.model.notation import MARKS, reader_of
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
+SHARING = 5  # rows that share the step of an end, the k that is proposed
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
@@ -191,7 +192,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
 
 
 def _step(coded: Coded) -> int | float | str | None:
-    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that at most 5 % of the rows have alone.
+    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that 95 % of the rows share with four others.
 
     None if few rows have their value alone, and for moments with a zone and other values that no step rounds.
     O(n + v log v) for v distinct values.
@@ -201,22 +202,22 @@ def _step(coded: Coded) -> int | float | str | None:
     zoned = isinstance(present.dtype, pl.Datetime) and present.dtype.time_zone is not None
     other = coded.ordered or present.dtype in (pl.Time, pl.Duration) or zoned
 
-    def few_alone(marks: np.ndarray) -> bool:
+    def shared(marks: np.ndarray) -> bool:
         held = np.bincount(np.unique(marks, return_inverse=True)[1], weights=rows)
-        return int((held == 1).sum()) <= SHARE * coded.codes.size
+        return float(held[held < SHARING].sum()) <= SHARE * coded.codes.size
 
-    if position is None or other or coded.codes.size <= 20 or few_alone(np.arange(len(present))):
+    if position is None or other or coded.codes.size <= 20 or int((rows == 1).sum()) <= SHARE * coded.codes.size:
         return None
     line = position[: len(present)]
     if present.dtype.is_temporal() or not _holds_numbers(coded):
         days = present.dt.epoch("d").to_numpy() if present.dtype.is_temporal() else line
         months = days.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        return "month" if few_alone(months) else "year"
+        return "month" if shared(months) else "year"
     span = float(line[-1] - line[0])
     first = int(np.floor(np.log10(span / coded.codes.size)))
     steps = [float(f"{digit}e{power}") for power in range(first, first + 20) for digit in (1, 2, 5)]
     usable = [step for step in steps if step <= span / 2]
-    found = next((step for step in usable if few_alone(np.floor(line / step))), usable[-1])
+    found = next((step for step in usable if shared(np.floor(line / step))), usable[-1])
     return int(found) if found >= 1 else found
 
 
