@@ -199,7 +199,10 @@ PAGES = {
     ),
     "compare": Page(
         "Compare releases of a table.",
-        ("shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",),
+        (
+            "shoal compare people.csv release.csv ranges.csv --quasi age,zip --sensitive disease",
+            "shoal compare people.csv release.csv --policy release.certificate.json",
+        ),
     ),
     "attack": Page(
         "Test what an intruder learns from a release.",

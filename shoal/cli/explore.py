@@ -122,7 +122,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 class ColumnsOfTable(NamedTuple):
     """What the columns are."""
 
-    quasi: str = flag(..., "--quasi", "Quasi-identifiers, separated by commas.")
+    quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
     hierarchy: list[str] = LABELS
 
@@ -147,6 +147,7 @@ class ComparisonSettings(NamedTuple):
 def compare(
     table: Path = typer.Argument(help="The original: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file."),
     releases: list[Path] = typer.Argument(help="Releases of it from shoal, ARX, sdcMicro, anonypy, or other tools."),
+    policy: Path | None = flag(None, "--policy", "A TOML file, or a certificate: its roles and hierarchies."),
     columns: ColumnsOfTable = ColumnsOfTable(),
     tried: ComparisonSettings = ComparisonSettings(),
     text: Text = Text(),
@@ -156,8 +157,10 @@ def compare(
 ) -> None:
     """Compare releases with their original: risks, loss, and what readers can compute."""
     from shoal.engines.atomic import check_outputs
+    from shoal.model.policy import Policy
     from shoal.utility.compare import compare as held
 
+    asked = None if policy is None else Policy.read(policy)
     beside = [p for p in (tried.held_out, tried.population) if p]
     check_outputs([(output, PAGE)], [table, *releases, *beside], overwrite=force)
     present(table, *releases, *beside, folders=True)
@@ -166,7 +169,7 @@ def compare(
         names = [str(path) for path in releases]
     with working("comparing"):
         given = dict(zip(names, releases, strict=True))
-        found = held(table, given, **columns.settings(), **tried._asdict(), **text._asdict())
+        found = held(table, given, asked, **columns.settings(), **tried._asdict(), **text._asdict())
     if output is not None:
         found.report(output)
     page = {} if output is None else {"output": str(output)}

@@ -176,6 +176,23 @@ def codes_for_missing(counted: Counted) -> tuple[str, ...]:
     return tuple(found)
 
 
+def starred_whole(counted: Counted, star: str) -> tuple[str, ...]:
+    """A sentence if the table reaches a larger k without the rows whose quasi-identifiers are all stars.  O(cells)."""
+    cells = counted.histogram.quasi
+    whole = np.ones(len(cells), bool)
+    for j, column in enumerate(counted.quasi):
+        whole &= np.array([text == star for text in column.texts()], bool)[cells[:, j]]
+    if not cells.shape[1] or not whole.any() or whole.all():
+        return ()
+    rows = counted.histogram.count
+    _, group = np.unique(cells[~whole], axis=0, return_inverse=True)
+    starred, others = int(rows[whole].sum()), int(np.bincount(group.reshape(-1), weights=rows[~whole]).min())
+    if starred >= others:
+        return ()
+    has, are = ("1 row has", "is") if starred == 1 else (f"{starred:,} rows have", "are")
+    return (f"{has} a star in every quasi-identifier and {are} a group; without them, as ARX counts, k is {others:,}",)
+
+
 def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     """Notes on the sensitive columns of a frame: values that look alike, and missing ones."""
     found: list[str] = []

@@ -26,9 +26,11 @@ from shoal.engines.recognize import (
     HOMES,
     REMARKS,
     Kind,
+    among_numbers,
     by_name,
     codes,
     decimal_mark,
+    free_text,
     local_dates,
     moments,
     named_words,
@@ -49,6 +51,7 @@ SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
 SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn at random where it has more
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
+SHARING = 5  # rows that share the step of an end, the k that is proposed
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
@@ -216,7 +219,7 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
 
 
 def _step(coded: Coded) -> int | float | str | None:
-    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that at most 5 % of the rows have alone.
+    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that 95 % of the rows share with four others.
 
     None if few rows have their value alone, and for moments with a zone and other values that no step rounds.
     O(n + v log v) for v distinct values.
@@ -226,22 +229,22 @@ def _step(coded: Coded) -> int | float | str | None:
     zoned = isinstance(present.dtype, pl.Datetime) and present.dtype.time_zone is not None
     other = coded.ordered or present.dtype in (pl.Time, pl.Duration) or zoned
 
-    def few_alone(marks: np.ndarray) -> bool:
+    def shared(marks: np.ndarray) -> bool:
         held = np.bincount(np.unique(marks, return_inverse=True)[1], weights=rows)
-        return int((held == 1).sum()) <= SHARE * coded.codes.size
+        return float(held[held < SHARING].sum()) <= SHARE * coded.codes.size
 
-    if position is None or other or coded.codes.size <= 20 or few_alone(np.arange(len(present))):
+    if position is None or other or coded.codes.size <= 20 or int((rows == 1).sum()) <= SHARE * coded.codes.size:
         return None
     line = position[: len(present)]
     if present.dtype.is_temporal() or not _holds_numbers(coded):
         days = present.dt.epoch("d").to_numpy() if present.dtype.is_temporal() else line
         months = days.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        return "month" if few_alone(months) else "year"
+        return "month" if shared(months) else "year"
     span = float(line[-1] - line[0])
     first = int(np.floor(np.log10(span / coded.codes.size)))
     steps = [float(f"{digit}e{power}") for power in range(first, first + 20) for digit in (1, 2, 5)]
     usable = [step for step in steps if step <= span / 2]
-    found = next((step for step in usable if few_alone(np.floor(line / step))), usable[-1])
+    found = next((step for step in usable if shared(np.floor(line / step))), usable[-1])
     return int(found) if found >= 1 else found
 
 
@@ -315,7 +318,8 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
     texts = sample(series)
     found = recognize(name, texts, distinct, rows, label)
     role, reason, repeats = _role(series, found, rows, alone, distinct, texts)
-    weights = None if role == DIRECT or distinct <= 1 or _has_words(series) else survey_weights(name, label)
+    numeric = series.dtype.is_numeric() or (series.dtype == pl.String and not _has_words(series))
+    weights = survey_weights(name, label) if numeric and role != DIRECT and distinct > 1 else None
     if weights:
         role, reason, repeats = DIRECT, f"{weights}, which can single people out", 0
     home = found is not None and found.what in HOMES
@@ -354,11 +358,6 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         ranged = role != "sensitive"
         dates, said = local_dates(series, texts, ranged)
         decimal, more = decimal_mark(series, texts, ranged) if dates is None else (None, [])
-        if role == "quasi-identifier" and moments(texts):
-            warnings.append(
-                "its moments are texts, and a range of them is a set that lists each; keep the date alone, or read the "
-                "table from Parquet or a frame"
-            )
         if role in NOTED:
             warnings += [*said, *more]
         elif role == "insensitive" and (dates or decimal):
@@ -374,7 +373,13 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
     sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
-    notes = (*codes(series), *((0, sentence) for sentence in warnings))
+    odd = codes(series)
+    if role == "quasi-identifier" and (rows_of_text := among_numbers(series)):
+        odd.append(
+            (rows_of_text, "a text among numbers or dates, so all values count as texts, and a range of them is a set "
+             "that lists each; if they are amounts, write numbers there or empty these cells")
+        )  # fmt: skip
+    notes = (*odd, *((0, sentence) for sentence in warnings))
     reason += f" ({quoted(label)})" if label else ""
     return Proposal(name, role, reason, distinct, missing, notes, person=person, dates=dates, decimal=decimal)
 
@@ -386,21 +391,27 @@ def _role(
 
     found  what the column was recognized as
     """
-    free = bool(texts) and series.dtype == pl.String and sum(map(len, texts)) > 40 * len(texts) and distinct * 2 > rows
+    free = series.dtype == pl.String and free_text(texts)
     single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
     if found is not None and found.role == DIRECT:
         numbers = found.what != REMARKS and distinct * 20 > rows
         return DIRECT, found.reason, distinct - alone if numbers and alone < distinct else 0
     if free:
         return DIRECT, "free text, which can name people, so it is removed", 0
+    filled, different = _filled(series)
+    if series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts):
+        why = (
+            "its moments are texts, and each group would list them: keep the date alone, or read the table from Parquet"
+        )
+        return DIRECT, why, 0
     if found is not None:
         return found.role, found.reason, 0
     if distinct <= 1:
         return "insensitive", "one value only", 0
     if rows > 20 and distinct > 0.95 * rows:
         return DIRECT, f"{single}, so it identifies rows", 0
-    if rows > 20 and distinct > TEXTS * rows and _of_letters(texts):
-        share = f"{100 * distinct / rows:.0f} % of its values are different texts"
+    if rows > 20 and different > max(TEXTS * filled, FEW) and _of_letters(texts):
+        share = f"{100 * different / filled:.0f} % of its values are different texts"
         return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
@@ -408,9 +419,18 @@ def _role(
     return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
 
 
+def _filled(series: pl.Series) -> tuple[int, int]:
+    """The rows that hold a value other than a blank text, and how many different ones they hold."""
+    held = series.drop_nulls()
+    if held.dtype == pl.String:
+        held = held.filter(held.str.strip_chars() != "")
+    return len(held), held.n_unique()
+
+
 def _of_letters(texts: Sequence[str]) -> bool:
-    """Whether most of some texts have a letter: neither numbers nor, mostly, dates."""
-    return sum(any(map(str.isalpha, text)) for text in texts) > 0.8 * len(texts)
+    """Whether most of some texts, but for blank ones, have a letter: neither numbers nor, mostly, dates."""
+    told = [text for text in texts if text.strip()]
+    return sum(any(map(str.isalpha, text)) for text in told) > 0.8 * len(told)
 
 
 def _named(name: str) -> bool:

@@ -23,7 +23,7 @@ import polars as pl
 
 from shoal.engines.codes import on_a_line
 from shoal.model.members import place
-from shoal.model.notation import day_of, marks_of, notations_of
+from shoal.model.notation import NUMBER, day_of, marks_of, notations_of
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
@@ -214,7 +214,8 @@ _NAMED: list[tuple[str, str, str]] = [
         "sensitive",
         "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
-        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|sexual|orientation|grade|score"
+        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|voted|voting|sexual|health|illness(?:es)?"
+        r"|disabilit(?:y|ies)|disabled|mental|depress\w*|pregnan\w*|orientation|grade|score"
         r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen"
         r"|malattia|patologia|esito|terapia|farmac\w*|stipendio|reddito|retribuzione|vot[oi]|giudizio|maladie|pathologie"
         r"|traitement|salaire|revenus?|enfermedad|tratamiento|salario|sueldo|ingresos|renta|doenca|ziekte|inkomen) ",
@@ -259,6 +260,12 @@ def by_name(name: str) -> Kind | None:
         if pattern.search(words):
             return Kind(role, what, f"its name suggests {what}")
     return None
+
+
+def free_text(texts: Sequence[str]) -> bool:
+    """Whether texts, a sample of a column's, are sentences and mostly differ; blank ones do not count."""
+    told = [text for text in texts if text.strip()]
+    return bool(told) and sum(map(len, told)) > 40 * len(told) and len(set(told)) * 2 > len(told)
 
 
 def survey_weights(name: str, label: str | None = None) -> str | None:
@@ -472,6 +479,22 @@ def codes(series: pl.Series) -> list[tuple[int, str]]:
                  "empty these cells if the value is missing")
             )  # fmt: skip
     return found
+
+
+def among_numbers(series: pl.Series) -> int:
+    """How many rows hold a text where at least 90 % hold a number, or a date, such as 90+ or a total; codes are none.
+
+    Zip codes with and without a zero in front are codes, and texts that often mean a missing value are not counted.
+    """
+    if series.dtype != pl.String:
+        return 0
+    texts = series.drop_nulls().str.strip_chars()
+    texts = texts.filter(~texts.str.to_lowercase().is_in(list(ODD_CODES)))
+    for form in (NUMBER, r"^\d{4}-\d{2}-\d{2}$"):
+        others = texts.filter(~texts.str.contains(form))
+        if 0 < len(others) <= 0.1 * len(texts):
+            return 0 if others.str.contains(r"^\d+$").any() else len(others)
+    return 0
 
 
 _MARKED = re.compile(r"-?\d{1,3}(?:[. '\u2019\u00a0\u202f]?\d{3})*(?:,\d+)?|-?\d{1,3}(?:[,'\u2019]?\d{3})*(?:\.\d+)?")

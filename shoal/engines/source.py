@@ -122,6 +122,8 @@ def locate(path: str | Path) -> Source:
     if ends(path, OTHERS):
         reader = _READERS.get(ending(path))
         other = f", or pass the frame of {reader}(...) to shoal.anonymize in Python" if reader else ""
+        if ends(path, (".rds", ".rdata", ".rda")):
+            other = f", in R with write.csv(data, '{path.stem}.csv', row.names = FALSE, na = '')"
         raise InputError(f"shoal cannot read {path.name!r}; save it as CSV, Parquet or Excel (.xlsx){other}")
     kind = kind_of(path)
     packed = kind == "csv" and is_packed(path)

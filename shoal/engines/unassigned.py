@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, numbers_nobody
 from shoal.engines.table import SingledOut, Table
 from shoal.errors import InputError
 from shoal.model.histogram import dense, narrowest
@@ -140,6 +140,8 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     repeated = said is not None and said.what == REMARKS and not alone  # a few words again and again: no free text
     if said is not None and said.role == DIRECT and not repeated and not numbers_nobody(distinct, rows):
         return said.reason
+    if alone and free_text(texts):
+        return "it holds free text, which can name people"
     if alone > SHARE * rows:
         return f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds"
     return ""

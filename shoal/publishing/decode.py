@@ -77,6 +77,16 @@ class DecodedColumn:
             high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
         return np.column_stack([low, high, (low + high) / 2])
 
+    @property
+    def known_ends(self) -> np.ndarray:
+        """The ends that the cells state themselves: NaN for one that is open, and for the middle of such a cell."""
+        found = self.ends.copy()
+        for i, cell in enumerate(self.cells):
+            for side, end in enumerate((cell.low, cell.high)):
+                if end is not None and not math.isfinite(end):
+                    found[i, [side, 2]] = np.nan
+        return found
+
 
 _WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
 
@@ -153,7 +163,8 @@ class Decoded:
                  labels or prefixes, which are categories (name them to have them as numbers)
 
         A starred cell has none of them: the release does not say how far the column's own values went, and a mean over
-        the middles speaks of the other rows alone.
+        the middles speaks of the other rows alone. A cell without an end, such as ``>=65`` or ``[60, missing]``, has
+        neither that end nor a middle.
         Raises PolicyError for a column that holds neither numbers nor dates, and where no column does.  O(rows).
         """
         names = self._chosen(columns, [n for n, c in self.columns.items() if c.measured], "numbers or dates", "one_hot")
@@ -162,7 +173,7 @@ class Decoded:
             found = self._of(name)
             if found.ruler is None:
                 raise PolicyError(f"column {name!r} holds neither numbers nor dates; one_hot() decodes it")
-            ends = found.ends[found.where]
+            ends = found.known_ends[found.where]
             out += [_typed(ends[:, i], found.ruler, f"{name}_{part}") for i, part in enumerate(("low", "high", "mid"))]
         return self.give(pl.DataFrame(out))
 

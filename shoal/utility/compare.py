@@ -27,6 +27,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
+from shoal.model.policy import Policy
 from shoal.paths import PAGE
 from shoal.watching import watched
 
@@ -111,7 +112,7 @@ def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequ
     for a, b in itertools.combinations(numeric, 2):
         before = _pearson(*(_filled(domains[j].at)[codes[j]] for j in (a, b)))
         after = _pearson(*(read.spreads[j].means(domains[j].at)[read.cells[j]] for j in (a, b)))  # type: ignore[arg-type]
-        changes.append(abs(before - after))
+        changes.append(round(abs(before - after), 9))  # sums of large numbers leave a rest
     return float(np.mean(changes)) if changes else None
 
 
@@ -280,8 +281,9 @@ _HEAD = (
 def compare(
     original: Any,
     releases: Mapping[str, Any],
+    policy: Policy | Mapping[str, Any] | None = None,
     *,
-    quasi_identifiers: Sequence[str],
+    quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     hierarchies: Mapping[str, Any] | None = None,
     target: str | None = None,
@@ -295,6 +297,7 @@ def compare(
 
     original     a path or a frame, as for ``anonymize``
     releases     name -> a ``Release``, a path, or a frame
+    policy       roles and hierarchies, as in the request for a release; keywords override it
     hierarchies  for each column, to read labels that no notation explains; those of a ``Release`` are known
     target       the column that a classifier learns (scikit-learn, extra ``learn``); the first sensitive one if None
     held_out     rows with the same columns that no release contains, to judge the classifier. Without them, it is
@@ -312,11 +315,16 @@ def compare(
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
+    trees = mapping("hierarchies", hierarchies)
+    if policy is not None:
+        asked = policy if isinstance(policy, Policy) else Policy.of(policy, k=1)
+        quasi, sensitive = quasi or asked.quasi_identifiers, sensitive or asked.sensitive
+        trees = {**{name: tree for name, tree in asked.hierarchies.items() if name in quasi}, **trees}
     if not quasi:
         raise PolicyError("no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)")
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
-    read_by = _trees(mapping("hierarchies", hierarchies))
+    read_by = _trees(trees)
     text = separator, encoding
     whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
     found: dict[str, Any] = {}

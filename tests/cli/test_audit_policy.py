@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -123,3 +124,32 @@ def test_a_text_for_a_missing_value_is_named_where_missing_values_match_all():
             notes = [n for n in shoal.audit(table, **roles, missing=missing).notes if "such as NA" in n]
             assert len(notes) == said
             assert not said or (notes[0][:23], notes[1][:22]) == ("column 'age': 2 rows wi", "column 'zip': 1 row wi")
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("whole", [0, 1, 2, 3, 8])
+def test_rows_starred_whole_are_named_where_the_others_reach_more(tmp_path, engine, whole):
+    """ARX leaves them out; every group is counted here by hand."""
+    pytest.importorskip(engine)
+    rng = np.random.default_rng(whole)
+    rows = [(age, zip_) for age in "abc" for zip_ in ("1", "*") for _ in range(rng.integers(3, 7))]
+    rows += [("*", "*")] * whole
+    path = tmp_path / "t.parquet"
+    pl.DataFrame(rows, schema=["age", "zip"], orient="row").write_parquet(path)
+    sizes = {row: rows.count(row) for row in rows}
+    starred = sizes.pop(("*", "*"), 0)
+    notes = [n for n in shoal.audit(path, quasi_identifiers=["age", "zip"], engine=engine).notes if "every quasi" in n]
+    if 0 < starred < min(sizes.values()):
+        assert notes[0].startswith("1 row has" if starred == 1 else f"{starred} rows have")
+        assert notes[0].endswith(f"k is {min(sizes.values())}")
+    else:
+        assert notes == []
+    assert bool(notes) == (whole in (1, 2))
+
+
+def test_a_table_of_stars_alone_and_persons_have_no_such_note():
+    stars = pl.DataFrame({"age": ["*"] * 3, "who": ["a", "b", "c"]})
+    assert shoal.audit(stars, quasi_identifiers=["age"]).notes == ()
+    some = pl.DataFrame({"age": ["*", "1", "1"], "who": ["a", "b", "c"]})
+    assert len(shoal.audit(some, quasi_identifiers=["age"]).notes) == 1
+    assert shoal.audit(some, quasi_identifiers=["age"], person="who").notes == ()

@@ -152,6 +152,8 @@ def test_a_share_is_proposed_with_room_and_one_warning_stands_for_all_its_column
     assert 'publish ranges: ranges of "age", "children", "educ" such as [30, 34] keep' in said
     written = (tmp_path / "p.policy.toml").read_text()
     assert 'model = "AlphaKAnonymity", alpha = 0.8, k = 1' in written
+    (share,) = (m for m in shoal.Policy.read(tmp_path / "p.policy.toml").privacy if m.short == "alpha")
+    assert share.words() == "at most the share 0.8 of every group has the same value"
     for asked, reached in ((), 5), (("--k", "3"), 3), (("--k", "9"), 9):  # --k replaces the policy's, as the guide says
         words = ("anonymize", "p.csv", "--policy", "p.policy.toml", "--effort", "fast", "--force", "--json", *asked)
         told = json.loads(run(*words, cwd=tmp_path).ok().said)

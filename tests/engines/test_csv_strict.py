@@ -71,6 +71,7 @@ FOREIGN = {
     "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
     "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
     "t.ndjson": [(b"{}", "or pass the frame of polars.read_ndjson(...) to")],
+    "t.rds": [(b"X", r"in R with write.csv(data, 't.csv', row.names = FALSE, na = '')")],
     "t.feather": [(b"ARROW1", "Excel (.xlsx), or pass the frame of polars.read_ipc")],
     "t.pdf": [(b"%PDF", "cannot read 't.pdf'; save it as CSV, Parquet or Excel (.xlsx)")],
 }

@@ -356,20 +356,26 @@ def test_codes_of_censuses_and_surveys_are_known() -> None:
         said = by_name(name)
         assert said is not None, name
         assert said.role == "quasi-identifier", name
+    for name in ("general_health", "voted_for", "mental_disorder", "pregnant", "disability"):
+        said = by_name(name)
+        assert said is not None, name
+        assert said.role == "sensitive", name
     for name in ("MSPX", "pages", "misped", "schedule"):
         assert by_name(name) is None, name
 
 
-def test_moments_of_a_csv_are_said_to_be_texts(tmp_path: Path) -> None:
+def test_moments_of_a_csv_are_texts_that_each_group_would_list(tmp_path: Path) -> None:
     moments = [f"2025-01-{1 + i % 28:02} {i % 24:02}:{i % 60:02}:07" for i in range(200)]
     days = [moment[:10] for moment in moments]
     pl.DataFrame({"admission": moments, "discharge": days}).write_csv(tmp_path / "m.csv")
-    said = {c.name: " ".join(c.warnings) for c in propose(tmp_path / "m.csv")}
-    assert "its moments are texts" in said["admission"]
-    assert "keep the date alone" in said["admission"]
-    assert "moments" not in said["discharge"]
+    found = {c.name: c for c in propose(tmp_path / "m.csv")}
+    assert found["admission"].role == "identifier"
+    assert found["admission"].reason.startswith("its moments are texts, and each group would list them: keep the date")
+    assert found["discharge"].role == "quasi-identifier"
     typed = pl.DataFrame({"admission": pl.Series(moments).str.to_datetime()})
-    assert "moments" not in " ".join(shoal.roles(typed).columns[0].warnings)
+    assert shoal.roles(typed).columns[0].role == "quasi-identifier"
+    few = pl.DataFrame({"admission": [moments[i % 9] for i in range(200)]})  # of nine moments, groups show few
+    assert shoal.roles(few).columns[0].role == "quasi-identifier"
 
 
 def _rounded() -> pl.DataFrame:
@@ -395,6 +401,11 @@ def _alone(marks: list[Any]) -> float:
     return sum(n == 1 for n in held.values()) / len(marks)
 
 
+def _rare(marks: list[Any]) -> float:
+    """The share of the rows whose mark fewer than five rows have, by counting."""
+    return sum(marks.count(mark) < 5 for mark in marks) / len(marks)
+
+
 def _finer(step: int | float) -> float:
     digit = f"{step:e}"[0]
     return float(step) / {"1": 2, "2": 2, "5": 2.5}[digit]
@@ -410,12 +421,11 @@ def test_ends_of_ranges_are_rounded_where_they_would_be_values_of_single_rows(tm
     assert _alone(frame["age"].to_list()) <= 0.05
     for name in ("height", "hours"):
         values, step = frame[name].to_list(), steps[name]
-        assert _alone([value // step for value in values]) <= 0.05 < _alone([value // _finer(step) for value in values])
-    day = frame["admission"].to_list()
-    assert ("admission" in steps) == (_alone(day) > 0.05)
-    assert (
-        _alone([(d.year, d.month) for d in frame["birth_date"]]) > 0.05 >= _alone([d.year for d in frame["birth_date"]])
-    )
+        assert _rare([value // step for value in values]) <= 0.05 < _rare([value // _finer(step) for value in values])
+    assert ("admission" in steps) == (_alone(frame["admission"].to_list()) > 0.05)
+    born = frame["birth_date"].to_list()
+    assert _rare([(day.year, day.month) for day in born]) > 0.05
+    assert _alone(born) > 0.05
 
     frame.write_csv(tmp_path / "p.csv")
     said = run("init", "p.csv", "--k", "4", cwd=tmp_path).ok().said
@@ -455,3 +465,54 @@ def test_few_rows_and_wide_numbers_are_looked_at_without_harm() -> None:
         shoal.anonymize(
             frame, shoal.Policy.of(**{**settings, "quasi_identifiers": ["height"], "identifiers": []}), effort="fast"
         )
+
+
+def _answers(blank: str | None) -> pl.DataFrame:
+    """Answers in words that few people gave, and columns that are as rarely filled but name nobody."""
+    told = [f"I was a nurse in the village {i} until my husband fell ill" for i in range(8)]
+    return pl.DataFrame(
+        {
+            "open": [*told, *[blank] * 492],
+            "where": [f"near aunt {i}" if i < 14 else blank for i in range(500)],
+            "kind": [f"W{i % 5}" if i < 14 else blank for i in range(500)],
+            "stage": [("a long name of a stage that many of the patients share", blank)[i % 2] for i in range(500)],
+            "age": [20 + i % 30 for i in range(500)],
+        },
+        schema_overrides={"open": pl.String, "where": pl.String, "kind": pl.String},
+    )
+
+
+@pytest.mark.parametrize("blank", [None, "", " "])
+def test_answers_that_few_people_gave_are_still_free_text(tmp_path: Path, blank: str | None) -> None:
+    frame = _answers(blank)
+    found = {c.name: c for c in shoal.roles(frame).columns}
+    assert found["open"].reason == "free text, which can name people, so it is removed"
+    assert (found["where"].role, found["where"].reason[:5]) == ("identifier", "100 %")
+    assert [found[name].role for name in ("kind", "stage")] == ["insensitive"] * 2
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_rarely_filled_free_text_is_not_published_by_accident(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "a.parquet"
+    _answers(None).drop("where").write_parquet(path)
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 2, "effort": "fast", "engine": engine}
+    with pytest.raises(InputError, match=r"\('open': it holds free text, which can name people\)"):
+        shoal.anonymize(path, **asked)
+    assert "open" in shoal.anonymize(path, insensitive=["open"], **asked).table.columns
+
+
+@pytest.mark.parametrize(
+    ("odd", "rows"),
+    [(["90+"] * 6, 6), (["Total"], 1), (["90+"] * 30, 0), (["NA"], 0), (["07"], 0), (["-3.5"], 0), ([None], 0)],
+)
+def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None], rows: int) -> None:
+    """The column is a text then, and a range of it lists each value."""
+    ages = [str(20 + i * 7 % 70) for i in range(200)]
+    days = [f"2025-01-{1 + i % 28:02}" for i in range(200)]
+    held = pl.DataFrame({"age": [*odd, *ages[len(odd) :]], "visit_date": [*odd, *days[len(odd) :]]})
+    held.write_csv(tmp_path / "a.csv")
+    for column in propose(tmp_path / "a.csv"):
+        said = [w for w in column.warnings if "among numbers" in w]
+        wanted = 1 if odd == ["-3.5"] and column.name == "visit_date" else rows
+        assert [w.split(" ", 1)[0] for w in said] == ([str(wanted)] if wanted else [])
+        assert not any(str(value) in " ".join(said) for value in odd if value not in (None, "90+", "Total", "NA"))

@@ -206,6 +206,37 @@ def test_the_command_gives_the_same(people, tmp_path):
     assert "query error, median" in run("compare", tmp_path / "t.csv", tmp_path / "a.csv", *quasi).stdout
 
 
+def test_roles_and_hierarchies_come_from_a_policy_or_a_certificate(people, tmp_path):
+    tree = tmp_path / "town.csv"
+    tree.write_text("Ulm;South;*\nBonn;North;*\nKiel;North;*\n")
+    people.write_csv(tmp_path / "t.csv")
+    asked = shoal.Policy.of(
+        quasi_identifiers=QUASI, sensitive=["ill"], k=5, publish="hierarchy", hierarchies={"town": tree}, effort="fast"
+    )
+    release = people.with_columns(town=pl.col("town").replace({"Ulm": "South", "Bonn": "North", "Kiel": "North"}))
+    release.write_csv(tmp_path / "r.csv")
+    trees = {"town": tree}
+    wanted = shoal.compare(people, {"r": release}, quasi_identifiers=QUASI, sensitive=["ill"], hierarchies=trees)
+    loss = wanted.as_dict()["releases"]["r"]["loss"]
+    assert 0 < loss["columns"]["town"] < 1
+    mapped = {"quasi_identifiers": QUASI, "sensitive": ["ill"], "publish": "hierarchy", "hierarchies": trees}
+    for policy in (asked, mapped):
+        assert shoal.compare(people, {"r": release}, policy).as_dict() == wanted.as_dict()
+    fewer = shoal.compare(people, {"r": release}, asked, quasi_identifiers=["town"], sensitive=["age"]).as_dict()
+    assert set(fewer["releases"]["r"]["loss"]["columns"]) == {"town"}
+    certificate = shoal.anonymize(tmp_path / "t.csv", asked).write(tmp_path / "own.csv")
+    words = ("compare", tmp_path / "t.csv", tmp_path / "r.csv", "--policy", certificate, "--json")
+    assert run(*words).facts["releases"]["r.csv"]["loss"] == loss
+    run("compare", tmp_path / "t.csv", tmp_path / "r.csv").refused(2, "say --quasi")
+
+
+def test_what_rounding_leaves_is_no_change_of_a_correlation():
+    days = pl.Series([19_000.25 + 0.1 * (i * 7919 % 1009) for i in range(400)])
+    frame = pl.DataFrame({"a": days, "b": days.sqrt(), "c": [i * 37 % 101 for i in range(400)]})
+    found = shoal.compare(frame, {"same": frame}, quasi_identifiers=["a", "b", "c"]).as_dict()["releases"]["same"]
+    assert found["utility"]["correlation_change"] == 0
+
+
 def test_wrong_requests_say_what_is_wrong(people):
     with pytest.raises(shoal.PolicyError, match="no release"):
         shoal.compare(people, {}, quasi_identifiers=QUASI)

@@ -133,6 +133,21 @@ def test_what_is_not_understood_may_be_anything():
     assert 21 in Members(low=20, high=25, ruler="number")
 
 
+def test_an_open_end_is_no_number_and_neither_is_its_middle():
+    """The rows of ``[60, missing]`` can hold more than any number that the release names."""
+    frame = pl.DataFrame({"age": [20, 21, 22, 23, 60, 75, None, None]})
+    release = shoal.anonymize(frame, quasi_identifiers=["age"], k=4, publish="ranges", keep_order=True, seed=1)
+    assert release.table["age"].to_list() == ["[20, 23]"] * 4 + ["[60, missing]"] * 4
+    assert release.numeric().rows() == [(20.0, 23.0, 21.5)] * 4 + [(60.0, None, None)] * 4
+    ages = pl.DataFrame({"age": [3, 9, 17, 18, 40, 64, 65, 80, 99]})
+    asked = {"quasi_identifiers": ["age"], "k": 3, "publish": "hierarchy", "keep_order": True, "seed": 1}
+    made = shoal.anonymize(ages, **asked, hierarchies={"age": shoal.Hierarchy.intervals([[18, 65]])})
+    assert made.table["age"].unique(maintain_order=True).to_list() == ["<18", "18-64", ">=65"]
+    assert (
+        made.numeric(["age"]).rows() == [(None, 18.0, None)] * 3 + [(18.0, 64.0, 41.0)] * 3 + [(65.0, None, None)] * 3
+    )
+
+
 def test_starred_numbers_and_booleans_in_frames():
     frame = pl.DataFrame({"age": [1, 1, 2, 3, None, None], "old": [True, True, False, True, False, True]})
     release = shoal.anonymize(frame, quasi_identifiers=["age", "old"], k=2, keep_order=True, seed=1)

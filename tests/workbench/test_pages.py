@@ -139,12 +139,12 @@ def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
 
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
-        assert task.asked()["range_step"] == {"born": "year", "height": 0.5}
+        assert task.asked()["range_step"] == {"born": "year", "height": 2}
         go(user, "3 Models")
         field(user, "Ranges of born end with a full").set_value("month")
-        assert task.asked()["range_step"] == {"born": "month", "height": 0.5}
+        assert task.asked()["range_step"] == {"born": "month", "height": 2}
         field(user, "Ranges of born end with a full").set_value(None)
-        assert task.asked()["range_step"] == {"height": 0.5}
+        assert task.asked()["range_step"] == {"height": 2}
 
     run(walk, tmp_path, first=str(tmp_path / "born.csv"))
 

@@ -80,6 +80,8 @@ class AlphaKAnonymity(Model):
         return self.alpha
 
     def words(self) -> str:
+        if self.k == 1:
+            return f"at most the share {self.alpha} of every group has the same value"
         return f"every group has at least {self.k} rows, and at most the share {self.alpha} of them has the same value"
 
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:

@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.engines import lakes
 from shoal.engines.open import open_table
-from shoal.engines.prepared import codes_for_missing, filled, notes
+from shoal.engines.prepared import codes_for_missing, filled, notes, starred_whole
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError
@@ -121,6 +121,7 @@ def audit(
         found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
     counted = opened.count(names.quasi_identifiers, names.sensitive)
     seen = (*notes(counted), *(codes_for_missing(counted) if missing != "category" else ()))
+    seen += () if names.units else starred_whole(counted, names.star)
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
 
 
