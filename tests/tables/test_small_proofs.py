@@ -16,7 +16,6 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
-from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, planes
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     SharedPrices,
@@ -40,6 +39,7 @@ from shoal.problems.tables.exact.pattern_program import (
     relaxation,
     shared,
 )
+from shoal.problems.tables.exact.pattern_relaxation import crowded, meeting, planes
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns, whole_cost
 from tests.amount import thinned

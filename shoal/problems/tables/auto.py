@@ -20,7 +20,6 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
 from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
-from shoal.problems.tables.exact.pattern_cuts import KNOWN
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Costs, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
@@ -33,6 +32,7 @@ from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues, three_phase
 from shoal.problems.threads import SearchThreads
 
+KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules of which the class program has lines
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
 EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
 SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
