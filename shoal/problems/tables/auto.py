@@ -34,7 +34,7 @@ from shoal.problems.threads import SearchThreads
 
 KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules of which the class program has lines
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
-EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
+EASY = 150_000  # such pairs where one thing is asked of a class: the linear program goes by columns
 SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
 HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried
 SEARCHED = 0.3  # share of an effort in seconds that is left to the search
@@ -62,7 +62,7 @@ def decidable(task: Task) -> bool:
 
 def decide_small(task: Task, start: Partition) -> Proof:
     """The optimum, or the best found with its bound where time or size ends it (``pattern_program``)."""
-    from shoal.problems.tables.exact.pattern_model import row_classes_of
+    from shoal.problems.tables.exact.pattern_model import conditions_of, row_classes_of
     from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
 
@@ -74,8 +74,7 @@ def decide_small(task: Task, start: Partition) -> Proof:
     spent, whole = clock() - task.started, SECONDS[effort]
     seconds = max(whole - spent, 0.5 * whole) if task.effort.seconds is None else seconds_left(task)
     need = task.requirement
-    easy = need.k <= max(need.frequency, default=1) > 1
-    limits = ProgramLimits(seconds, EASY if easy else PLACES, HOPELESS[effort])
+    limits = ProgramLimits(seconds, EASY if len(conditions_of(need)) == 1 else PLACES, HOPELESS[effort])
     kinds = row_classes_of(task.histogram, need)
     partition, lower, stopped = pattern_program(task, costs, kinds, start, limits)
     _, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))

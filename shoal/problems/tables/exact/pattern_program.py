@@ -129,7 +129,6 @@ def flowed(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: n
 VARIABLES = 400_000
 FIRST = 0.4  # share of the seconds for the first linear program
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
-FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
 NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
@@ -217,7 +216,7 @@ class _PatternSearch:
         rows = self._relaxed(self._broken_or_met, FIRST)
         if rows is None:
             return "seconds"
-        if self.upper > FAR * self.lower:
+        if self.upper > self.lower:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
