@@ -384,7 +384,9 @@ class ColumnProgram:
         self.solver.add_rows(rows, rows)
         self.spares = rows.size
         dear = float(model.cost.max(initial=0.0) * rows.sum())
-        self.solver.add_columns(np.full(rows.size, dear), np.full(rows.size, np.inf), np.arange(rows.size)[:, None])
+        self.solver.add_columns(
+            np.full(rows.size, dear), np.full(rows.size, np.inf), list(np.arange(rows.size)[:, None])
+        )
 
     def solve(self, price: np.ndarray, cost: float, deadline: float, violated: Violated) -> Relaxed:
         """From prices of the row classes float64[r], and the cost of a partition, until the deadline.
