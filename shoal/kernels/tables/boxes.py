@@ -401,34 +401,6 @@ class _ClassWorkspace(NamedTuple):
 
 
 @njit(**INNER)
-def _best_of_values(cells, search, order, net, many, work):
-    """The largest mean of ``net`` over K rows or more of as many values as asked, -inf where there are none.
-
-    One row of each of the dearest values, then the dearest others until there are K, then those above the mean.
-    """
-    held, weight, n, total = work.held, work.weight, 0, 0.0
-    for x in range(many):
-        v = cells.value[search.cell[order[x]]]
-        if n < cells.distinct and held[v] == 0.0:
-            held[v], weight[x] = 1.0, 1.0
-            n, total = n + 1, total + net[order[x]]
-    if n < cells.distinct:
-        return -np.inf
-    for x in range(many):
-        y = order[x]
-        more = cells.count[search.cell[y]] - np.int64(weight[x])
-        if n >= cells.group and net[y] * n <= total:
-            break
-        if net[y] * n <= total:
-            more = min(more, cells.group - n)
-        weight[x] += more
-        n, total = n + more, total + more * net[y]
-    for x in range(many):
-        weight[x] /= n
-    return total / n if n >= cells.group else -np.inf
-
-
-@njit(**INNER)
 def _best(cells, search, order, net, many, work):
     """The largest mean of ``net`` over weights of the candidates ``order``, -inf where none suffice; weights out.
 
@@ -441,8 +413,6 @@ def _best(cells, search, order, net, many, work):
     held[:] = 0.0
     for x in range(many):
         weight[x] = 0.0
-    if shares.high.size == 0:
-        return _best_of_values(cells, search, order, net, many, work)
     for x in range(many):
         y = order[x]
         c = search.cell[y]
@@ -474,9 +444,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
     """
     price, order, rank = multipliers
     m, d = cells.code.shape
-    axes, looks, values = 0, 0, 0
-    for c in range(m):
-        values = max(values, cells.value[c] + 1)
+    axes, looks = 0, 0
     offset = np.empty(d, np.int64)
     for j in range(d):
         offset[j] = axes
@@ -490,7 +458,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
         np.empty(DEEP + 1),
         np.empty(m),
         np.empty(m),
-        np.empty(max(cells.shares.high.size, values)),
+        np.empty(cells.shares.high.size),
     )
     for x in range(first, last):
         a = order[x]
@@ -641,18 +609,11 @@ def _reached(cells, search, member, where, joined, many, work):
     """
     shares, equal, held = cells.shares, cells.shares.kind == EQUAL, work.held
     held[:] = 0.0
-    all_rows, common, values = 0.0, 0.0, 0
+    all_rows, common = 0.0, 0.0
     turn = stable_argsort(joined[:many])
     for x in range(many):
         c = search.cell[member[where[turn[x]]]]
         v = cells.value[c]
-        if shares.high.size == 0:
-            values += held[v] == 0.0
-            held[v] = 1.0
-            all_rows += cells.count[c]
-            if all_rows >= cells.group and values >= cells.distinct:
-                return joined[turn[x]]
-            continue
         more = min(cells.count[c] / cells.group, shares.high[v] - held[v])
         if more <= 0.0:
             continue

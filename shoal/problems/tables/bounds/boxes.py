@@ -394,7 +394,6 @@ FURTHER = ((0.8, 2.0), (0.5, 1.3))  # times the reach after a sweep that proves 
 NEARER = 0.7  # after any other
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 20_000  # of the search of one anchor
-WIDE = 32  # cells of a class that are written down, where it may have any number of rows
 SAMPLED = 100  # anchors that tell what a sweep will take
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
@@ -492,8 +491,7 @@ def columns_of_boxes(
         looks *= TIED
     rest = enough - float(p.alone @ task.histogram.count)
     feasible, little = (start - p.alone)[p.order], LITTLE.get(name, 0.0)
-    shares = p.cells.shares
-    classes = p.nested and (shares.kind == EQUAL or (p.cells.distinct > 1 and not shares.high.size))
+    classes = p.nested and p.cells.shares.kind == EQUAL
     halfway = until if until is None or not classes else (clock() + until) / 2
     found = raised(p, feasible, sweeps, halfway, looks, little, rest)
     task.progress("bound", None)
@@ -838,8 +836,7 @@ def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[C
     """What the boxes of each of these anchors exceed, and the look-ups."""
     from shoal.kernels.tables.boxes import ClassesExceeded, exceeded
 
-    values = p.cells.shares.high.size
-    n, most = last - first, p.cells.group + values + 1 if values else WIDE
+    n, most = last - first, p.cells.group + p.cells.shares.high.size + 1
     cells, weight = np.full((n, most), -1, np.int32), np.zeros((n, most))
     out = ClassesExceeded(np.zeros(p.order.size), np.full(n, -1.0), np.zeros(n), cells, weight)
     return out, exceeded(p.cells, p.index, first, last, asked, NODES, out)
