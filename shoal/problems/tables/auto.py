@@ -29,7 +29,7 @@ from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_gra
 from shoal.problems.tables.search.open_close import Candidates, applies, columns_start, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
-from shoal.problems.tables.three_phase import residues, three_phase
+from shoal.problems.tables.three_phase import residues
 from shoal.problems.threads import SearchThreads
 
 KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules of which the class program has lines
@@ -110,8 +110,6 @@ def auto(task: Task) -> Grouping:
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
-    if not task.recoding.columns:  # nothing is published that could be lost
-        return three_phase(task)
     race = _Race(task)
     race.begin()
     if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
