@@ -4,8 +4,8 @@ Groups that publish the same row may be merged, so a partition is how many rows 
 pattern.  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close relative is
 the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
 
-First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
-patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
+First the linear program with its cuts (``pattern_relaxation``).  Then the whole numbers over the patterns that it and
+the partition in hand use.  What then lies between bound and cost says which patterns and places
 can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
 HiGHS solves these programs.
 """
