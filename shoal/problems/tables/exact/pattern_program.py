@@ -199,6 +199,7 @@ class _PatternSearch:
         self.model = model_of(row_classes, places, self.need, found.loss / costs.scale)
         self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
+        self.by_columns = len(conditions_of(self.need)) == 1
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -213,22 +214,23 @@ class _PatternSearch:
 
     def run(self, hopeless: float) -> str | None:
         """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
-        rows = self._relaxed(self._broken_or_met, FIRST)
+        # As one program it is slower with the dense lines of three rows, which wait for fewer places.
+        rows = self._relaxed(self._broken_or_met, FIRST) if self.by_columns else self._relaxed(self._broken)
         if rows is None:
             return "seconds"
         if self.upper > self.lower:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        turns = NARROWINGS
-        while turns and self.upper > self.lower:
-            turns, rows = turns - 1, self._narrowed()
+        for turn in range(NARROWINGS):
+            kept = self._within(1.0)[0][: self.model.n]
+            if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
+                break
+            rows = self._narrowed(kept)
             if rows is None:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
-            if self._within(1.0)[0][: self.model.n].sum() > NARROWER * self.model.n:
-                break
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
@@ -237,7 +239,7 @@ class _PatternSearch:
         """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
         until, loss = clock() + share * (self.deadline - clock()), self.found.loss / self.costs.scale
         count, self.proofs = self.row_classes.count, []
-        if len(conditions_of(self.need)) == 1:
+        if self.by_columns:
             program = ColumnProgram(self.row_classes, self.places, self.need, self.model)
             relaxed = program.solve(self.price, self.upper / self.costs.scale, until, violated)
         else:
@@ -274,12 +276,11 @@ class _PatternSearch:
             beyond = min(beyond, (value + slack) * self.costs.scale)
         return kept, beyond
 
-    def _narrowed(self) -> np.ndarray | None:
+    def _narrowed(self, kept: np.ndarray) -> np.ndarray | None:
         """The linear program over the places that something cheaper may use, with more lines, as ``_relaxed``.
 
         What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
         """
-        kept = self._within(1.0)[0][: self.model.n]
         self.places = PatternFits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)

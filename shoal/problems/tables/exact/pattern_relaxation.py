@@ -343,7 +343,7 @@ CLOSE_ENOUGH = 5e-5  # share by which the columns found may cost more than is pr
 SMOOTH = 0.6  # share of the best prices in those that groups are looked for at
 ADDED = 150  # columns at once, or as many as there are row classes
 CUTS = 40  # times that lines are added at most,
-LITTLE = 0.01  # until this share of what lies between bound and cost is gained by them
+LITTLE = 0.004  # until this share of what lies between bound and cost is gained by them
 DEAR = 1e-7  # price of a line that counts
 
 
