@@ -344,6 +344,7 @@ SMOOTH = 0.6  # share of the best prices in those that groups are looked for at
 ADDED = 150  # columns at once, or as many as there are row classes
 CUTS = 40  # times that lines are added at most,
 LITTLE = 0.004  # until this share of what lies between bound and cost is gained by them
+MOST_DEAR = 1e4  # losses of a row that a row without a group costs, at most
 DEAR = 1e-7  # price of a line that counts
 
 
@@ -383,7 +384,7 @@ class ColumnProgram:
         self.solver, rows = Solver(solver="simplex", presolve="off"), row_classes.count.astype(float)
         self.solver.add_rows(rows, rows)
         self.spares = rows.size
-        dear = float(model.cost.max(initial=0.0) * rows.sum())
+        dear = float(model.cost.max(initial=0.0) * min(rows.sum(), MOST_DEAR))
         self.solver.add_columns(
             np.full(rows.size, dear), np.full(rows.size, np.inf), list(np.arange(rows.size)[:, None])
         )
