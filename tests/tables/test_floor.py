@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.model.histogram import Histogram
+from shoal.problems.catalogue import CATALOGUE
 from shoal.problems.tables import auto
 from shoal.problems.tables.bounds.bounds import Bounds
 
@@ -34,6 +36,23 @@ def test_a_table_that_publishes_as_it_is_is_only_counted(
     assert release.certificate.optimal
     assert [attempt["method"] for attempt in release.attempts] == ["three_phase"]
     assert sorted(map(tuple, release.table.select("a", "b").group_by("a", "b").len().rows()))[0][2] == 10
+
+
+WITHOUT = [(name, shoal.KAnonymity(2)) for name in CATALOGUE["tables"].methods if name != "matching"]
+WITHOUT += [
+    (name, model)
+    for name in ("auto", "improve", "cascade", "three_phase")
+    for model in (shoal.LDiversity(2), shoal.DistinctLDiversity(2), shoal.TCloseness(0.3))
+]
+
+
+@pytest.mark.parametrize(("method", "model"), WITHOUT)
+def test_a_table_without_columns_costs_nothing_whatever_the_method(method: str, model: Any) -> None:
+    table = Histogram.from_rows(np.zeros((6, 0), np.int64), np.array([0, 1, 2, 0, 1, 2]))
+    found = shoal.tables.group(table, model, method)
+    assert found.certificate.cost == found.certificate.lower_bound == 0
+    assert sum(found.partition.sizes) == 6
+    found.partition.check(table)
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])

@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, vstack
 
 import shoal.problems.tables as tables
 from shoal.clock import clock
@@ -16,13 +17,13 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
-from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, planes
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     SharedPrices,
     ValueLimits,
-    cheapest,
     completed,
+    conditions_of,
+    least_groups,
     least_sizes,
     model_of,
     part_sizes,
@@ -30,13 +31,14 @@ from shoal.problems.tables.exact.pattern_model import (
     priced,
     row_classes_of,
 )
-from shoal.problems.tables.exact.pattern_program import (
-    ProgramLimits,
+from shoal.problems.tables.exact.pattern_program import ProgramLimits, decide, pattern_program, published
+from shoal.problems.tables.exact.pattern_relaxation import (
+    ColumnProgram,
     counted,
-    decide,
+    crowded,
+    meeting,
     paid,
-    pattern_program,
-    published,
+    planes,
     relaxation,
     shared,
 )
@@ -274,28 +276,85 @@ def test_a_class_is_cut_into_parts_of_the_sizes_that_the_program_counts():
 
 
 def test_the_least_sum_of_a_class_is_that_of_some_rows_of_it():
-    """Every choice of rows of a pattern, with every one of its rows or without."""
-    random, finite = np.random.default_rng(36), 0
+    """Every choice of rows of a pattern, of either of two sorts."""
+    random, finite, second = np.random.default_rng(36), 0, 0
     for _ in range(120):
         n = int(random.integers(1, 8))
         value, spare = random.integers(0, 3, n), np.round(random.normal(0.3, 1.0, n), 1)
-        rows = random.integers(1, 3, n)
+        rows, use = random.integers(1, 3, n), np.round(random.normal(0.0, 0.5, (2, 2)), 1)
         places = PatternFits(np.arange(n), np.sort(random.integers(0, 2, n)), 2)
-        asked = ValueLimits(int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 4)))
-        found = cheapest(places, rows, value, spare, asked)
+        sorts = [ValueLimits(*map(int, random.integers(1, (4, 6, 4)))) for _ in range(2)]
+        found = least_groups(places, rows, value, spare, sorts, use)
         for p in range(2):
             here = np.repeat(np.arange(n), rows * (places.pattern == p)).tolist()
             good = [
-                spare[list(x)].sum()
+                spare[list(x)].sum() + use[g, p]
                 for size in range(1, len(here) + 1)
                 for x in combinations(here, size)
+                for g, asked in enumerate(sorts)
                 if size >= asked.rows
                 and np.unique(value[list(x)]).size >= asked.values
                 and np.bincount(value[list(x)]).max() <= asked.cap
             ]
-            assert found[p] == (pytest.approx(min(good)) if good else np.inf)
-            finite += bool(good)
+            assert found.cost[p] == (pytest.approx(min(good)) if good else np.inf)
+            taken, sort = found.rows * (places.pattern == p), found.sort[p]
+            assert (taken <= rows).all()
+            assert (sort < 0) == (not good) == (taken.sum() == 0)
+            if good:
+                held = np.bincount(value, weights=taken)
+                assert taken.sum() >= sorts[sort].rows
+                assert (held > 0).sum() >= sorts[sort].values
+                assert held.max() <= sorts[sort].cap
+                assert taken @ spare + use[sort, p] == pytest.approx(found.cost[p])
+            finite, second = finite + bool(good), second + (sort == 1)
     assert finite > 60
+    assert second > 20
+
+
+def test_columns_prove_what_the_whole_linear_program_does():
+    """Without cuts, on tables of which one thing is asked; with cuts no more than the optimum, also when cut short."""
+    random = np.random.default_rng(38)
+    tried = raised = 0
+    for _ in range(thinned(200)):
+        task = drawn(random, 9)
+        if task is None or len(conditions_of(task.requirement)) > 1:
+            continue
+        need = task.requirement
+        costs, kinds, found, places, loss, model = class_program(task)
+        every = np.arange(model.cost.size)
+        best = decide(model, every, 60.0, None, 1e-6)[1]
+
+        def none(now, _):
+            return csr_array((0, now.cost.size)), np.zeros(0)
+
+        def cuts(now, y, asked=(kinds, places, need)):
+            both = [sort(*asked, now, y) for sort in (by_sets, by_threes)]
+            return csr_array(vstack([lines for lines, _ in both])), np.concatenate([low for _, low in both])
+
+        value = {}
+        for name, violated, until in ("plain", none, 60), ("cut", cuts, 60), ("short", cuts, -1):
+            start = random.random(kinds.count.size)
+            program = ColumnProgram(kinds, places, need, model)
+            solved = program.solve(start, best + 1.0, clock() + until, violated)
+            value[name], pattern, place = priced(kinds, places, need, loss, solved.price, solved.shared)
+            assert value[name] <= best + 1e-6
+            x = published(
+                task,
+                costs,
+                kinds,
+                found,
+                places,
+                pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0],
+            )
+            if x is not None:
+                assert (value[name] + place[x > 0] <= best + 1e-6).all()
+                assert (value[name] + pattern[places.pattern[x > 0]] <= best + 1e-6).all()
+        whole, price, _ = relaxation(model, clock() + 60)
+        linear = counted(whole, price)[0]
+        assert value["plain"] >= linear - 1e-3 * abs(linear) - 1e-6
+        tried, raised = tried + 1, raised + (value["cut"] > linear + 1e-3)
+    assert tried > thinned(60)
+    assert raised > 0
 
 
 def test_the_least_size_of_a_pattern_is_that_of_some_rows_of_it():
@@ -366,10 +425,13 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
     assert cut.certificate.lower_bound < cut.certificate.cost
     assert (cut.partition.group == again.partition.group).all()
     with mock.patch.object(small, "PLACES", 10):
+        assert auto(task).certificate.details["proof"]["stopped"] != "memory"  # its program is easier
+        both = Task(task.histogram, Requirement(1, (2,), (3,)), task.recoding)
+        assert auto(both).certificate.details["proof"]["stopped"] == "memory"
+    with mock.patch.object(small, "EASY", 10):
         assert auto(task).certificate.details["proof"]["stopped"] == "memory"
-        shares = Task(task.histogram, Requirement(1, (2,), (1,)), task.recoding)
-        assert auto(shares).certificate.details["proof"]["stopped"] != "memory"  # its program is easier
-    with mock.patch.dict(small.HOPELESS, {"balanced": 0.0}), mock.patch.object(pattern_program_of, "FEW", 0):
+    near = mock.patch.multiple(pattern_program_of, FEW=0, SUPPORT=0.0)
+    with mock.patch.dict(small.HOPELESS, {"balanced": 0.0}), near:
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 
 

@@ -7,8 +7,9 @@ guard bit over every field, in which "group <= state" is one subtraction.  Both 
 ``halve`` gives the least loss of k-anonymity by halves: every part of about half the rows, and what remains, each
 solved the same way (Blocki, Williams 2010, Theorem 1.3).  Rows are bits of an int64, so there are 62 at most.
 
-``cover`` covers all rows greedily by published ones.  ``part_of`` is the largest part of a class that meets a
-requirement; ``deal`` takes groups of few rows whose values come near a table's shares out of a class, one by one.
+``cover`` covers all rows greedily by published ones, and ``least_groups`` finds the cheapest group of each.
+``part_of`` is the largest part of a class that meets a requirement; ``deal`` takes groups of few rows whose values come
+near a table's shares out of a class, one by one.
 """
 
 from __future__ import annotations
@@ -229,6 +230,87 @@ def least_cost(states, found, spared, upper, value, left, book, looks):
         rest -= floor[x]
         packed -= np.int64(1) << shift[x]
     return True
+
+
+class PatternRows(NamedTuple):
+    """Rows that fit each published row: those of the places order[start[q]] to order[start[q + 1]], cheapest first.
+
+    start int64[q + 1], order int64[n];  of each place its rows int64[n], their value int64[n] and what one costs
+    float64[n]
+    """
+
+    start: np.ndarray
+    order: np.ndarray
+    rows: np.ndarray
+    value: np.ndarray
+    cost: np.ndarray
+
+
+class GroupSorts(NamedTuple):
+    """What groups of each sort are asked, int64[g]: at least some rows and values, at most ``cap`` rows of a value."""
+
+    cap: np.ndarray
+    rows: np.ndarray
+    values: np.ndarray
+
+
+@njit(**LEAN_INNER)
+def _gathered(fits, asked, q, sort, held, taken):
+    """Take the cheapest group of one published row and sort; its sum and its rows, -1 where there is none.
+
+    First one row of each of the cheapest values, then the cheapest others up to the rows asked and while they are
+    below 0.
+    """
+    start, order, rows, value, cost = fits
+    n, total = 0, 0.0
+    for v in range(held.size):
+        held[v] = 0
+    for x in range(start[q], start[q + 1]):
+        y = order[x]
+        taken[y] = 0
+        if n < asked.values[sort] and held[value[y]] == 0:
+            taken[y], held[value[y]] = 1, 1
+            n, total = n + 1, total + cost[y]
+    if n < asked.values[sort]:
+        return 0.0, -1
+    for x in range(start[q], start[q + 1]):
+        y = order[x]
+        more = min(rows[y] - taken[y], asked.cap[sort] - held[value[y]])
+        if cost[y] >= 0.0:
+            more = min(more, asked.rows[sort] - n)
+        if more > 0:
+            taken[y] += more
+            held[value[y]] += more
+            n, total = n + more, total + more * cost[y]
+    return total, n if n >= asked.rows[sort] else -1
+
+
+@njit(cache=True, nogil=True)
+def least_groups(fits, asked, use, total, sort, taken):
+    """The cheapest group of every published row, and what one costs by itself.
+
+    use    float64[g, q]  what a group of each sort costs beside its rows
+    total  float64[q]     out: infinite where no group is as asked
+    sort   int64[q]       out: -1 there
+    taken  int64[n]       out: its rows of each place
+    O(g n).
+    """
+    most = 0
+    for y in range(fits.value.size):
+        most = max(most, fits.value[y] + 1)
+    held = np.empty(most, np.int64)
+    for q in range(total.size):
+        total[q], sort[q], last = np.inf, -1, -1
+        for g in range(asked.cap.size):
+            cost, n = _gathered(fits, asked, q, g, held, taken)
+            last = g
+            if n >= 0 and cost + use[g, q] < total[q]:
+                total[q], sort[q] = cost + use[g, q], g
+        if sort[q] < 0:
+            for x in range(fits.start[q], fits.start[q + 1]):
+                taken[fits.order[x]] = 0
+        elif sort[q] != last:
+            _gathered(fits, asked, q, sort[q], held, taken)
 
 
 @njit(cache=True, nogil=True)

@@ -20,7 +20,6 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
 from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import column, idle
-from shoal.problems.tables.exact.pattern_cuts import KNOWN
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Costs, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
@@ -30,11 +29,12 @@ from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_gra
 from shoal.problems.tables.search.open_close import Candidates, applies, columns_start, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
-from shoal.problems.tables.three_phase import residues, three_phase
+from shoal.problems.tables.three_phase import residues
 from shoal.problems.threads import SearchThreads
 
+KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules of which the class program has lines
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
-EASY = 150_000  # such pairs where classes are of parts of one size: the linear program takes a fifth of the time
+EASY = 150_000  # such pairs where one thing is asked of a class: the linear program goes by columns
 SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
 HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried
 SEARCHED = 0.3  # share of an effort in seconds that is left to the search
@@ -62,7 +62,7 @@ def decidable(task: Task) -> bool:
 
 def decide_small(task: Task, start: Partition) -> Proof:
     """The optimum, or the best found with its bound where time or size ends it (``pattern_program``)."""
-    from shoal.problems.tables.exact.pattern_model import row_classes_of
+    from shoal.problems.tables.exact.pattern_model import conditions_of, row_classes_of
     from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
 
@@ -74,8 +74,7 @@ def decide_small(task: Task, start: Partition) -> Proof:
     spent, whole = clock() - task.started, SECONDS[effort]
     seconds = max(whole - spent, 0.5 * whole) if task.effort.seconds is None else seconds_left(task)
     need = task.requirement
-    easy = need.k <= max(need.frequency, default=1) > 1
-    limits = ProgramLimits(seconds, EASY if easy else PLACES, HOPELESS[effort])
+    limits = ProgramLimits(seconds, EASY if len(conditions_of(need)) == 1 else PLACES, HOPELESS[effort])
     kinds = row_classes_of(task.histogram, need)
     partition, lower, stopped = pattern_program(task, costs, kinds, start, limits)
     _, bound, _ = costs.certified(task, partition, lower, whole_cost(costs, task, partition))
@@ -111,8 +110,6 @@ def auto(task: Task) -> Grouping:
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
-    if not task.recoding.columns:  # nothing is published that could be lost
-        return three_phase(task)
     race = _Race(task)
     race.begin()
     if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search

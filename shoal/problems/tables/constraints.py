@@ -50,8 +50,9 @@ from shoal.problems.tables.methods.global_recoding import at_levels
 from shoal.problems.tables.methods.minimality_merge import protected
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
-from shoal.problems.tables.three_phase import as_one_shard
+from shoal.problems.tables.three_phase import as_one_shard, three_phase
 
+SEARCHES = ("auto", "improve", "cascade")  # methods that have nothing to search for without columns
 GLOBAL = "global_recoding"  # the one method that is told of parts, of a budget and of what else levels must keep
 
 
@@ -88,7 +89,8 @@ def _part(task: Task, some: Histogram, effort: Effort, method: str) -> Grouping:
 def _one(task: Task, method: str) -> Grouping:
     """A method's grouping of a task without constraints, checked."""
     refuse_infeasible(task.histogram, task.requirement)
-    grouping: Grouping = algorithm("tables", method)(task)
+    lossless = not task.recoding.columns and method in SEARCHES  # nothing is published that could be lost
+    grouping: Grouping = three_phase(task) if lossless else algorithm("tables", method)(task)
     if not task.requirement.closed:
         grouping = asked_one_by_one(task, grouping)
     made = grouping.partition

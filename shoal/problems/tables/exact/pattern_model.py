@@ -335,7 +335,7 @@ def priced(
     spare = loss[places.pattern] - price[places.row_class]
     rows = row_classes.count[places.row_class]
     size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-    uses, conditions, asked = np.zeros((1, places.patterns)), _conditions(need), _SensitiveLimits(need)
+    uses, conditions, asked = np.zeros((1, places.patterns)), conditions_of(need), _SensitiveLimits(need)
     own = max((i for i, l, _ in asked.columns if l > 1), default=-1)  # whose parts are uses
     if shared is not None:
         spare, uses = spare + shared.rows, shared.uses
@@ -349,10 +349,9 @@ def priced(
             row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, np.int64)
         )
         alike = parts and several and column == own
-        table, each = (places, rows, value, spare), uses if alike else np.zeros((len(classes), 1))
+        table, each = (places, rows, value, spare), uses if alike else np.zeros((len(classes), places.patterns))
         less = [ValueLimits(c.cap, c.rows - 1, c.values - 1) for c in classes]
-        whole = np.min([cheapest(*table, c) + use for c, use in zip(classes, each, strict=True)], axis=0)
-        rest = np.min([cheapest(*table, c) + use for c, use in zip(less, each, strict=True)], axis=0)
+        whole, rest = least_groups(*table, classes, each).cost, least_groups(*table, less, each).cost
         most = np.maximum(size // classes[0].rows, 1) if several else np.ones(places.patterns)
         more = (most - 1) * np.minimum(whole, 0.0) + (0.0 if alike else once)
         below.append(np.minimum(whole + more, 0.0))
@@ -365,7 +364,7 @@ def priced(
     return proved + float(price @ row_classes.count) + float(least.sum()), pattern, place
 
 
-def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
+def conditions_of(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
     """(sensitive column or -1, whether a pattern may hold several, what one of them is) of each thing asked."""
     out: list[tuple[int, bool, list[ValueLimits]]] = []
     for i, j in enumerate(need.sensitive_columns):
@@ -377,33 +376,34 @@ def _conditions(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
     return out or [(-1, False, [ValueLimits(ANY, need.k, 1)])]
 
 
-def cheapest(
-    places: PatternFits, rows: np.ndarray, value: np.ndarray, spare: np.ndarray, asked: ValueLimits
-) -> np.ndarray:
-    """float64[q]: the least sum of ``spare`` over classes of each pattern that are as asked; infinite where none is."""
-    order = np.lexsort((spare, value, places.pattern))
-    own, cost, value = places.pattern[order], spare[order], value[order]
-    head = (np.diff(own, prepend=-1) != 0) | (np.diff(value, prepend=-1) != 0)
-    left = np.clip(asked.cap - _ahead(rows[order], head), 0, rows[order])
-    total = np.bincount(own, weights=left, minlength=places.patterns)
-    values = np.bincount(own[head], minlength=places.patterns)
+class LeastGroups(NamedTuple):
+    """The cheapest group of each pattern: its cost float64[q], infinite where none is as asked, of which sort int64[q],
+    and how many rows of every place it has, int64[n]."""
 
-    first = np.flatnonzero(head)
-    first = first[np.lexsort((cost[first], own[first]))]
-    new = np.diff(own[first], prepend=-1) != 0
-    first = first[_ahead(np.ones(first.size, np.int64), new) < asked.values]
-    out = np.bincount(own[first], weights=cost[first], minlength=places.patterns)
-    left[first] -= 1
-
-    order = np.lexsort((cost, own))
-    own, cost, left = own[order], cost[order], left[order]
-    missing = max(asked.rows - asked.values, 0) - _ahead(left, np.diff(own, prepend=-1) != 0)
-    taken = np.where(cost < 0, left, np.clip(missing, 0, left))
-    out = out + np.bincount(own, weights=taken * cost, minlength=places.patterns)
-    return np.where((total >= asked.rows) & (values >= asked.values), out, np.inf)
+    cost: np.ndarray
+    sort: np.ndarray
+    rows: np.ndarray
 
 
-def _ahead(rows: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """Rows before each entry since the last one that begins something."""
-    before = np.cumsum(rows) - rows
-    return before - before[begins][np.cumsum(begins) - 1] if rows.size else before
+def least_groups(
+    places: PatternFits,
+    rows: np.ndarray,
+    value: np.ndarray,
+    spare: np.ndarray,
+    sorts: list[ValueLimits],
+    use: np.ndarray,
+) -> LeastGroups:
+    """The classes of each pattern whose rows sum to least, of one of several sorts.
+
+    rows, value int64[n], spare float64[n]  of each place, how many rows, of which value, and what one of them adds
+    use  float64[g, q]  what a class of each sort adds beside its rows;  O(n log n + g n)
+    """
+    from shoal.kernels.tables.subsets import GroupSorts, PatternRows
+    from shoal.kernels.tables.subsets import least_groups as least
+
+    order = np.lexsort((spare, places.pattern))
+    start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
+    asked = GroupSorts(*(np.array(column, np.int64) for column in zip(*sorts, strict=True)))
+    out = LeastGroups(np.empty(places.patterns), np.empty(places.patterns, np.int64), np.empty(rows.size, np.int64))
+    least(PatternRows(start, order, rows, value, spare), asked, use, *out)
+    return out

@@ -4,8 +4,8 @@ Groups that publish the same row may be merged, so a partition is how many rows 
 pattern.  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close relative is
 the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
 
-First the linear program: the lines of a pattern are added once a solution uses it.  Then the whole numbers over the
-patterns that it and the partition in hand use.  What then lies between bound and cost says which patterns and places
+First the linear program with its cuts (``pattern_relaxation``).  Then the whole numbers over the patterns that it and
+the partition in hand use.  What then lies between bound and cost says which patterns and places
 can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
 HiGHS solves these programs.
 """
@@ -26,32 +26,37 @@ from shoal.clock import clock
 from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
-from shoal.problems.programs import LinearConstraints, Solver, written
-from shoal.problems.tables.exact.pattern_cuts import crowded, meeting, rows_of, ruled
+from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
     RowClasses,
-    SharedPrices,
     completed,
+    conditions_of,
     least_sizes,
     model_of,
     places_of,
     priced,
+)
+from shoal.problems.tables.exact.pattern_relaxation import (
+    ColumnProgram,
+    Relaxed,
+    Violated,
+    counted,
+    crowded,
+    meeting,
+    paid,
+    program_of,
+    relaxation,
+    rows_of,
+    ruled,
+    shared,
 )
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.threads import BackgroundCalls
 
 NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around the solutions known
-
-
-def program_of(
-    model: PatternModel, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: bool | np.ndarray
-) -> highspy.HighsLp:
-    """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
-    kept = LinearConstraints(lines, model.low[rows], model.high[rows])
-    return written(model.cost[cols], kept, np.zeros(cols.size), model.most[cols], whole)
 
 
 def decide(
@@ -122,12 +127,8 @@ def flowed(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: n
 
 
 VARIABLES = 400_000
-TURNS = 12  # linear programs, lines added after each
-CROWDING = 0.3  # share of the seconds after which no other is solved,
-QUICK = 0.5  # but where it takes less seconds than that
-NO_LINES = csr_array((0, 0)), np.zeros(0)
+FIRST = 0.4  # share of the seconds for the first linear program
 SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
-FAR = 1.02  # cost over the linear program's bound from which a better partition is looked for before any more lines
 NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
 NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
 USED = 1e-7  # rows of a pattern that count as used
@@ -135,9 +136,6 @@ LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
-
-
-Violated = Callable[[PatternModel, np.ndarray], tuple[csr_array, np.ndarray]]
 
 
 class ProgramLimits(NamedTuple):
@@ -172,7 +170,7 @@ def pattern_program(
     task.progress(f"deciding over {found.loss.size:,} patterns", None)
     search = _PatternSearch(task, costs, row_classes, found, places, deadline)
     search.hold(start, upper)
-    search.lower = lower
+    search.lower, search.price = lower, search.lost()
     stopped = search.run(limits.hopeless)
     return search.partition, search.lower, stopped
 
@@ -200,58 +198,68 @@ class _PatternSearch:
         self.deadline, self.need = deadline, task.requirement
         self.model = model_of(row_classes, places, self.need, found.loss / costs.scale)
         self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
-        self.lower = 0
+        self.lower, self.price = 0, np.zeros(row_classes.count.size)
+        self.by_columns = len(conditions_of(self.need)) == 1
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
         self.partition, self.upper = partition, upper
         self.x = published(self.task, self.costs, self.row_classes, self.found, self.places, partition)
 
+    def lost(self) -> np.ndarray:
+        """What a row of each class loses in the best partition, float64[r]."""
+        loss = self.found.loss[self.places.pattern] / self.costs.scale
+        whole = np.bincount(self.places.row_class, weights=self._rows() * loss, minlength=self.row_classes.count.size)
+        return whole / self.row_classes.count
+
     def run(self, hopeless: float) -> str | None:
         """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
-        rows = self._relaxed(self._broken)
+        # As one program it is slower with the dense lines of three rows, which wait for fewer places.
+        rows = self._relaxed(self._broken_or_met, FIRST) if self.by_columns else self._relaxed(self._broken)
         if rows is None:
             return "seconds"
-        if self.upper > FAR * self.lower:
+        if self.upper > self.lower:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        turns = NARROWINGS
-        while turns and self.upper > self.lower:
-            turns, rows = turns - 1, self._narrowed()
+        for turn in range(NARROWINGS):
+            kept = self._within(1.0)[0][: self.model.n]
+            if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
+                break
+            rows = self._narrowed(kept)
             if rows is None:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
-            if self._within(1.0)[0][: self.model.n].sum() > NARROWER * self.model.n:
-                break
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
     def _relaxed(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
         """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
-        self.proofs: list[tuple[float, np.ndarray, np.ndarray]] = []
-        relaxed = relaxation(self.model, clock() + share * (self.deadline - clock()), violated)
-        if relaxed is None:
-            return None
-        model, price, rows = relaxed
-        tight = (model.low >= 0) | (price > USED)  # of the lines added, those that raised the bound
-        self.model = model = model.with_only(tight)
-        price = price[tight]
-        value, spare = counted(model, price)  # does not rest on the solver, nor do the others
-        fewest = least_sizes(self.row_classes, self.places, self.need)
-        loss = self.found.loss / self.costs.scale
-        use = spare[model.uses.column].reshape(-1, model.patterns).min(axis=0)
-        pattern, place = paid(self.places, self.row_classes.count, fewest, spare)
-        several = shared(model, price)
-        self.proofs = [
-            (value, pattern + use, place + use[self.places.pattern]),
-            priced(self.row_classes, self.places, self.need, loss, price[model.owner < 0], several),
-        ]
+        until, loss = clock() + share * (self.deadline - clock()), self.found.loss / self.costs.scale
+        count, self.proofs = self.row_classes.count, []
+        if self.by_columns:
+            program = ColumnProgram(self.row_classes, self.places, self.need, self.model)
+            relaxed = program.solve(self.price, self.upper / self.costs.scale, until, violated)
+        else:
+            solved = relaxation(self.model, until, violated)
+            if solved is None:
+                return None
+            model, price, rows = solved
+            tight = (model.low >= 0) | (price > USED)  # of the lines added, those that raised the bound
+            model, price = model.with_only(tight), price[tight]
+            value, spare = counted(model, price)  # does not rest on the solver, nor do the others
+            fewest = least_sizes(self.row_classes, self.places, self.need)
+            use = spare[model.uses.column].reshape(-1, model.patterns).min(axis=0)
+            pattern, place = paid(self.places, count, fewest, spare)
+            self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
+            relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
+        self.model, self.price = relaxed.model, relaxed.price
+        self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise(min(value * self.costs.scale, self.upper))
-        return rows
+        return relaxed.rows
 
     def _supported(self, rows: np.ndarray, share: float) -> None:
         """What the patterns of the linear program, by its rows of every place, and of the best partition make."""
@@ -268,12 +276,11 @@ class _PatternSearch:
             beyond = min(beyond, (value + slack) * self.costs.scale)
         return kept, beyond
 
-    def _narrowed(self) -> np.ndarray | None:
+    def _narrowed(self, kept: np.ndarray) -> np.ndarray | None:
         """The linear program over the places that something cheaper may use, with more lines, as ``_relaxed``.
 
         What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
         """
-        kept = self._within(1.0)[0][: self.model.n]
         self.places = PatternFits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
@@ -386,87 +393,6 @@ class _PatternSearch:
         if found.model.low.size > self.model.low.size:
             self.model = found.model
         return found
-
-
-def relaxation(
-    model: PatternModel, deadline: float, violated: Violated | None = None
-) -> tuple[PatternModel, np.ndarray, np.ndarray] | None:
-    """(model, prices of its lines float64[r], rows of the places float64[n]) of the linear program; None when time ran
-    out.
-
-    violated  lines that a solution violates; the model comes back with those added, turn by turn
-    """
-    solver = Solver()
-    solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), False))
-    found, began = None, clock()
-    for _ in range(TURNS):
-        since = clock()
-        if since >= deadline:
-            break
-        solver.limit(deadline - since)
-        if not solver.solved():
-            break
-        found = solver.getSolution()
-        lines, low = violated(model, np.array(found.col_value)) if violated is not None else NO_LINES
-        if not low.size:
-            break
-        model, now = model.with_lines(lines, low), clock()
-        if 2 * now - since > max(began + CROWDING * (deadline - began), now + QUICK):
-            break
-        none = np.full(low.size, np.inf)
-        solver.addRows(low.size, low, none, lines.nnz, lines.indptr[:-1], lines.indices, lines.data)
-    if found is None:
-        return None
-    price = np.array(found.row_dual)
-    return model, np.append(price, np.zeros(model.low.size - price.size)), np.array(found.col_value)[: model.n]
-
-
-def counted(model: PatternModel, price: np.ndarray) -> tuple[float, np.ndarray]:
-    """What prices of the lines, float64[r], prove, and the reduced costs that are left, float64[c].
-
-    Prices may be anything; those of lines that ask for at least something are taken as 0 where they are negative.
-    """
-    price = np.where(model.owner < 0, price, np.maximum(price, 0.0))
-    spare = model.cost - model.lines.T @ price
-    value = float(price @ model.low) + float(np.minimum(spare, 0.0) @ model.most)
-    return value, np.maximum(spare, 0.0)
-
-
-def shared(model: PatternModel, price: np.ndarray) -> SharedPrices:
-    """What the prices of lines of several patterns prove, and what one use of a column adds there."""
-    several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
-    price = np.maximum(price[several], 0.0)
-    added = -(model.lines[several].T @ price)
-    uses = added[model.uses.column].reshape(-1, model.patterns)
-    return SharedPrices(float(price @ model.low[several]), uses, added[: model.n])
-
-
-def paid(
-    places: PatternFits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
-
-    count  int64[r] rows of each class; spare  float64[c] reduced costs of at least 0; k may be float64[q]
-
-    A solution costs the bound and the reduced costs of what it uses.  A pattern in use holds k rows, so at least k
-    times a reduced cost of its places is paid; a row in it pays its own and k - 1 of them.
-    """
-    n = places.row_class.size
-    order = np.lexsort((spare[:n], places.pattern))
-    rows, own = count[places.row_class][order], places.pattern[order]
-    start = np.searchsorted(own, np.arange(places.patterns + 1))
-    before = np.concatenate([[0], np.cumsum(rows)])
-    ahead = before[:-1] - before[start[own]]
-
-    fewest = np.broadcast_to(np.asarray(k, float), (places.patterns,))
-
-    def least(needed: np.ndarray) -> np.ndarray:
-        take = np.clip(needed[own] - ahead, 0, rows)
-        return np.bincount(own, weights=take * spare[:n][order], minlength=places.patterns)
-
-    enough = np.diff(before[start]) >= fewest
-    pattern = np.where(enough, least(fewest), np.inf)
-    return pattern, np.where(enough, least(fewest - 1), np.inf)[places.pattern] + spare[:n]
 
 
 def published(
