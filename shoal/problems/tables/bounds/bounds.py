@@ -6,7 +6,7 @@ of the lattice, then moved along subgradients against those classes that are nea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
@@ -323,6 +323,65 @@ class Sweeper:
         """Cores worth asking for one sweep."""
         return cores(self.task.histogram.quasi.size * float(self.lattice.nodes))
 
+    @property
+    def table(self) -> sweep.CellsInLattice:
+        """The cells in the lattice, as kernels take them."""
+        quasi = self.task.histogram.quasi
+        return sweep.CellsInLattice(quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+
+    def _budget(self, until: float | None) -> list[np.int64]:
+        """Cells that each worker may look at in one sweep."""
+        most = self.looks / self.workers
+        if until is not None:
+            most = min(most, PACE * max(until - clock(), 0.0))
+        return [np.int64(min(most, 2.0**62))] * self.workers
+
+    def _dealt(self, one: Callable[[int, np.ndarray], bool], until: float | None) -> bool:
+        """The lattice in parts dealt to the workers: the levels of the first few columns, int64[f]; whether each was
+        done.
+
+        one  does a part: the worker's number, the levels; whether the worker goes on
+        """
+        workers, split = self.workers, 0
+        parts_of = max(4 * workers, self.task.histogram.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
+            split += 1
+        left, lock, stop = iter(list(np.ndindex(*self.height[self.columns[:split]]))), Lock(), flag()
+
+        def all_of(worker: int) -> bool:
+            while True:
+                with lock:
+                    levels = next(left, None)
+                if levels is None:
+                    return True
+                if stop.is_set() or (until is not None and clock() > until):
+                    return False
+                if not one(worker, np.array(levels, np.int64)):
+                    return False
+
+        done = all(each(all_of, range(workers), workers))
+        self.task.progress("bound", None)
+        return done
+
+    def close(self, asked: sweep.CloseShares, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Prices float64[m] under which no group within t of any class exceeds its loss, made of any prices float64[m].
+
+        None as in ``run``.
+        """
+        from shoal.kernels.uncompiled import quick
+
+        out = [np.full(price.size, np.inf) for _ in range(self.workers)]
+        looks, order, table = self._budget(until), np.argsort(-price, kind="stable"), self.table
+        kernel = quick(sweep.close_sweep, self.task.histogram.quasi.size * float(self.lattice.nodes))
+
+        def one(worker: int, fixed: np.ndarray) -> bool:
+            looks[worker] = kernel(table, asked, price, order, fixed, looks[worker], out[worker])
+            return bool(looks[worker] >= 0)
+
+        done = self._dealt(one, until)
+        found: np.ndarray = np.minimum.reduce(out)
+        return found - 1e-12 * (1.0 + np.abs(found)) if done and np.isfinite(found).all() else None
+
     def run(
         self,
         mode: int,
@@ -340,14 +399,8 @@ class Sweeper:
 
         h = self.task.histogram
         workers = self.workers
-        split = 0  # columns whose levels are dealt to the threads
-        parts_of = max(4 * workers, h.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
-        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
-            split += 1
-        parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode != sweep.CHEAPEST else np.arange(h.cells)
         prices = sweep.CellPrices(price if mode != sweep.CHEAPEST else np.zeros(h.cells), order, active)
-        table = sweep.CellsInLattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
             self.sensitive,
             self.values,
@@ -363,30 +416,16 @@ class Sweeper:
         ]
         if mode == sweep.EXCESS:
             at_node = [np.zeros(1) for _ in range(workers)]
-        most = self.looks / workers
-        if until is not None:
-            most = min(most, PACE * max(until - clock(), 0.0))
-        looks = [np.int64(min(most, 2.0**62))] * workers
-        left, lock, stop = iter(parts), Lock(), flag()
+        looks = self._budget(until)
         kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
 
-        def one(worker: int) -> bool:
-            while True:
-                with lock:
-                    levels = next(left, None)
-                if levels is None:
-                    return True
-                if stop.is_set() or (until is not None and clock() > until):
-                    return False
-                least = sweep.SweepResult(found[worker], at_node[worker])
-                room = tight[worker] if tight else NONE if mode == sweep.EXCESS else None
-                fixed = np.array(levels, np.int64)
-                looks[worker] = kernel(table, need, prices, fixed, mode, looks[worker], least, room)
-                if looks[worker] < 0:
-                    return False
+        def one(worker: int, fixed: np.ndarray) -> bool:
+            least = sweep.SweepResult(found[worker], at_node[worker])
+            room = tight[worker] if tight else NONE if mode == sweep.EXCESS else None
+            looks[worker] = kernel(self.table, need, prices, fixed, mode, looks[worker], least, room)
+            return bool(looks[worker] >= 0)
 
-        done = all(each(one, range(workers), workers))
-        self.task.progress("bound", None)
+        done = self._dealt(one, until)
         if mode == sweep.EXCESS and done:
             return np.add.reduce(at_node)
         return np.minimum.reduce(at_node if mode == sweep.LEAST_AT_NODE else found) if done else None
