@@ -554,7 +554,7 @@ def _by_toll(dearest, asked, pay):
     a, b = 0.0, (dearest - lowest) / nearest + TINY
     best, toll, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
     at_x, at_y = _with_toll(x, asked, high), _with_toll(y, asked, high)
-    for z in range(TOLLS):
+    for _ in range(TOLLS):
         if at_x < best:
             best, toll = at_x, x
         if at_y < best:

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables import sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
+from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
@@ -102,6 +103,11 @@ LISTED = 20_000_000  # same where different values are asked for.  Members writt
 GAP = 0.05  # steps aim at so much more than what was proved before
 NEARLY = 0.999  # share of the cost from which on a bound is left as it is
 ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
+CLOSENESS = {"fast": 1, "balanced": 3, "thorough": 40}  # sweeps for prices of t-closeness, at most
+LITTLE = 5e-4  # share that one of them has to bring, or it is the last
+WALK = 0.5  # share of the time that is left to them which the multipliers take that they begin with
+COUNTED = 60  # rows of a group up to which they are looked at one by one
+VALUES = {"equal": 1000, "ordered": 40, "tree": 40}  # of a sensitive column, above which none is begun
 NONE = Tight.empty(0, 0)
 ARGUMENTS = {
     "nothing": "no loss is below 0",
@@ -116,6 +122,7 @@ ARGUMENTS = {
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
+    "close classes": "row prices that no group of any lattice class exceeds whose sensitive values are within t",
     "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
     "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
     "pieces": "the linear program of how values are cut into pieces, and how many pieces of each size meet in groups",
@@ -180,6 +187,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
             out.seconds = clock() - began
             return out
+    sweeper = None
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)
@@ -211,9 +219,13 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone
-    out.multipliers = price(task, until=until)
+    close = None if sweeper is None or out.prices is None else close_shares(task)
+    walk = until if until is None or close is None else clock() + WALK * (until - clock())
+    out.multipliers = price(task, until=walk)
     if out.multipliers is not None:
         out.values["multipliers"] = out.multipliers.value(task)
+    if close is not None and sweeper is not None:
+        _by_closeness(task, out, sweeper, close, effort, until)
     out.seconds = clock() - began
     return out
 
@@ -270,6 +282,48 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     if climbed.feasible is not None and (least := total(task, climbed.feasible)) > out.values["dual ascent"]:
         out.prices = climbed.feasible
         out.values["subgradients"] = max(least, out.values.get("subgradients", 0.0))
+
+
+def close_shares(task: Task) -> sweep.CloseShares | None:
+    """What t-closeness asks of groups, by any distance; None where it isn't asked, or of too many values."""
+    rules = [rule for rule in task.requirement.rules if rule.measure.kind in ("equal", "ordered", "tree")]
+    rule = min(rules, key=lambda rule: (rule.measure.kind != "equal", rule.measure.number), default=None)
+    if rule is None or len(rule.table) > VALUES[rule.measure.kind]:
+        return None
+    share = np.array(rule.table, float) / max(sum(rule.table), 1)
+    value = np.ascontiguousarray(task.histogram.sensitive[:, rule.columns[0]], dtype=np.int64)
+    apart = np.zeros((0, 0))
+    if rule.measure.kind == "ordered":
+        place = (np.cumsum(share > 0) - 1.0) / rule.measure.whole
+        apart = np.abs(place[:, None] - place)
+    elif rule.measure.kind == "tree":  # apart by the share of the levels at which they lie in different classes
+        levels = np.array(rule.measure.table[1 : 1 + rule.measure.whole * share.size]).reshape(-1, share.size)
+        apart = (levels[:, :, None] != levels[:, None]).mean(axis=0) if len(levels) else np.zeros((share.size,) * 2)
+    need = task.requirement
+    return sweep.CloseShares(
+        value, task.histogram.count, share, apart, rule.measure.number + 2 * CLOSE, need.smallest, COUNTED
+    )
+
+
+def _by_closeness(
+    task: Task, out: Bounds, sweeper: Sweeper, close: sweep.CloseShares, effort: str, until: float | None
+) -> None:
+    """The prices that multipliers leave, or others, raised sweep by sweep against every class of the lattice."""
+    prices = out.prices if out.multipliers is None else out.multipliers.prices
+    assert prices is not None
+    proved, seconds = 0.0, 0.0
+    for _ in range(CLOSENESS[effort]):
+        began = clock()
+        found = None if until is not None and began + seconds > until else sweeper.close(close, prices, until)
+        if found is None:
+            break
+        prices, seconds = found, clock() - began
+        before, proved = proved, total(task, prices)
+        if proved > max(out.values.values()):
+            out.prices = prices
+        out.values["close classes"] = max(proved, before)
+        if proved < (1 + LITTLE) * before:
+            break
 
 
 def total(task: Task, prices: np.ndarray, over: float = 0.0) -> float:

@@ -160,6 +160,13 @@ class Multipliers:
     proved: int
     share: np.ndarray
 
+    @property
+    def prices(self) -> np.ndarray:
+        """What a row of each cell pays at least, float64[m]."""
+        arcs = self.program.arcs
+        paid: np.ndarray = np.minimum.reduceat(self.program.reduced(self.multiplier)[arcs.pair], arcs.start[:-1])
+        return paid / UNIT
+
     def value(self, task: Task) -> float:
         """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
         if task.recoding.unit == "stars":
