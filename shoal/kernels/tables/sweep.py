@@ -527,9 +527,32 @@ def _mean_of_close(inside, b, e, price, asked, pay):
     return _by_toll(price[inside[b]], asked, pay), -np.inf
 
 
+@njit(**INNER)
+def _mean_of_dearest(inside, b, e, price, asked):
+    """(mean price of the dearest rows of a class, as many as a group has at least, the least of these prices)."""
+    left, total = asked.least, 0.0
+    for i in range(b, e):
+        c = inside[i]
+        many = min(asked.count[c], left)
+        total += many * price[c]
+        left -= many
+        if left == 0:
+            return total / asked.least, price[c]
+    return np.inf, 0.0
+
+
+@njit(**INNER)
+def _lowers(inside, b, e, price, more, out):
+    """Whether some cell may pay less than before if it pays so much more than its price."""
+    i = b
+    while i < e and out[inside[i]] <= price[inside[i]] + more:
+        i += 1
+    return i < e
+
+
 TINY = 1e-12
 GOLDEN = 0.6180339887498949
-TOLLS = 30  # looked at, between none and one that nobody pays
+TOLLS = 20  # looked at, between none and one that nobody pays
 
 
 @njit(**INNER)
@@ -749,16 +772,17 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
             continue
         b, e, loss = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
         turn[p] += 1
-        inside, lowers = cells[p + 1], False
-        mean, low = _mean_of_close(inside, b, e, price, asked, pay)
-        if mean == np.inf:
+        inside = cells[p + 1]
+        # A class within this one has no smaller loss and no dearer groups.
+        dearest, lowest = _mean_of_dearest(inside, b, e, price, asked)
+        if not _lowers(inside, b, e, price, loss - dearest, out):
             continue
-        for i in range(b, e):  # no class within it has a smaller loss or dearer groups
-            own = price[inside[i]]
-            if out[inside[i]] > (own if p + 1 < d else max(own, pay[asked.value[inside[i]]])) + loss - mean:
-                lowers = True
-                break
-        if not lowers:
+        mean, low = _mean_of_close(inside, b, e, price, asked, pay)
+        if dearest < mean < np.inf:
+            mean, low = dearest, lowest
+            for v in range(s):
+                pay[v] = lowest
+        if mean == np.inf or not _lowers(inside, b, e, price, loss - mean, out):
             continue
         if p + 1 < d:
             p += 1

@@ -19,7 +19,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
-from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
+from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price
 from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
@@ -103,7 +103,7 @@ LISTED = 20_000_000  # same where different values are asked for.  Members writt
 GAP = 0.05  # steps aim at so much more than what was proved before
 NEARLY = 0.999  # share of the cost from which on a bound is left as it is
 ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
-CLOSENESS = {"fast": 1, "balanced": 3, "thorough": 40}  # sweeps for prices of t-closeness, at most
+CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # sweeps for prices of t-closeness, at most
 LITTLE = 5e-4  # share that one of them has to bring, or it is the last
 WALK = 0.5  # share of the time that is left to them which the multipliers take that they begin with
 COUNTED = 60  # rows of a group up to which they are looked at one by one
@@ -262,8 +262,8 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     assert out.cheapest is not None
     # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
     idle = sweeper.per_value and out.best[0] == "combined"
-    # What t-closeness asks the multipliers see and the ascent does not: where seconds count they are theirs.
-    idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
+    close = close_shares(task)  # what the equal distance asks the ascent does not see
+    idle = idle or (close is not None and close.apart.size == 0)
     steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
     rounds = 1 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
     # What moves along subgradients afterwards proves more in the same time than the later rounds.

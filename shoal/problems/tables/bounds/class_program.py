@@ -195,12 +195,6 @@ def idle(task: Task) -> bool:
     return asked is not None and asked.even and task.requirement.smallest >= SIZED * asked.l
 
 
-def sees_closeness(task: Task) -> bool:
-    """Whether the program applies and speaks of t-closeness."""
-    asked = shares_of(task)
-    return asked is not None and asked.top > 0 and column(task) is not None
-
-
 def chain(task: Task) -> Chain:
     """The levels that the program has: all, or where that is too large those whose absence weakens the bound least."""
     lattice, cells = Lattice.of(task.recoding), task.histogram.cells
