@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from shoal.kernels.tables import sweep
+from shoal.kernels.uncompiled import plain
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, TCloseness, TreeCloseness, requirement
 from shoal.model.recoding import Recoding
@@ -19,6 +20,7 @@ from tests.oracles.models import meets
 from tests.oracles.tables import least_total, row_loss
 from tests.tables.drawn import KINDS, few
 
+mean_of_close, mean_of_whole = plain(sweep._mean_of_close), plain(sweep._mean_of_whole)
 DISTANCES = ("equal", "ordered", "hierarchical")
 NODE = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0))
 
@@ -105,7 +107,7 @@ def test_the_mean_of_shares_within_t_is_that_of_the_linear_program(distance: str
     for _ in range(thinned(200)):
         close, price = one_class(random, distance)
         between, pay = apart(distance, close.share), np.empty(4)
-        mean, _ = sweep._mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
+        mean, _ = mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
         # what is carried from each value of the table to each value of the class
         high = np.array([price[close.value == v].max(initial=-np.inf) for v in range(4)])
         gain = np.where(np.isfinite(high), high, 0.0)
@@ -118,7 +120,7 @@ def test_the_mean_of_shares_within_t_is_that_of_the_linear_program(distance: str
             assert -best.fun - 1e-7 <= mean <= -best.fun + 1e-3
             # a row of each value may pay so much: then the mean is the same
             assert (pay[close.value] >= price - 1e-12).all()
-            again, _ = sweep._mean_of_close(*_sorted(close, pay[close.value]), np.empty(4))
+            again, _ = mean_of_close(*_sorted(close, pay[close.value]), np.empty(4))
             assert again <= mean + 1e-3
 
 
@@ -143,12 +145,12 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
         counted = int(random.choice([0, 2, 3, 60]))
         close = close._replace(counted=counted)
         pay, most = np.empty(4), max(counted, close.least)
-        mean, low = sweep._mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
+        mean, low = mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
         if mean == np.inf:
             assert best == -np.inf
             continue
         room = sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 3)), np.empty(5))
-        found, lowest = sweep._mean_of_whole(np.arange(price.size), 0, price.size, price, close, low, room)
+        found, lowest = mean_of_whole(np.arange(price.size), 0, price.size, price, close, low, room)
         assert found >= best - 1e-9
         if best == -np.inf:
             none += 1
