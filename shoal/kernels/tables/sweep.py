@@ -9,6 +9,10 @@ import numpy as np
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.multipliers import BoundedRows, take
 
+TINY, SLIGHT = 1e-12, 1e-9  # shares of 1 and parts of a row that rounding leaves
+GOLDEN = 0.6180339887498949  # part of what is left that golden section search keeps
+LOOKS = 20  # multipliers that it looks at, from 0 to one that no row pays
+TRIES, LAST_TRIES = 6, 12  # moves of a level and a multiplier, and for groups larger than those counted row by row
 OTHERS = 8  # cells of other values than the dearest that are written down with a class
 
 
@@ -192,7 +196,7 @@ class Work(NamedTuple):
 
 
 @njit(**INNER)
-def _room(lattice, order):
+def _unsplit(lattice, order):
     """All cells as one class that is not split yet, in some order int64[m]."""
     m, d, widest = order.size, lattice.columns.size, 1
     for j in range(d):
@@ -372,7 +376,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
     kept = 1
     for j in range(s):
         kept = max(kept, values[j])
-    work = _room(lattice, order)
+    work = _unsplit(lattice, order)
     cells, first, last, level, parts, turn, spent = work[:7]
     stamp, mark = np.zeros(kept, np.int64), 1
     seen, high = np.empty(max(group, 1), np.int64), np.empty(max(group, 1))
@@ -498,8 +502,8 @@ def _mean_of_close(inside, b, e, price, asked, pay):
     pay float64[s]  out: what rows of each value may pay; the same for all values that are not there
 
     Shares within t are the table's, of which no more than t was carried to other values, each part as far as these are
-    apart.  So for any toll, toll * t and the table's shares, each at the value where price less toll is largest, are no
-    less than the mean; with the equal distance taking the dearest values first finds the best toll.
+    apart.  So for any multiplier z, z * t and the table's shares, each at the value where price less z times how far it
+    is are largest, are no less than the mean.  With the equal distance taking the dearest values first finds the best.
     """
     share, s, n = asked.share, asked.share.size, 0
     for v in range(s):
@@ -524,7 +528,7 @@ def _mean_of_close(inside, b, e, price, asked, pay):
             break
     if asked.apart.size == 0:
         return np.inf, 0.0
-    return _by_toll(price[inside[b]], asked, pay), -np.inf
+    return _by_multiplier(price[inside[b]], asked, pay), -np.inf
 
 
 @njit(**INNER)
@@ -550,15 +554,10 @@ def _lowers(inside, b, e, price, more, out):
     return i < e
 
 
-TINY = 1e-12
-GOLDEN = 0.6180339887498949
-TOLLS = 20  # looked at, between none and one that nobody pays
-
-
 @njit(**INNER)
-def _by_toll(dearest, asked, pay):
-    """The largest mean by the best toll, from the dearest price of each value in ``pay``, -inf where it has no row;
-    what each value pays out.  Any toll proves."""
+def _by_multiplier(dearest, asked, pay):
+    """The largest mean by the best multiplier, from the dearest price of each value in ``pay``, -inf where it has no
+    row; what each value pays out.  Any multiplier proves."""
     share, apart, s = asked.share, asked.apart, asked.share.size
     high = pay.copy()
     far, lowest, nearest = 0.0, dearest, 1.0
@@ -575,40 +574,40 @@ def _by_toll(dearest, asked, pay):
     if far > asked.t:
         return np.inf
     a, b = 0.0, (dearest - lowest) / nearest + TINY
-    best, toll, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
-    at_x, at_y = _with_toll(x, asked, high), _with_toll(y, asked, high)
-    for _ in range(TOLLS):
+    best, multiplier, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
+    at_x, at_y = _with_multiplier(x, asked, high), _with_multiplier(y, asked, high)
+    for _ in range(LOOKS):
         if at_x < best:
-            best, toll = at_x, x
+            best, multiplier = at_x, x
         if at_y < best:
-            best, toll = at_y, y
+            best, multiplier = at_y, y
         if at_x <= at_y:
             b, y, at_y = y, x, at_x
             x = b - GOLDEN * (b - a)
-            at_x = _with_toll(x, asked, high)
+            at_x = _with_multiplier(x, asked, high)
         else:
             a, x, at_x = x, y, at_y
             y = a + GOLDEN * (b - a)
-            at_y = _with_toll(y, asked, high)
-    free = _with_toll(0.0, asked, high)
+            at_y = _with_multiplier(y, asked, high)
+    free = _with_multiplier(0.0, asked, high)
     if free < best:
-        best, toll = free, 0.0
+        best, multiplier = free, 0.0
     for v in range(s):
         pay[v] = -np.inf
         for w in range(s):
-            pay[v] = max(pay[v], high[w] - toll * apart[v, w])
+            pay[v] = max(pay[v], high[w] - multiplier * apart[v, w])
     return best
 
 
 @njit(**INNER)
-def _with_toll(toll, asked, high):
-    """The mean that a toll allows."""
-    total = toll * asked.t
+def _with_multiplier(multiplier, asked, high):
+    """The mean that a multiplier allows."""
+    total = multiplier * asked.t
     for v in range(asked.share.size):
         if asked.share[v] > 0.0:
             most = -np.inf
             for w in range(asked.share.size):
-                most = max(most, high[w] - toll * asked.apart[v, w])
+                most = max(most, high[w] - multiplier * asked.apart[v, w])
             total += asked.share[v] * most
     return total
 
@@ -653,18 +652,15 @@ def _fits(asked, dear, n):
     return over + max(need - some, 0) <= asked.t * n + SLIGHT
 
 
-SLIGHT = 1e-9  # of a row
-TRIES, LAST_TRIES = 6, 12  # moves of the level and the toll, and for groups that are not counted
-
-
 @njit(**INNER)
 def _of_rows(asked, dear, n, way, whole):
-    """What n rows pay in the mean at most, by a level and a toll: (mean, rows too many, rows too far above shares).
+    """What n rows pay in the mean at most, by a level and a multiplier.
 
-    A row pays what it has above the level, less the toll for what it is beyond the share of its value: with ``whole``
-    so many rows exactly, otherwise n or more, of which every one has its part.
+    A row pays what it has above the level, less the multiplier times what it is beyond the share of its value: with
+    ``whole`` so many rows exactly, otherwise n or more, of which every one has its part.  Returns (mean, rows too many,
+    rows too far above shares).
     """
-    level, toll = way
+    level, multiplier = way
     total, took, over, sums = 0.0, 0.0, 0.0, dear.sums
     for v in range(asked.share.size):
         held = asked.share[v] * n
@@ -685,40 +681,42 @@ def _of_rows(asked, dear, n, way, whole):
         while a < dear.many[v]:
             above = sums[v, a + 1] - sums[v, a] - level
             if whole or a > free:
-                above -= toll * beyond
+                above -= multiplier * beyond
                 if above <= 0.0:
                     break
                 total += above
                 took += 1.0
                 over += beyond
             else:
-                total += left * max(above, 0.0) + beyond * max(above - toll, 0.0)
-                took += left * (above > 0.0) + beyond * (above > toll)
-                over += beyond * (above > toll)
+                total += left * max(above, 0.0) + beyond * max(above - multiplier, 0.0)
+                took += left * (above > 0.0) + beyond * (above > multiplier)
+                over += beyond * (above > multiplier)
             beyond = 1.0
             a += 1
-    return level + toll * asked.t + total / n, took - n, over - asked.t * n
+    return level + multiplier * asked.t + total / n, took - n, over - asked.t * n
 
 
 @njit(**INNER)
 def _lowered(asked, dear, n, way, whole, bar):
-    """(mean, level, toll) after some moves that lower the mean, until it is no more than the bar; any level and toll of
-    at least 0 prove."""
+    """(mean, level, multiplier) after some moves that lower the mean, until it is no more than the bar.
+
+    Any level proves, and any multiplier of at least 0.
+    """
     best, more, over = _of_rows(asked, dear, n, way, whole)
     step = 0.25 * max(way[1], 1e-3)
     for _ in range(TRIES if whole else LAST_TRIES):
         if best <= bar:
             break
-        level, toll = way
+        level, multiplier = way
         up, dearer = np.sign(more) * step, (step if over > 0.0 else -step)
         found = False
         for kind in range(3):
             if kind == 0:
-                other = (level + up, toll)
+                other = (level + up, multiplier)
             elif kind == 1:
-                other = (level, max(0.0, toll + dearer))
+                other = (level, max(0.0, multiplier + dearer))
             else:
-                other = (level - dearer, max(0.0, toll + dearer))
+                other = (level - dearer, max(0.0, multiplier + dearer))
             value, rows, beyond = _of_rows(asked, dear, n, other, whole)
             if value < best:
                 best, more, over, way, found = value, rows, beyond, other, True
@@ -734,10 +732,10 @@ def _mean_of_whole(inside, b, e, price, asked, low, dear):
     best, lowest, way = -np.inf, np.inf, (low, price[inside[b]] - low)
     for n in range(asked.least, min(asked.counted, rows) + 1):
         if _fits(asked, dear, n):
-            found, level, toll = _lowered(asked, dear, n, way, True, best)
-            way, best, lowest = (level, toll), max(best, found), min(lowest, level)
+            found, level, multiplier = _lowered(asked, dear, n, way, True, best)
+            way, best, lowest = (level, multiplier), max(best, found), min(lowest, level)
     if rows > asked.counted:
-        found, level, toll = _lowered(asked, dear, max(asked.counted + 1, asked.least), way, False, best)
+        found, level, multiplier = _lowered(asked, dear, max(asked.counted + 1, asked.least), way, False, best)
         best, lowest = max(best, found), min(lowest, level)
     return best, lowest
 
@@ -755,7 +753,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
 
     O(nodes m d) at worst, and what whole rows take; O(m d) space.
     """
-    work, s, p, d = _room(lattice, order), asked.share.size, 0, lattice.columns.size
+    work, s, p, d = _unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted, asked.least)
     dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 3)), np.empty(s + 1))
