@@ -3,8 +3,9 @@
 Random tables of 2 to 8 rows, one to three quasi-identifiers, each recoded in one of five ways, k with distinct values
 or frequencies of none, one or two sensitive columns, or with another model of shares.  For each table: no bound of any
 effort is above the least loss of all partitions, nor is what a sweep over columns of boxes proves for multipliers drawn
-at random, of either sign, whether its search ends or is cut off, or over all classes of a lattice.  With ``regions``, a
-column or two of each table are areas of a random graph, and k is up to 5.
+at random, of either sign, whether its search ends or is cut off, or over all classes of a lattice; under t-closeness
+none, some or all of their groups have whole rows counted.  With ``regions``, a column or two of each table are areas of
+a random graph, and k is up to 5.
 
 Prints the seed of every failure and exits 1 when there is one.
 """
@@ -26,13 +27,14 @@ from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.bounds import boxes, near_cells
-from shoal.problems.tables.bounds.bounds import Sweeper, lower_bounds
+from shoal.problems.tables.bounds.bounds import Sweeper, close_shares, lower_bounds
 from shoal.problems.tables.losses import Lattice
 from tests.oracles.tables import eligible, least_total, row_loss
 from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
 NODES = (0, 2, 20_000)
+COUNTED = (0, 2, 4, 60)
 
 
 def drawn(random: np.random.Generator) -> Task | None:
@@ -109,6 +111,12 @@ def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
         over = None if sweeper.per_value else sweeper.run(6, at, np.zeros(0, bool), None, 0.0)
         if over is not None and float(h.count @ at) - float(over[0]) > best + 1e-9:
             out.append(f"classes {float(h.count @ at) - float(over[0])} > {best}")
+        close = close_shares(task)
+        if close is not None:
+            counted = int(random.choice(COUNTED))
+            prices = sweeper.close(close._replace(counted=counted), at, None)
+            if prices is not None and float(h.count @ prices) > best + 1e-9:
+                out.append(f"close classes, {counted} rows counted, {float(h.count @ prices)} > {best}")
     return out
 
 

@@ -6,7 +6,7 @@ of the lattice, then moved along subgradients against those classes that are nea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
@@ -16,9 +16,10 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables import sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
+from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
-from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, sees_closeness
+from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price
 from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
@@ -102,6 +103,11 @@ LISTED = 20_000_000  # same where different values are asked for.  Members writt
 GAP = 0.05  # steps aim at so much more than what was proved before
 NEARLY = 0.999  # share of the cost from which on a bound is left as it is
 ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
+CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # sweeps for prices of t-closeness, at most
+LITTLE = 5e-4  # share that one of them has to bring, or it is the last
+WALK = 0.5  # share of the time that is left to them which the multipliers take that they begin with
+COUNTED = 60  # rows of a group up to which they are looked at one by one
+VALUES = {"equal": 1000, "ordered": 40, "tree": 40}  # of a sensitive column, above which none is begun
 NONE = Tight.empty(0, 0)
 ARGUMENTS = {
     "nothing": "no loss is below 0",
@@ -116,6 +122,7 @@ ARGUMENTS = {
     "integer program": "no assignment of rows to closed patterns, each eligible as a whole, costs less",
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
+    "close classes": "row prices that no group of any lattice class exceeds whose sensitive values are within t",
     "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
     "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
     "pieces": "the linear program of how values are cut into pieces, and how many pieces of each size meet in groups",
@@ -180,6 +187,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
             out.seconds = clock() - began
             return out
+    sweeper = None
     tuples = residue(task.histogram, task.requirement)[1]["bound"]
     if plain_stars(task.recoding):
         out.values["tuples"] = int(tuples)
@@ -211,9 +219,13 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone
-    out.multipliers = price(task, until=until)
+    close = None if sweeper is None or out.prices is None else close_shares(task)
+    walk = until if until is None or close is None else clock() + WALK * (until - clock())
+    out.multipliers = price(task, until=walk)
     if out.multipliers is not None:
         out.values["multipliers"] = out.multipliers.value(task)
+    if close is not None and sweeper is not None:
+        _by_closeness(task, out, sweeper, close, effort, until)
     out.seconds = clock() - began
     return out
 
@@ -250,8 +262,8 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     assert out.cheapest is not None
     # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
     idle = sweeper.per_value and out.best[0] == "combined"
-    # What t-closeness asks the multipliers see and the ascent does not: where seconds count they are theirs.
-    idle = idle or (task.effort.name == "seconds" and sees_closeness(task))
+    close = close_shares(task)  # what the equal distance asks the ascent does not see
+    idle = idle or (close is not None and close.apart.size == 0)
     steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
     rounds = 1 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
     # What moves along subgradients afterwards proves more in the same time than the later rounds.
@@ -270,6 +282,48 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     if climbed.feasible is not None and (least := total(task, climbed.feasible)) > out.values["dual ascent"]:
         out.prices = climbed.feasible
         out.values["subgradients"] = max(least, out.values.get("subgradients", 0.0))
+
+
+def close_shares(task: Task) -> sweep.CloseShares | None:
+    """What t-closeness asks of groups, by any distance; None where it isn't asked, or of too many values."""
+    rules = [rule for rule in task.requirement.rules if rule.measure.kind in ("equal", "ordered", "tree")]
+    rule = min(rules, key=lambda rule: (rule.measure.kind != "equal", rule.measure.number), default=None)
+    if rule is None or len(rule.table) > VALUES[rule.measure.kind]:
+        return None
+    share = np.array(rule.table, float) / max(sum(rule.table), 1)
+    value = np.ascontiguousarray(task.histogram.sensitive[:, rule.columns[0]], dtype=np.int64)
+    apart = np.zeros((0, 0))
+    if rule.measure.kind == "ordered":
+        place = (np.cumsum(share > 0) - 1.0) / rule.measure.whole
+        apart = np.abs(place[:, None] - place)
+    elif rule.measure.kind == "tree":  # apart by the share of the levels at which they lie in different classes
+        levels = np.array(rule.measure.table[1 : 1 + rule.measure.whole * share.size]).reshape(-1, share.size)
+        apart = (levels[:, :, None] != levels[:, None]).mean(axis=0) if len(levels) else np.zeros((share.size,) * 2)
+    need = task.requirement
+    return sweep.CloseShares(
+        value, task.histogram.count, share, apart, rule.measure.number + 2 * CLOSE, need.smallest, COUNTED
+    )
+
+
+def _by_closeness(
+    task: Task, out: Bounds, sweeper: Sweeper, close: sweep.CloseShares, effort: str, until: float | None
+) -> None:
+    """The prices that multipliers leave, or others, raised sweep by sweep against every class of the lattice."""
+    prices = out.prices if out.multipliers is None else out.multipliers.prices
+    assert prices is not None
+    proved, seconds = 0.0, 0.0
+    for _ in range(CLOSENESS[effort]):
+        began = clock()
+        found = None if until is not None and began + seconds > until else sweeper.close(close, prices, until)
+        if found is None:
+            break
+        prices, seconds = found, clock() - began
+        before, proved = proved, total(task, prices)
+        if proved > max(out.values.values()):
+            out.prices = prices
+        out.values["close classes"] = max(proved, before)
+        if proved < (1 + LITTLE) * before:
+            break
 
 
 def total(task: Task, prices: np.ndarray, over: float = 0.0) -> float:
@@ -323,6 +377,65 @@ class Sweeper:
         """Cores worth asking for one sweep."""
         return cores(self.task.histogram.quasi.size * float(self.lattice.nodes))
 
+    @property
+    def table(self) -> sweep.CellsInLattice:
+        """The cells in the lattice, as kernels take them."""
+        quasi = self.task.histogram.quasi
+        return sweep.CellsInLattice(quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
+
+    def _budget(self, until: float | None) -> list[np.int64]:
+        """Cells that each worker may look at in one sweep."""
+        most = self.looks / self.workers
+        if until is not None:
+            most = min(most, PACE * max(until - clock(), 0.0))
+        return [np.int64(min(most, 2.0**62))] * self.workers
+
+    def _dealt(self, one: Callable[[int, np.ndarray], bool], until: float | None) -> bool:
+        """The lattice in parts dealt to the workers: the levels of the first few columns, int64[f]; whether each was
+        done.
+
+        one  does a part: the worker's number, the levels; whether the worker goes on
+        """
+        workers, split = self.workers, 0
+        parts_of = max(4 * workers, self.task.histogram.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
+        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
+            split += 1
+        left, lock, stop = iter(list(np.ndindex(*self.height[self.columns[:split]]))), Lock(), flag()
+
+        def all_of(worker: int) -> bool:
+            while True:
+                with lock:
+                    levels = next(left, None)
+                if levels is None:
+                    return True
+                if stop.is_set() or (until is not None and clock() > until):
+                    return False
+                if not one(worker, np.array(levels, np.int64)):
+                    return False
+
+        done = all(each(all_of, range(workers), workers))
+        self.task.progress("bound", None)
+        return done
+
+    def close(self, asked: sweep.CloseShares, price: np.ndarray, until: float | None) -> np.ndarray | None:
+        """Prices float64[m] under which no group within t of any class exceeds its loss, made of any prices float64[m].
+
+        None as in ``run``.
+        """
+        from shoal.kernels.uncompiled import quick
+
+        out = [np.full(price.size, np.inf) for _ in range(self.workers)]
+        looks, order, table = self._budget(until), np.argsort(-price, kind="stable"), self.table
+        kernel = quick(sweep.close_sweep, self.task.histogram.quasi.size * float(self.lattice.nodes))
+
+        def one(worker: int, fixed: np.ndarray) -> bool:
+            looks[worker] = kernel(table, asked, price, order, fixed, looks[worker], out[worker])
+            return bool(looks[worker] >= 0)
+
+        done = self._dealt(one, until)
+        found: np.ndarray = np.minimum.reduce(out)
+        return found - 1e-12 * (1.0 + np.abs(found)) if done and np.isfinite(found).all() else None
+
     def run(
         self,
         mode: int,
@@ -340,14 +453,8 @@ class Sweeper:
 
         h = self.task.histogram
         workers = self.workers
-        split = 0  # columns whose levels are dealt to the threads
-        parts_of = max(4 * workers, h.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
-        while split < self.columns.size and np.prod(self.height[self.columns[:split]]) < parts_of:
-            split += 1
-        parts = list(np.ndindex(*self.height[self.columns[:split]]))
         order = np.argsort(-price, kind="stable") if mode != sweep.CHEAPEST else np.arange(h.cells)
         prices = sweep.CellPrices(price if mode != sweep.CHEAPEST else np.zeros(h.cells), order, active)
-        table = sweep.CellsInLattice(h.quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
         need = sweep.Need(
             self.sensitive,
             self.values,
@@ -363,30 +470,16 @@ class Sweeper:
         ]
         if mode == sweep.EXCESS:
             at_node = [np.zeros(1) for _ in range(workers)]
-        most = self.looks / workers
-        if until is not None:
-            most = min(most, PACE * max(until - clock(), 0.0))
-        looks = [np.int64(min(most, 2.0**62))] * workers
-        left, lock, stop = iter(parts), Lock(), flag()
+        looks = self._budget(until)
         kernel = quick(sweep.sweep, h.quasi.size * float(self.lattice.nodes))
 
-        def one(worker: int) -> bool:
-            while True:
-                with lock:
-                    levels = next(left, None)
-                if levels is None:
-                    return True
-                if stop.is_set() or (until is not None and clock() > until):
-                    return False
-                least = sweep.SweepResult(found[worker], at_node[worker])
-                room = tight[worker] if tight else NONE if mode == sweep.EXCESS else None
-                fixed = np.array(levels, np.int64)
-                looks[worker] = kernel(table, need, prices, fixed, mode, looks[worker], least, room)
-                if looks[worker] < 0:
-                    return False
+        def one(worker: int, fixed: np.ndarray) -> bool:
+            least = sweep.SweepResult(found[worker], at_node[worker])
+            room = tight[worker] if tight else NONE if mode == sweep.EXCESS else None
+            looks[worker] = kernel(self.table, need, prices, fixed, mode, looks[worker], least, room)
+            return bool(looks[worker] >= 0)
 
-        done = all(each(one, range(workers), workers))
-        self.task.progress("bound", None)
+        done = self._dealt(one, until)
         if mode == sweep.EXCESS and done:
             return np.add.reduce(at_node)
         return np.minimum.reduce(at_node if mode == sweep.LEAST_AT_NODE else found) if done else None

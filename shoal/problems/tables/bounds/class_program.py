@@ -160,6 +160,13 @@ class Multipliers:
     proved: int
     share: np.ndarray
 
+    @property
+    def prices(self) -> np.ndarray:
+        """What a row of each cell pays at least, float64[m]."""
+        arcs = self.program.arcs
+        paid: np.ndarray = np.minimum.reduceat(self.program.reduced(self.multiplier)[arcs.pair], arcs.start[:-1])
+        return paid / UNIT
+
     def value(self, task: Task) -> float:
         """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
         if task.recoding.unit == "stars":
@@ -186,12 +193,6 @@ def idle(task: Task) -> bool:
     """Whether groups must be so large that their size, which the program does not see, decides and not the shares."""
     asked = shares_of(task)
     return asked is not None and asked.even and task.requirement.smallest >= SIZED * asked.l
-
-
-def sees_closeness(task: Task) -> bool:
-    """Whether the program applies and speaks of t-closeness."""
-    asked = shares_of(task)
-    return asked is not None and asked.top > 0 and column(task) is not None
 
 
 def chain(task: Task) -> Chain:
