@@ -344,6 +344,7 @@ SMOOTH = 0.6  # share of the best prices in those that groups are looked for at
 ADDED = 150  # columns at once, or as many as there are row classes
 CUTS = 40  # times that lines are added at most,
 LITTLE = 0.004  # until this share of what lies between bound and cost is gained by them
+SEEN = (2e-7, 1e-6)  # what the solver tells apart for certain: this, and this share of the largest loss
 MOST_DEAR = 1e4  # losses of a row that a row without a group costs, at most
 DEAR = 1e-7  # price of a line that counts
 
@@ -384,7 +385,8 @@ class ColumnProgram:
         self.solver, rows = Solver(solver="simplex", presolve="off"), row_classes.count.astype(float)
         self.solver.add_rows(rows, rows)
         self.spares = rows.size
-        dear = float(model.cost.max(initial=0.0) * min(rows.sum(), MOST_DEAR))
+        dearest = float(model.cost.max(initial=0.0))
+        self.seen, dear = SEEN[0] + SEEN[1] * dearest, dearest * min(rows.sum(), MOST_DEAR)
         self.solver.add_columns(
             np.full(rows.size, dear), np.full(rows.size, np.inf), list(np.arange(rows.size)[:, None])
         )
@@ -408,7 +410,7 @@ class ColumnProgram:
                     break
             if clock() > deadline:
                 break
-            if solved and (value - proved <= CLOSE_ENOUGH * abs(value) or not missing.size):
+            if solved and (value - proved <= CLOSE_ENOUGH * abs(value) + self.seen or not missing.size):
                 if turns == CUTS or (value - before < LITTLE * (cost - value)):
                     break
                 more, low = violated(self.model, self._rows())
@@ -448,7 +450,7 @@ class ColumnProgram:
         spare = self.model.cost[: self.model.n] - at[0][self.places.row_class] + shared.rows
         cost = np.bincount(self.places.pattern, weights=found.rows * spare, minlength=self.places.patterns)
         cost += shared.uses[np.maximum(found.sort, 0), np.arange(cost.size)]
-        less = np.flatnonzero((found.sort >= 0) & (cost < -1e-9 * self.model.cost.max(initial=0.0)))
+        less = np.flatnonzero((found.sort >= 0) & (cost < -self.seen))
         return less[np.argsort(cost[less], kind="stable")][: max(ADDED, self.row_classes.count.size)]
 
     def _rows(self) -> np.ndarray:
