@@ -332,7 +332,8 @@ def dangerous(codes: Sequence[np.ndarray], names: Sequence[str], count: np.ndarr
     beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs, of the ``WIDEST`` columns that
     separate most; the growing set takes the column that separates most until none separates more.  Which sets of more
     than ``LARGEST`` columns are named is decided on ``RANKED`` lines drawn with a fixed seed, and of fewer columns on
-    ``SOME`` lines of more than ``MANY``; what is said of them is counted on all.  O(n) for each set of few distinct tuples, O(n log n) otherwise.
+    ``SOME`` lines of more than ``MANY``; what is said of them is counted on all.  O(n) for each set of few distinct
+    tuples, O(n log n) otherwise.
     """
     table = _Table(codes, None if count is None else np.asarray(count, np.int64))
     if not table.rows:
