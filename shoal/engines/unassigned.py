@@ -303,6 +303,8 @@ def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Excep
 LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
 WIDEST = 100  # columns of which all pairs are looked at; beyond, those of the columns that separate most
 RANKED = 10_000  # lines on which the sets of more columns than that are ranked
+MANY = 1 << 20  # lines above which sets of fewer columns are ranked on some, too
+SOME = 1 << 17  # of them, on so many
 KEPT = 5  # sets of each size that are named
 NEAR = 1 << 17  # keys that are counted in a table rather than sorted
 
@@ -333,14 +335,16 @@ def dangerous(
     Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
     beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs, of the ``WIDEST`` columns that
     separate most; the growing set takes the column that separates most until none separates more.  Which sets of more
-    than ``LARGEST`` columns are named is decided on ``RANKED`` lines drawn with a fixed seed; what is said of them is
-    counted on all.  O(n) for each set of few distinct tuples, O(n log n) otherwise.
+    than ``LARGEST`` columns are named is decided on ``RANKED`` lines drawn with a fixed seed, and of fewer columns on
+    ``SOME`` lines of more than ``MANY``; what is said of them is counted on all.  O(n) for each set of few distinct
+    tuples, O(n log n) otherwise.
     """
     table = _Table(codes, None if count is None else np.asarray(count, np.int64))
     if not table.rows:
         return []
     d, lines = len(codes), codes[0].size
-    looked = table if d <= LARGEST or lines <= RANKED else table.sampled()
+    drawn = (SOME if lines > MANY else lines) if d <= LARGEST else RANKED
+    looked = table if lines <= drawn else table.sampled(drawn)
     looked.near = [j for (j,) in _worst(looked, ((j,) for j in range(d)), WIDEST)]
     named = _worst(looked, _pairs(looked), KEPT) + _worst(looked, dict.fromkeys(map(_sorted, _triples(looked))), KEPT)
     named += [grown] if (grown := _grown(looked)) else []
@@ -355,15 +359,17 @@ class _Table:
         numbered = (dense(np.asarray(c)) for c in codes)
         self.codes = [narrowest(c, int(c.max(initial=0)) + 1) for c in numbered]
         self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
-        self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
+        if many is not None and codes and self.rows <= 2 * codes[0].size:  # rows by themselves are counted faster
+            self.codes, many = [np.repeat(c, many) for c in self.codes], None
+        self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
         self.near = [*range(len(self.codes))]
         self._left: tuple[tuple[int, ...], np.ndarray, int] = ((), np.zeros(0, np.int64), 0)
         self._known: dict[tuple[int, ...], tuple[float, float]] = {}
 
-    def sampled(self) -> _Table:
-        """Some of the lines, the same ones at every call."""
-        drawn = np.random.default_rng(0).choice(self.codes[0].size, RANKED, replace=False)
+    def sampled(self, some: int) -> _Table:
+        """So many of the lines, the same ones at every call."""
+        drawn = np.random.default_rng(0).choice(self.codes[0].size, some, replace=False)
         return _Table([c[drawn] for c in self.codes], None if self.many is None else self.many[drawn])
 
     def measured(self, some: tuple[int, ...]) -> tuple[float, float]:
@@ -382,7 +388,7 @@ class _Table:
             return last.astype(np.int64), size
         if self._left[0] != some[:-1]:
             key, span = self._key(some[:-1])
-            if span > NEAR:
+            if span > NEAR and (key.size <= MANY or span * size > 2**62):  # to number many takes longer than to sort
                 key = dense(key)
                 span = int(key.max(initial=0)) + 1
             self._left = some[:-1], key, span

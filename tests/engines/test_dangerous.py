@@ -45,6 +45,26 @@ def test_lines_with_counts_are_rows(rows: list) -> None:
     assert dangerous(list(distinct.T), list("abcd"), count) == dangerous(list(np.array(rows).T), list("abcd"))
 
 
+@pytest.mark.parametrize("counts", [1, 2, 9])
+def test_of_very_many_lines_some_say_which_sets_are_named_and_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch, counts: int
+) -> None:
+    random = np.random.default_rng(counts)
+    codes = [random.integers(0, 2 + 3 * j, 400) for j in range(5)]
+    count = random.integers(1, counts + 1, 400)
+    rows = [row for row, many in zip(zip(*codes, strict=True), count, strict=True) for _ in range(many)]
+    whole = dangerous(codes, list("abcde"), count)
+    monkeypatch.setattr(module, "MANY", 300)
+    monkeypatch.setattr(module, "SOME", 100)
+    found = dangerous(codes, list("abcde"), count)
+    sizes = [1] * 5 + [2] * KEPT + [3] * KEPT
+    assert [len(d.columns) for d in found[: len(sizes)]] == [len(d.columns) for d in whole[: len(sizes)]] == sizes
+    for danger in found:
+        expected = by_hand(rows, tuple("abcde".index(c) for c in danger.columns))
+        assert (danger.distinction, danger.separation) == pytest.approx(expected)
+    assert {d.columns for d in found if len(d.columns) == 2} & {d.columns for d in whole if len(d.columns) == 2}
+
+
 def test_of_twelve_columns_the_worst_triple_is_found_though_its_pairs_are_harmless() -> None:
     bits = [np.array([row >> j & 1 for row in range(8)]) for j in range(3)]
     pairs = np.array([0, 0, 1, 3, 4, 2, 1, 2])  # rows 0 and 1, 2 and 6, 5 and 7 alike: each pair differs in another bit
