@@ -295,6 +295,7 @@ def large() -> None:
 def limits() -> None:
     """A largest diameter, which a search keeps in parts of about a hundred areas."""
     warm()
+    merge(grid(20), np.random.default_rng(1).integers(1, 100, 400), 200, effort="balanced", seed=1)
     rows = []
     for side in (20, 40):
         edges, weights = grid(side), np.random.default_rng(1).integers(1, 100, side * side)
