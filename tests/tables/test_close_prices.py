@@ -157,7 +157,7 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
                 held = np.bincount(close.value[list(some)], minlength=4)
                 if np.maximum(held - close.share * n, 0.0).sum() <= close.t * n + 1e-12:
                     best = max(best, price[list(some)].mean())
-        counted = int(random.choice([0, 2, 3, 60])) if x else 60
+        counted = int(random.choice([0, 2, rows.size - 1, 60])) if x else 60
         close = close._replace(counted=counted)
         pay, most = np.empty(4), max(counted + 1, close.least)
         mean, low = mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
