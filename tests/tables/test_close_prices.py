@@ -129,12 +129,27 @@ def _sorted(close: sweep.CloseShares, price: np.ndarray) -> tuple:
     return order, 0, price.size, price, close
 
 
+# Rows raised to the price that a row of a larger group may have would raise the mean of a smaller one.
+FEW = (
+    sweep.CloseShares(
+        np.array([3, 2, 0, 2]),
+        np.array([1, 2, 2, 2]),
+        np.array([0.03, 0.14, 0.82, 0.01]),
+        np.zeros((0, 0)),
+        0.25,
+        1,
+        60,
+    ),
+    np.array([0.37990444, 0.25853279, -0.33710172, -0.39369035]),
+)
+
+
 def test_whole_rows_within_t_have_no_larger_mean() -> None:
     random = np.random.default_rng(13)
     below = exact = none = 0
     tries = thinned(300)
-    for _ in range(tries):
-        close, price = one_class(random, "equal")
+    for x in range(tries):
+        close, price = one_class(random, "equal") if x else FEW
         rows = np.repeat(np.arange(price.size), close.count)
         best = -np.inf
         for n in range(close.least, rows.size + 1):
@@ -142,14 +157,14 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
                 held = np.bincount(close.value[list(some)], minlength=4)
                 if np.maximum(held - close.share * n, 0.0).sum() <= close.t * n + 1e-12:
                     best = max(best, price[list(some)].mean())
-        counted = int(random.choice([0, 2, 3, 60]))
+        counted = int(random.choice([0, 2, rows.size - 1, 60])) if x else 60
         close = close._replace(counted=counted)
-        pay, most = np.empty(4), max(counted, close.least)
+        pay, most = np.empty(4), max(counted + 1, close.least)
         mean, low = mean_of_close(np.arange(price.size), 0, price.size, price, close, pay)
         if mean == np.inf:
             assert best == -np.inf
             continue
-        room = sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 3)), np.empty(5))
+        room = sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 1)), np.empty(5))
         found, lowest = mean_of_whole(np.arange(price.size), 0, price.size, price, close, low, room)
         assert found >= best - 1e-9
         if best == -np.inf:

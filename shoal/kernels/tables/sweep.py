@@ -755,8 +755,8 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     """
     work, s, p, d = _unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
     cells, first, last, level, parts, turn, spent = work[:7]
-    pay, most = np.empty(s), max(asked.counted, asked.least)
-    dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 3)), np.empty(s + 1))
+    pay, most = np.empty(s), max(asked.counted + 1, asked.least)
+    dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
             level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)
