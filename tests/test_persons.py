@@ -102,7 +102,7 @@ def test_init_writes_the_person_into_a_policy_that_runs(tmp_path):
     written = tomllib.loads(policy.read_text())
     assert (written["person"], written["sensitive"]) == ("patient_id", ["diagnosis"])
     assert not {"l", "distinct_l"} & set(written)  # 17 of the 30 persons have the flu, so that l = 2 cannot be met
-    assert written["privacy"] == [{"model": "AlphaKAnonymity", "alpha": 0.75, "k": 3, "column": "diagnosis"}]
+    assert written["privacy"] == [{"model": "AlphaKAnonymity", "alpha": 0.75, "k": 1, "column": "diagnosis"}]
     done = run("anonymize", tmp_path / "patients.csv", "--policy", policy, "--json")
     assert done.facts["persons"]["patient_id"] >= 3
 

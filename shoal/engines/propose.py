@@ -6,6 +6,7 @@ Each proposal has a reason, and warnings where a person should look.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -53,6 +54,7 @@ SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn a
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 SHARING = 5  # rows that share the step of an end, the k that is proposed
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
+_CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")  # characters that TOML refuses in comments
 _PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
 
 
@@ -495,7 +497,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         "strict_roles = true  # a column in none of these lists is refused, so that none is published by accident",
         "",
         *(["# Columns that together identify rows, the worst sets of two, three, and more:"] if together else []),
-        *[f"#   {words(d, rows)}".replace("\n", " ") for d in worst_sets(together)],
+        *[f"#   {words(d, rows)}" for d in worst_sets(together)],
         *([""] if together else []),
         *([] if who is None else [f"person = {quoted(who)}  # k counts persons, not rows"]),
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
@@ -506,7 +508,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" and not steps else ""
     other = "stars" if way == "ranges" else "ranges"
     lines += [
-        f"# {why}".replace("\n", " "),
+        f"# {why}",
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}',
         *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
         'effort = "balanced"',
@@ -517,7 +519,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
         lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
-    return "\n".join(lines)
+    return "\n".join(_CONTROL.sub(" ", line) for line in lines)  # of names in comments; values are written as escapes
 
 
 _KEYWORDS = {

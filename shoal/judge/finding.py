@@ -260,6 +260,8 @@ def unmarked(text: str, notation: str) -> str:
     first, *more = whole.split(apart.pop()) if apart else [whole]
     if any(len(three) != 3 for three in more) or (more and (not 1 <= len(first.lstrip("-")) <= 3)):
         return ""
+    if mark and not part.isdecimal():  # as in 1.5e3
+        return ""
     return "".join([first, *more]) + ("." if mark else "") + part
 
 

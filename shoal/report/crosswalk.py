@@ -131,7 +131,7 @@ def _also(figures: Mapping[str, Any]) -> str:
     said = []
     weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
     said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
-    for condition in CONDITIONS[figures["kind"]].values():
+    for condition in CONDITIONS.get(figures["kind"], {}).values():
         given = asked.get(condition.key)
         if not condition.sentence or not given or (condition.key == "l" and largest(given) <= 1):
             continue

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines import open as opening
-from shoal.engines.propose import propose, write_policy
+from shoal.engines.propose import looked_at, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.finding import moment_of
 from shoal.judge.originals.covering import ColumnNotation, column
@@ -147,7 +147,8 @@ def test_init_names_the_notation_that_the_values_decide(tmp_path: Path) -> None:
             "both": [f"{1 + i % 28}.{1 + i % 12}.2024" if i % 9 else f"{2024 - i}" for i in range(60)],
         }
     ).write_csv(tmp_path / "t.csv")
-    found = {c.name: c for c in propose(tmp_path / "t.csv")}
+    look = looked_at(tmp_path / "t.csv")
+    found = {c.name: c for c in look.columns}
     assert {n: c.dates for n, c in found.items()} == {
         "eu": "%d/%m/%Y", "us": "%m/%d/%Y", "short": "%d.%m.%y", "born": None, "first": None, "both": None,
     }  # fmt: skip
@@ -155,7 +156,7 @@ def test_init_names_the_notation_that_the_values_decide(tmp_path: Path) -> None:
     assert found["eu"].measured
     assert any("name %d.%m.%Y or %m.%d.%Y" in w for w in found["first"].warnings)
     assert any("no notation reads all" in w for w in found["both"].warnings)
-    (tmp_path / "p.toml").write_text(write_policy("t.csv", [*found.values()], k=3, l=2))
+    (tmp_path / "p.toml").write_text(write_policy("t.csv", look, k=3, l=2))
     asked = shoal.Policy.read(tmp_path / "p.toml")
     assert asked.dates == {"eu": "%d/%m/%Y", "us": "%m/%d/%Y", "short": "%d.%m.%y"}
     assert shoal.roles(tmp_path / "t.csv").settings()["dates"] == asked.dates

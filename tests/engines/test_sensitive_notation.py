@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines.propose import propose, write_policy
+from shoal.engines.propose import looked_at, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.models import ClassCounts
 from shoal.judge.tables.privacy import judge
@@ -167,12 +167,13 @@ def test_init_proposes_the_notations_of_sensitive_columns(tmp_path: Path, monkey
             "Diagnosetag": [f"01.{1 + i % 12:02}.20{i:02}" for i in range(60)],
         }
     ).write_csv(tmp_path / "t.csv", separator=";")
-    found = {c.name: c for c in propose(tmp_path / "t.csv")}
+    look = looked_at(tmp_path / "t.csv")
+    found = {c.name: c for c in look.columns}
     assert {n for n, c in found.items() if c.role == "sensitive"} == set(found) - {"age"}
     assert any("which have no order for t-closeness; in decimal, name" in w for w in found["income"].warnings)
     assert any("t-closeness; in dates, name %d.%m.%Y or" in w for w in found["Diagnosetag"].warnings)
     assert not found["salary"].warnings
-    (tmp_path / "p.toml").write_text(write_policy("t.csv", [*found.values()], k=3, l=2))
+    (tmp_path / "p.toml").write_text(write_policy("t.csv", look, k=3, l=2))
     read = shoal.Policy.read(tmp_path / "p.toml")
     assert (read.decimal, read.dates) == ({"salary": ","}, {"Diagnosedatum": "%d.%m.%Y"})
     proposed = shoal.roles(tmp_path / "t.csv").settings()
