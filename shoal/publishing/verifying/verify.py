@@ -159,7 +159,7 @@ class _Original(NamedTuple):
             raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
 
     def refuse_for_crosswalk(self) -> None:
-        """PolicyError for a table of a database where a crosswalk is checked; a layer or sheet of a file may be named."""
+        """PolicyError for a table of a database where a crosswalk is checked; a layer or sheet is named like one."""
         first = self.data[0] if isinstance(self.data, (list, tuple)) and self.data else self.data
         if self.query is not None or (self.table is not None and not has_tables(first)):
             raise PolicyError(
