@@ -80,6 +80,11 @@ def is_map(path: object, packed: bool = False) -> bool:
     return isinstance(path, (str, Path)) and ends(path, tuple(f"{end}{more}" for end in _MAPS))
 
 
+def has_tables(path: object) -> bool:
+    """Whether something is the path of one file that may hold several tables: layers of a map, sheets of Excel."""
+    return is_map(path) or (isinstance(path, (str, Path)) and ends(path, EXCEL))
+
+
 def is_drawing(path: str | Path) -> bool:
     """Whether a file that may be a table or polygons holds polygons."""
     return ending(path) in (*_DRAWN_AS_TEXT, *_DRAWN_FOR_GDAL)

@@ -98,7 +98,9 @@ class Distance(NamedTuple):
     unit: list[str] = flag([], "--unit", "column=unit that the radius names: age=years.")
     latitude: str | None = flag(None, "--latitude", "Column of latitudes in degrees.")
     longitude: str | None = flag(None, "--longitude", "Column of longitudes in degrees.")
-    layer: str | None = flag(None, "--layer", "Layer of a map of points that has several; its points are columns too.")
+    layer: str | None = flag(
+        None, "--layer", "Layer of a map of points, whose points are columns too; sheet of an Excel file."
+    )
     plane: bool = flag(False, "--plane", "--latitude and --longitude name coordinates of a plane, not degrees.")
     hierarchy: list[str] = typer.Option(
         [], "--hierarchy", rich_help_panel="Columns",

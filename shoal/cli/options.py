@@ -50,7 +50,10 @@ EXPLORED = flag(
     None, "--explored", "JSON that explore writes next to its page: the cost of other requests, for the report."
 )
 OF_DATABASE = flag(
-    None, "--table", "--layer", "Table of a DuckDB or SQLite file, or of a server; layer of a map of points."
+    None,
+    "--table",
+    "--layer",
+    "Table of a DuckDB or SQLite file, or of a server; sheet of an Excel file; layer of a map of points.",
 )
 QUERY = flag(
     None, "--query", "SELECT statement for a DuckDB or SQLite file or a server; of other files, select FROM data."

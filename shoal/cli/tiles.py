@@ -44,7 +44,7 @@ class PointColumns(NamedTuple):
     drop_codes: bool = flag(
         False, "--drop-codes", "Remove rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     )
-    layer: Column = flag(None, "--layer", "Layer of a map that has several.")
+    layer: Column = flag(None, "--layer", "Layer of a map that has several; sheet of an Excel file.")
 
 
 class TileSearch(NamedTuple):

@@ -58,7 +58,10 @@ def verify(
     population: Path | None = flag(None, "--population", "Population of the release."),
     signer: Path | None = SIGNER,
     table: str | None = flag(
-        None, "--table", "--layer", "Table of an original that is in a database; layer of a map of points."
+        None,
+        "--table",
+        "--layer",
+        "Table of an original that is in a database; sheet of an Excel file; layer of a map of points.",
     ),
     query: str | None = flag(
         None, "--query", "SELECT statement that returns the original; of files, select FROM data."

@@ -29,7 +29,7 @@ from shoal.engines.source import Scope, Source, codec_of, database_kind, is_seve
 from shoal.engines.table import Counted, EngineModule, Origin, Placed, Replacement, Table, look, require
 from shoal.errors import InputError, PolicyError
 from shoal.model.histogram import Partition
-from shoal.paths import is_map, is_remote, is_server, kind_of, without_secrets
+from shoal.paths import has_tables, is_map, is_remote, is_server, kind_of, without_secrets
 
 
 class Engine(NamedTuple):
@@ -116,7 +116,7 @@ def open_table(
         if is_remote(data) and engine != "spark":
             raise elsewhere(data)
         engine = engine_of(data, engine, scope)
-        (scope._replace(table=None) if is_map(data) else scope).check(engine)
+        (scope._replace(table=None) if has_tables(data) else scope).check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
         _require(table, data, separator, needed)
         return table
@@ -190,7 +190,8 @@ def _opened(
     if engine == "polars":
         from shoal.engines.store import read_table
 
-        frame = read_table(path, separator=separator, encoding=encoding, layer=scope.table if is_map(path) else None)
+        part = scope.table if has_tables(path) else None
+        frame = read_table(path, separator=separator, encoding=encoding, layer=part)
         return FrameTable(frame)
     if database_kind(path) is not None:
         from shoal.engines.duck import open_database

@@ -321,7 +321,8 @@ class Scope(NamedTuple):
     threads    threads of DuckDB
     temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
     glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
-    table      table or view of a DuckDB or SQLite file, or of a server of databases; layer of a map
+    table      table or view of a DuckDB or SQLite file, or of a server of databases; sheet of an Excel file; layer of
+               a map
     query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
     master     where Spark runs, such as "local[2]"
     """

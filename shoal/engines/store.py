@@ -41,13 +41,13 @@ logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns wi
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 
-def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
-    """The first sheet; a column with one text among numbers is text.
+def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
+    """A sheet, by name, or the first; a column with one text among numbers is text.
 
     rows  refuse a header without rows
 
-    InputError for a header that names no column or one twice, and for a cell that holds a spreadsheet's error, since
-    such a cell would be read as a missing value.
+    PolicyError for a sheet that is not there. InputError for a header that names no column or one twice, and for a cell
+    that holds a spreadsheet's error, since such a cell would be read as a missing value.
     """
     try:
         import fastexcel
@@ -55,12 +55,17 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
     try:
         book = fastexcel.read_excel(source.path)
-        sheet = book.load_sheet(0, header_row=None, n_rows=1)
-        head = sheet.to_polars().row(0) if sheet.total_height else ()
-        faulty = _errors(source)
+        if sheet is not None and sheet not in book.sheet_names:
+            raise PolicyError.unknown("sheet", sheet, book.sheet_names)
+        place = 0 if sheet is None else book.sheet_names.index(sheet)
+        first = book.load_sheet(place, header_row=None, n_rows=1)
+        head = first.to_polars().row(0) if first.total_height else ()
+        faulty = _errors(source, place)
         frame = None
         if head and all(head):
-            frame = _typed(source)
+            frame = _typed(source, place)
+    except PolicyError:
+        raise
     except Exception as error:
         raise spoiled(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
@@ -75,22 +80,24 @@ def read_excel(source: Source, *, rows: bool = True) -> pl.DataFrame:
         raise InputError(f"{source.name!r}: two readers do not agree on the header")
     if rows and not frame.height:
         sheets = len(book.sheet_names)
-        only = f"; of its {sheets} sheets, the first is read: move the table there" if sheets > 1 else ""
+        only = f"; it has {sheets} sheets: name the one to read with ⟨table=...⟩" if sheets > 1 else ""
         raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish{only}")
     source.refuse_change()
     return frame
 
 
-def _typed(source: Source) -> pl.DataFrame:
-    """The rows; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
+def _typed(source: Source, place: int) -> pl.DataFrame:
+    """The rows of a sheet; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
     import fastexcel
 
     try:
-        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False)
+        return pl.read_excel(source.path, sheet_id=place + 1, infer_schema_length=None, raise_if_empty=False)
     except pl.exceptions.InvalidOperationError:  # Polars makes integers of whole numbers, whatever their size
-        kinds = fastexcel.read_excel(source.path).load_sheet(0, schema_sample_rows=None).to_polars().schema
+        kinds = fastexcel.read_excel(source.path).load_sheet(place, schema_sample_rows=None).to_polars().schema
         held = {name: pl.Float64 for name, kind in kinds.items() if kind == pl.Float64}
-        return pl.read_excel(source.path, infer_schema_length=None, raise_if_empty=False, schema_overrides=held)
+        return pl.read_excel(
+            source.path, sheet_id=place + 1, infer_schema_length=None, raise_if_empty=False, schema_overrides=held
+        )
 
 
 def _named(names: list[str], file: str) -> None:
@@ -103,13 +110,13 @@ def _named(names: list[str], file: str) -> None:
     refuse_twice(names, file)
 
 
-def _errors(source: Source) -> list[str]:
-    """The cells of the first sheet that hold an error, such as "B4"; none where there is no telling."""
+def _errors(source: Source, place: int) -> list[str]:
+    """The cells of a sheet that hold an error, such as "B4"; none where there is no telling."""
     if not ends(source.path, (".xlsx",)):
         return []
     with zipfile.ZipFile(source.path) as book:
-        first = _sheets(book, "xl/workbook.xml", "sheet")[0]
-        relation = next(v for k, v in first.items() if k.endswith("}id"))
+        sheet = _sheets(book, "xl/workbook.xml", "sheet")[place]
+        relation = next(v for k, v in sheet.items() if k.endswith("}id"))
         target = next(
             r["Target"] for r in _sheets(book, "xl/_rels/workbook.xml.rels", "Relationship") if r["Id"] == relation
         )
@@ -139,7 +146,7 @@ def read_table(
     encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"; of SPSS, Stata or SAS: what the file says
     coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
     rows       refuse a table without rows
-    layer      of a map that has several
+    layer      of a map that has several; of an Excel file, the sheet
 
     CSV columns are text exactly as written (``01234`` stays ``01234``), an empty field is a missing value; Parquet
     and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
@@ -149,15 +156,15 @@ def read_table(
         from shoal.engines.vector import read_points
 
         return read_points(Path(path), layer)
-    if layer is not None:
-        raise PolicyError(f"{Path(path).name!r} is no map, so it has no layer; leave ⟨layer={layer!r}⟩ out")
     source = locate(path)
+    if layer is not None and source.kind != "excel":
+        raise PolicyError(f"{source.name!r} is no map, so it has no layer; leave ⟨layer={layer!r}⟩ out")
     if database_kind(path) is not None:
         raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
     if source.kind == "csv":
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
     if source.kind == "excel":
-        return read_excel(source, rows=rows)
+        return read_excel(source, layer, rows=rows)
     if source.kind == "statistics":
         return read_statistics(source, encoding, rows=rows)
     try:

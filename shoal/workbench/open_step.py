@@ -106,7 +106,7 @@ def _reading(window: Any) -> None:
         known = {"": "found out", "utf-8": "utf-8", "windows-1252": "windows-1252 (Excel on Windows)",
                  "latin-1": "latin-1"}  # fmt: skip
         encoding = ui.select(known, value="", label="Encoding").classes("wb-wide")
-        table = ui.input("Table of a database (DuckDB, SQLite), or layer of a map").classes("wb-wide")
+        table = ui.input("Table of a database (DuckDB, SQLite), sheet of Excel, or layer of a map").classes("wb-wide")
         query = ui.input("Or a query: SELECT ...").classes("wb-wide")
     given = {"separator": separator, "encoding": encoding, "table": table, "query": query}
     window.reading = lambda: {n: f.value for n, f in given.items() if f.value}

@@ -17,6 +17,7 @@ from shoal.engines.csv import examine
 from shoal.engines.open import open_file, open_table
 from shoal.engines.store import read_table
 from shoal.errors import InputError, PolicyError
+from tests.commands import run
 from tests.engines.test_files import written
 from tests.fuzz.csv_bytes import bent, outcome
 
@@ -337,12 +338,41 @@ def test_excel_names_and_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=says):
             read_table(book(*rows))
-    with pytest.raises(InputError, match="of its 3 sheets, the first is read: move the table there"):
+    with pytest.raises(InputError, match="it has 3 sheets: name the one to read with "):
         read_table(book(["name", "b"], sheets=3))
     with pytest.raises(InputError, match="cell B3 holds an error such as #REF!; repair the cell or empty it"):
         read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=1))
     with pytest.raises(InputError, match="cell B3 and 2 more hold errors"):
         read_table(book(["a", "b", "c", "d"], ["x", 1, 2, 3], ["y", 2, 3, 4], formula=3))
+
+
+def test_a_sheet_of_excel_is_read_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import xlsxwriter
+
+    monkeypatch.chdir(tmp_path)
+    people = pl.DataFrame({"age": [30, 31, 40, 41] * 3, "ill": ["flu", "gout"] * 6})
+    with xlsxwriter.Workbook("t.xlsx") as made:
+        notes = made.add_worksheet("Notes")
+        notes.write_row(0, 0, ["written by", "Ada"])
+        notes.write_formula(1, 0, "=1/0", None, "#DIV/0!")  # an error on another sheet is none of the table's
+        people.write_excel(made, worksheet="Visits 2025")
+    assert read_table("t.xlsx", layer="Visits 2025").equals(people)
+    asked: dict[str, Any] = {"table": "Visits 2025", "quasi_identifiers": ["age"], "sensitive": ["ill"]}
+    assert shoal.anonymize("t.xlsx", k=3, effort="fast", **asked).table.height == 12
+    assert shoal.audit("t.xlsx", **asked).rows == 12
+    with pytest.raises(PolicyError, match=r"'Visits 2024'.*Visits 2025"):
+        shoal.audit("t.xlsx", table="Visits 2024", quasi_identifiers=["age"])
+    with pytest.raises(InputError, match="cell A2 holds an error"):
+        read_table("t.xlsx")
+    with pytest.raises(InputError, match="is read by the Polars engine alone"):
+        shoal.audit("t.xlsx", engine="duckdb", table="Visits 2025", quasi_identifiers=["age"])
+    run("init", "t.xlsx", "--table", "Visits 2025", "--k", "3", "--l", "1", "-o", "p.toml").ok()
+    roles = ("--quasi", "age", "--sensitive", "ill", "--k", "3", "--effort", "fast")
+    run("anonymize", "t.xlsx", "--table", "Visits 2025", *roles, "-o", "r.csv").ok()
+    run("verify", "r.csv", "r.certificate.json", "--original", "t.xlsx", "--table", "Visits 2025").ok()
+    run("verify", "r.csv", "r.certificate.json", "--original", "t.xlsx").refused(2, "cell A2 holds an error")
+    run("gather", "t.xlsx", "--layer", "Visits 2025", "--columns", "age", "--r", "3", "-o", "c.csv").ok()
+    run("verify", "c.csv", "c.certificate.json", "--original", "t.xlsx", "--table", "Visits 2025").ok()
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:

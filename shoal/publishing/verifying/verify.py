@@ -40,7 +40,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
-from shoal.paths import certificate_of, is_map, is_server, kind_of, without_secrets
+from shoal.paths import certificate_of, has_tables, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
 from shoal.publishing.opening import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns
@@ -159,9 +159,9 @@ class _Original(NamedTuple):
             raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
 
     def refuse_for_crosswalk(self) -> None:
-        """PolicyError for a table of a database where a crosswalk is checked; ``table`` names the layer of a map."""
+        """PolicyError for a table of a database where a crosswalk is checked; a layer or sheet is named like one."""
         first = self.data[0] if isinstance(self.data, (list, tuple)) and self.data else self.data
-        if self.query is not None or (self.table is not None and not is_map(first)):
+        if self.query is not None or (self.table is not None and not has_tables(first)):
             raise PolicyError(
                 "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
             )
