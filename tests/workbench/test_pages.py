@@ -19,7 +19,7 @@ from tests.workbench.simulated import go, run, see, until
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
 
-TABLE = "Table of a database (DuckDB, SQLite), or layer of a map"
+TABLE = "Table of a database (DuckDB, SQLite), sheet of Excel, or layer of a map"
 
 
 def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:
