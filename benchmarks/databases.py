@@ -134,7 +134,6 @@ def main() -> None:
             "read back and judged. Floor: the server groups by the same columns and copies the table, mean of before "
             "and after. Most of the rest is the plan of the released rows, which is run once to judge it and once to "
             "read it, rows sent one by one, and rows read back.",
-            "Measured while other jobs took both cores several times over.",
         ],
     )
 
