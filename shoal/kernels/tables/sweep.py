@@ -748,8 +748,9 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     lattice, asked  ``CellsInLattice``, ``CloseShares``
     price float64[m], order int64[m]  any numbers, and the cells by falling price
     fixed int64[f], budget int64      as of ``sweep``, which tells what is returned
-    out float64[m]  lowered to what each cell may pay in every class: in one whose dearest groups have mean prices x, a
-                    row's own price, or one that nobody would notice, plus the loss of the class less x
+    out float64[m]  lowered to what each cell may pay in every class.  With x the largest mean price of a group in a
+                    class, that is the loss of the class less x, plus the cell's own price or a higher one that leaves
+                    x as it is
 
     O(nodes m d) at worst, and what whole rows take; O(m d) space.
     """
