@@ -28,7 +28,7 @@ BESIDES = {
     "tables": {"highspy", "networkx"},
     "regions": {"networkx"},
 }
-KERNEL = {"numpy", "numba", "shoal.kernels.", "shoal.kernels.uncompiled"}
+KERNEL = {"numpy", "numba", "shoal.kernels."}
 
 
 def folders(room: str) -> list[str]:

@@ -26,7 +26,7 @@ from shoal.engines.store import refuse_for_excel, refuse_sheet
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, UnaskedError
-from shoal.judge.originals.population import Covered
+from shoal.judge.tables.population import Covered
 from shoal.model.arguments import column_names, drawn
 from shoal.model.audit import Check
 from shoal.model.histogram import Partition

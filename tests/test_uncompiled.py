@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shoal.kernels import uncompiled
+from shoal import kernels
 from shoal.kernels.gathering.clusters import distance
 from shoal.kernels.tables.lattice import publish
 from shoal.kernels.tables.three_phase import phase_one
@@ -20,17 +20,17 @@ WAYS = {"python": lambda kernel: False, "machine": lambda kernel: True}
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the first process on a machine."""
     for name in ("_spent", "_here", "_files"):
-        monkeypatch.setattr(uncompiled, name, {})
-    monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: None)
+        monkeypatch.setattr(kernels, name, {})
+    monkeypatch.setattr(kernels, "_seconds_file", lambda kernel: None)
 
 
 def both(monkeypatch, work):  # type: ignore[no-untyped-def]
     """The work done by Python's loops, then by the compiled ones; how often Python's were asked for."""
     answers, asked = [], []
-    made = uncompiled.plain
-    monkeypatch.setattr(uncompiled, "plain", lambda kernel: asked.append(kernel) or made(kernel))
+    made = kernels.plain
+    monkeypatch.setattr(kernels, "plain", lambda kernel: asked.append(kernel) or made(kernel))
     for way in WAYS.values():
-        monkeypatch.setattr(uncompiled, "_compiled", way)
+        monkeypatch.setattr(kernels, "_compiled", way)
         forget(monkeypatch)
         answers.append(work())
         if way is WAYS["python"]:
@@ -86,43 +86,43 @@ def test_points_are_clustered_alike(monkeypatch: pytest.MonkeyPatch, problem, ro
 
 def test_python_gives_way_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     forget(monkeypatch)
-    monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
-    monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.3, 1.0, 1.6]).__next__)
-    size, steps = np.zeros(1, np.int64), 0.5 * uncompiled.SECONDS / uncompiled.PACE
+    monkeypatch.setattr(kernels, "_compiled", WAYS["python"])
+    monkeypatch.setattr(kernels.time, "thread_time", iter([0.0, 0.3, 1.0, 1.6]).__next__)
+    size, steps = np.zeros(1, np.int64), 0.5 * kernels.SECONDS / kernels.PACE
     for _ in range(2):  # 0.3 of its seconds, then 0.6 more
-        uncompiled.quick(phase_one, steps)(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
-    assert uncompiled.quick(phase_one, steps) is phase_one
-    assert uncompiled.quick(phase_one, steps / 10) is not phase_one
-    assert uncompiled.quick(publish, np.inf) is publish
-    assert uncompiled.quick(publish, 1) is not publish  # what was refused is not counted
+        kernels.quick(phase_one, steps)(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
+    assert kernels.quick(phase_one, steps) is phase_one
+    assert kernels.quick(phase_one, steps / 10) is not phase_one
+    assert kernels.quick(publish, np.inf) is publish
+    assert kernels.quick(publish, 1) is not publish  # what was refused is not counted
 
 
 def test_python_gives_way_after_several_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kept, size = tmp_path / "new" / "phase_one.seconds", np.zeros(1, np.int64)
-    monkeypatch.setattr(uncompiled, "_compiled", WAYS["python"])
+    monkeypatch.setattr(kernels, "_compiled", WAYS["python"])
     calls = 0
     while calls < 50:  # a process each, of 0.6 seconds
         forget(monkeypatch)
-        monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: kept)
-        monkeypatch.setattr(uncompiled.time, "thread_time", iter([0.0, 0.6]).__next__)
-        loops = uncompiled.quick(phase_one, 1)
+        monkeypatch.setattr(kernels, "_seconds_file", lambda kernel: kept)
+        monkeypatch.setattr(kernels.time, "thread_time", iter([0.0, 0.6]).__next__)
+        loops = kernels.quick(phase_one, 1)
         if loops is phase_one:
             break
         loops(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
-        uncompiled._keep()
+        kernels._keep()
         calls += 1
-    assert calls == uncompiled.TOGETHER // 0.6
+    assert calls == kernels.TOGETHER // 0.6
     kept.write_text("no number")
     forget(monkeypatch)
-    monkeypatch.setattr(uncompiled, "_seconds_file", lambda kernel: kept)
-    assert uncompiled.quick(phase_one, 1) is not phase_one
+    monkeypatch.setattr(kernels, "_seconds_file", lambda kernel: kept)
+    assert kernels.quick(phase_one, 1) is not phase_one
 
 
 def test_what_is_compiled_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     forget(monkeypatch)
     size = np.zeros(1, np.int64)
     phase_one(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
-    assert uncompiled.quick(phase_one, 1) is phase_one
+    assert kernels.quick(phase_one, 1) is phase_one
 
 
 def test_constants_make_no_kernel_of_their_own() -> None:

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import shoal
 from shoal.engines.codes import Coded
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.judge.originals.population import Census
+from shoal.judge.tables.population import Census
 from shoal.model.histogram import Histogram
 from shoal.model.policy import Policy
 from shoal.model.privacy import MODELS, Model, requirement, restore

@@ -2,7 +2,7 @@
 
 Bins are covered greedily and by Fold and Spread, also for many k at once; what is left over is poured into the least
 loaded, and loads are balanced by exchanges.  Every way to fill one bin is listed; packings are searched depth first.
-Every kernel also runs uncompiled (``uncompiled.plain``) on arrays of Python integers, for sizes beyond 64 bits.
+Every kernel also runs uncompiled (``shoal.kernels.plain``) on arrays of Python integers, for sizes beyond 64 bits.
 """
 
 from __future__ import annotations

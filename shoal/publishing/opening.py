@@ -21,8 +21,8 @@ from shoal.engines.open import open_table
 from shoal.engines.source import Scope
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError, within
-from shoal.judge.originals.population import Census
 from shoal.judge.places.areas import NAMED
+from shoal.judge.tables.population import Census
 from shoal.model.certificate import digest, source_of
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy

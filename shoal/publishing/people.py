@@ -21,7 +21,7 @@ from shoal.engines.codes import encode
 from shoal.engines.open import open_table
 from shoal.engines.table import Counted, Table
 from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
-from shoal.judge.originals.population import Census, Covered, check_of, covered, lacks, numbers, reading_of, weighed
+from shoal.judge.tables.population import Census, Covered, check_of, covered, lacks, numbers, reading_of, weighed
 from shoal.judge.tables.privacy import fewest, judge
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy

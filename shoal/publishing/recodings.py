@@ -24,7 +24,7 @@ from shoal.engines.codes import Coded, as_numbers, mixed_radix_columns
 from shoal.engines.prepared import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.errors import InputError, PolicyError, Sentence
-from shoal.judge.originals.covering import reader
+from shoal.judge.tables.covering import reader
 from shoal.model import metric
 from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy

@@ -18,7 +18,7 @@ from shoal.engines import open as opening
 from shoal.engines.propose import looked_at, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.finding import moment_of
-from shoal.judge.originals.covering import ColumnNotation, column
+from shoal.judge.tables.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
 from tests.data import rows

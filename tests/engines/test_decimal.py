@@ -19,7 +19,7 @@ import shoal
 from shoal.engines.propose import looked_at, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.finding import as_number, is_number
-from shoal.judge.originals.covering import ColumnNotation, column
+from shoal.judge.tables.covering import ColumnNotation, column
 from shoal.model.foreign import domain_of, spread
 from shoal.model.members import meanings
 from shoal.model.notation import MARKS, RangeOf, numeral, parse, writer_of

@@ -14,8 +14,10 @@ from shoal.judge import composition, series
 from shoal.judge.crosswalk import StatedCrosswalk, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
-from shoal.judge.originals.covering import ColumnNotation, column
-from shoal.judge.originals.population import (
+from shoal.judge.places.areas import NAMED, judge_regions
+from shoal.judge.places.clusters import judge_clusters
+from shoal.judge.tables.covering import ColumnNotation, column
+from shoal.judge.tables.population import (
     Census,
     Covered,
     check_of,
@@ -26,8 +28,6 @@ from shoal.judge.originals.population import (
     refuse_foreign,
     uniques,
 )
-from shoal.judge.places.areas import NAMED, judge_regions
-from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.shown import breach
 from shoal.model.privacy import DeltaPresence, KMap
 from shoal.model.rule_books import SafeHarbor

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.judge.originals import covering, matching
-from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
-from shoal.judge.originals.matching import leaves_matched, saturates
+from shoal.judge.tables import covering, matching
+from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
+from shoal.judge.tables.matching import leaves_matched, saturates
 from shoal.judge.tables.privacy import frequencies
 from shoal.model.notation import range_text
 from tests.amount import thinned

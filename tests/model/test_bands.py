@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.engines.codes import encode
 from shoal.judge.models import _natural_order
-from shoal.judge.originals.covering import _line
+from shoal.judge.tables.covering import _line
 from shoal.model.notation import ends, in_order
 from tests.commands import run
 

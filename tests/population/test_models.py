@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.judge.originals.population import Covered, presence
+from shoal.judge.tables.population import Covered, presence
 from tests.commands import run
 from tests.kept import forge, holding, verify
 from tests.oracles.tables import least_total

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import hypergeom
 
 import shoal
-from shoal.judge.originals.population import classes, individual, pitman, snb, snb_sample, uniques, zayatz
+from shoal.judge.tables.population import classes, individual, pitman, snb, snb_sample, uniques, zayatz
 from tests.commands import run
 
 

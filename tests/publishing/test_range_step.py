@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.judge.originals.covering import ColumnNotation
-from shoal.judge.originals.covering import column as covering
 from shoal.judge.recodings.ranges import on_grid
+from shoal.judge.tables.covering import ColumnNotation
+from shoal.judge.tables.covering import column as covering
 from tests.kept import holding, kept
 from tests.oracles.tables import least_total
 

@@ -20,6 +20,7 @@ import shoal
 from shoal.engines.geography import read
 from shoal.errors import InputError, PolicyError
 from shoal.judge.recodings.levels import AreaGraph
+from shoal.kernels import plain
 from shoal.kernels.tables.connected_sets import (
     OWN,
     AreaColumn,
@@ -29,7 +30,6 @@ from shoal.kernels.tables.connected_sets import (
     taken_areas,
 )
 from shoal.kernels.tables.eligible import joined
-from shoal.kernels.uncompiled import plain
 from shoal.model.connected import FEW, Network
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram

@@ -6,9 +6,9 @@ import networkx
 import numpy as np
 import pytest
 
+from shoal.kernels import plain
 from shoal.kernels.regions.areas import Areas, workspace
 from shoal.kernels.regions.recombine import COUNT, OVER, SQUARES, Aim, Cooling, _recombine
-from shoal.kernels.uncompiled import plain
 from shoal.problems.regions import packing
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.task import components, graph

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from shoal.kernels.tables import sweep
-from shoal.kernels.uncompiled import plain
+from shoal.kernels import plain
+from shoal.kernels.tables import close_sweep
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, TCloseness, TreeCloseness, requirement
 from shoal.model.recoding import Recoding
@@ -20,7 +20,7 @@ from tests.oracles.models import meets
 from tests.oracles.tables import least_total, row_loss
 from tests.tables.drawn import KINDS, few
 
-mean_of_close, mean_of_whole = plain(sweep._mean_of_close), plain(sweep._mean_of_whole)
+mean_of_close, mean_of_whole = plain(close_sweep._mean_of_close), plain(close_sweep._mean_of_whole)
 DISTANCES = ("equal", "ordered", "hierarchical")
 NODE = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0))
 
@@ -90,14 +90,14 @@ def test_no_prices_prove_more_than_the_optimum(distance: str) -> None:
     assert near > tried / 3
 
 
-def one_class(random: np.random.Generator, distance: str) -> tuple[sweep.CloseShares, np.ndarray]:
+def one_class(random: np.random.Generator, distance: str) -> tuple[close_sweep.CloseShares, np.ndarray]:
     """The cells of a class by falling price, with their shares in a larger table."""
     m, share = int(random.integers(2, 8)), random.dirichlet(np.ones(4)).round(2)
     share[0] += 1 - share.sum()
     between = apart(distance, share) if distance != "equal" else np.zeros((0, 0))
     value, count = random.integers(0, 4, m), random.integers(1, 3, m)
     t = float(random.choice([0.1, 0.25, 0.4, 0.6]))
-    close = sweep.CloseShares(value, count, share, between, t, int(random.integers(1, 4)), 60)
+    close = close_sweep.CloseShares(value, count, share, between, t, int(random.integers(1, 4)), 60)
     return close, np.sort(random.uniform(-1, 2, m))[::-1].copy()
 
 
@@ -124,14 +124,14 @@ def test_the_mean_of_shares_within_t_is_that_of_the_linear_program(distance: str
             assert again <= mean + 1e-3
 
 
-def _sorted(close: sweep.CloseShares, price: np.ndarray) -> tuple:
+def _sorted(close: close_sweep.CloseShares, price: np.ndarray) -> tuple:
     order = np.argsort(-price, kind="stable")
     return order, 0, price.size, price, close
 
 
 # Rows raised to the price that a row of a larger group may have would raise the mean of a smaller one.
 FEW = (
-    sweep.CloseShares(
+    close_sweep.CloseShares(
         np.array([3, 2, 0, 2]),
         np.array([1, 2, 2, 2]),
         np.array([0.03, 0.14, 0.82, 0.01]),
@@ -164,7 +164,7 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
         if mean == np.inf:
             assert best == -np.inf
             continue
-        room = sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 1)), np.empty(5))
+        room = close_sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 1)), np.empty(5))
         found, lowest = mean_of_whole(np.arange(price.size), 0, price.size, price, close, low, room)
         assert found >= best - 1e-9
         if best == -np.inf:

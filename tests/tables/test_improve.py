@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies
 
 from shoal.clock import clock
+from shoal.kernels import plain
 from shoal.kernels.tables import near_groups
 from shoal.kernels.tables import neighborhood as kernel
-from shoal.kernels.uncompiled import plain
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import (

@@ -5,10 +5,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from shoal.kernels import plain
 from shoal.kernels.tables.multipliers import Classes
 from shoal.kernels.tables.open_close import Annealing, PublishedTable, TuplesToTry
 from shoal.kernels.tables.open_close import open_close as kernel
-from shoal.kernels.uncompiled import plain
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.tables.eligible import GroupTriples
-from shoal.kernels.tables.subsets import Quotas, deal
+from shoal.kernels.tables.eligible_parts import Quotas, deal
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TCloseness, requirement
 from shoal.model.recoding import Recoding

@@ -18,7 +18,7 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, place
-from shoal.judge.originals.matching import flows
+from shoal.judge.tables.matching import flows
 from shoal.model.hierarchy import Hierarchy
 
 EARTH_KM = 6371.0088

@@ -1,1 +1,1 @@
-"""The judge of tables by themselves: privacy counted again from what is published."""
+"""The judge of tables: privacy counted from what is published, alone, with the original, and with the population."""

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import LEAN, LEAN_INNER, njit
+from shoal.kernels import LEAN, LEAN_INNER, njit, quick
 from shoal.kernels.tables.eligible import Rules, Slots, group_gap, join, joined, names_persons
-from shoal.kernels.uncompiled import quick
 
 
 class Hosts(NamedTuple):
@@ -215,7 +214,7 @@ def insert(
 
     leaf int64[m, t] slots of each cell; cell int64[n] of each row
     hosts  the groups; all but their order is updated
-    steps  about how often the innermost loop will run, as ``uncompiled.quick`` wants to know
+    steps  about how often the innermost loop will run, as ``quick`` wants to know
     returns bool[r]: whether a place was found
 
     Of places that cost the same the first in the order is taken, among candidates the first.  Groups that publish the

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import GroupRequirement
-from shoal.kernels.tables.subsets import Scratch, keep_of, part_of
+from shoal.kernels.tables.eligible_parts import Scratch, keep_of, part_of
 
 __all__ = ["GroupRequirement", "Raised", "Reserve", "Stock", "publish", "publish_priced"]
 

@@ -56,7 +56,7 @@ def ship(net: Net, excess: np.ndarray, potential: np.ndarray, error: int, shrink
 
     A flow that carries everything must exist.  O(n^2 a log(error)) at worst, nearly linear as a rule.
     """
-    from shoal.kernels.uncompiled import quick
+    from shoal.kernels import quick
 
     n = excess.size
     lists = [np.empty(size, np.int32) for size in (n + 1, FAR, n, n)]

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels import quick
 from shoal.kernels.gathering import cellular as kernels
 from shoal.kernels.gathering import duals, pairs
-from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import Diversity
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels import quick
 from shoal.kernels.gathering import cellular as balls
 from shoal.kernels.gathering import clusters as kernels
-from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.diverse import recentered
 from shoal.problems.gathering.space import SAFE, Space
 from shoal.problems.gathering.threshold import Clusters, Lists, disjoint, finish, quantile

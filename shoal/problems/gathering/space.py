@@ -19,9 +19,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from shoal.errors import InputError, PolicyError
+from shoal.kernels import quick
 from shoal.kernels.gathering import clusters
 from shoal.kernels.gathering.clusters import Records
-from shoal.kernels.uncompiled import quick
 from shoal.model.arguments import coordinates, known, mapping, number
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
 from shoal.watching import done

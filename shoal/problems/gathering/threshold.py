@@ -30,8 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.kernels import quick
 from shoal.kernels.gathering import clusters as kernels
-from shoal.kernels.uncompiled import quick
 from shoal.problems.gathering.space import Space
 
 

@@ -50,7 +50,7 @@ class BinCoveringInstance:
 
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """The compiled kernel, or its Python text where 64 bits do not hold the sizes."""
-        from shoal.kernels.uncompiled import plain
+        from shoal.kernels import plain
 
         return (plain(kernel) if self.wide and hasattr(kernel, "py_func") else kernel)(*arguments)
 

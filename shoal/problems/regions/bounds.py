@@ -212,8 +212,8 @@ def price_out(
 
 def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
     """The heaviest region weighs at least this much, and why."""
+    from shoal.kernels import quick
     from shoal.kernels.regions.connected import hanging
-    from shoal.kernels.uncompiled import quick
 
     if not task.n:
         return 0, "nothing to place"

@@ -66,8 +66,8 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
 
     O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
     """
+    from shoal.kernels import quick
     from shoal.kernels.regions import spanning
-    from shoal.kernels.uncompiled import quick
 
     g = task.graph
     starts = int(np.clip(400_000 * task.effort // max(task.n, 1), 1, _STARTS))

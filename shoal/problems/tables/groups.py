@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from shoal.clock import clock
+from shoal.kernels import quick
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
 from shoal.kernels.tables.eligible import good as rules_hold
 from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
-from shoal.kernels.uncompiled import quick
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding, Slot

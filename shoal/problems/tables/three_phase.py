@@ -160,8 +160,8 @@ def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[s
 
 def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[np.ndarray, dict[str, Any]]:
     """One sensitive column: phases one to three, with a minimum size k and a least number of values if asked."""
+    from shoal.kernels import quick
     from shoal.kernels.tables.three_phase import later_phases, phase_one
-    from shoal.kernels.uncompiled import quick
 
     l, distinct = need.frequency[column], need.distinct[column]
     k = need.k if need.k > max(l, distinct) else 1

@@ -20,8 +20,8 @@ from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
-from shoal.judge.originals.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.large import hash_of
+from shoal.judge.tables.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.privacy import judge, wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition

@@ -18,8 +18,8 @@ from shoal.engines.table import Expected, StoredFrame, Table, Tuples
 from shoal.engines.unassigned import Unassigned
 from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import refuse_other
-from shoal.judge.originals.population import Census, Covered, add_population, outside, reading_of
 from shoal.judge.tables.large import refuse_unconnected
+from shoal.judge.tables.population import Census, Covered, add_population, outside, reading_of
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, largest_share
 from shoal.model.cards import card, in_one_line

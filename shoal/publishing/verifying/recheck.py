@@ -17,9 +17,9 @@ from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, 
 from shoal.judge.crosswalk import agreed
 from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.originals.matching import Shares
-from shoal.judge.originals.original import StatedRelease
 from shoal.judge.tables.large import hash_of
+from shoal.judge.tables.matching import Shares
+from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
     FORMAT,
     LADDER,

@@ -26,11 +26,11 @@ from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
-from shoal.judge.originals.original import compare
-from shoal.judge.originals.population import add_population, outside, reading_of
 from shoal.judge.series import certificate_of as part_of_series
 from shoal.judge.series import judge_series
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
+from shoal.judge.tables.original import compare
+from shoal.judge.tables.population import add_population, outside, reading_of
 from shoal.judge.tables.privacy import filled
 from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit

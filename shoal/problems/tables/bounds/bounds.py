@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.kernels.tables import sweep
+from shoal.kernels.tables.close_sweep import CloseShares, close_sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
@@ -284,7 +285,7 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
         out.values["subgradients"] = max(least, out.values.get("subgradients", 0.0))
 
 
-def close_shares(task: Task) -> sweep.CloseShares | None:
+def close_shares(task: Task) -> CloseShares | None:
     """What t-closeness asks of groups, by any distance; None where it isn't asked, or of too many values."""
     rules = [rule for rule in task.requirement.rules if rule.measure.kind in ("equal", "ordered", "tree")]
     rule = min(rules, key=lambda rule: (rule.measure.kind != "equal", rule.measure.number), default=None)
@@ -300,13 +301,13 @@ def close_shares(task: Task) -> sweep.CloseShares | None:
         levels = np.array(rule.measure.table[1 : 1 + rule.measure.whole * share.size]).reshape(-1, share.size)
         apart = (levels[:, :, None] != levels[:, None]).mean(axis=0) if len(levels) else np.zeros((share.size,) * 2)
     need = task.requirement
-    return sweep.CloseShares(
+    return CloseShares(
         value, task.histogram.count, share, apart, rule.measure.number + 2 * CLOSE, need.smallest, COUNTED
     )
 
 
 def _by_closeness(
-    task: Task, out: Bounds, sweeper: Sweeper, close: sweep.CloseShares, effort: str, until: float | None
+    task: Task, out: Bounds, sweeper: Sweeper, close: CloseShares, effort: str, until: float | None
 ) -> None:
     """The prices that multipliers leave, or others, raised sweep by sweep against every class of the lattice."""
     prices = out.prices if out.multipliers is None else out.multipliers.prices
@@ -417,16 +418,16 @@ class Sweeper:
         self.task.progress("bound", None)
         return done
 
-    def close(self, asked: sweep.CloseShares, price: np.ndarray, until: float | None) -> np.ndarray | None:
+    def close(self, asked: CloseShares, price: np.ndarray, until: float | None) -> np.ndarray | None:
         """Prices float64[m] under which no group within t of any class exceeds its loss, made of any prices float64[m].
 
         None as in ``run``.
         """
-        from shoal.kernels.uncompiled import quick
+        from shoal.kernels import quick
 
         out = [np.full(price.size, np.inf) for _ in range(self.workers)]
         looks, order, table = self._budget(until), np.argsort(-price, kind="stable"), self.table
-        kernel = quick(sweep.close_sweep, self.task.histogram.quasi.size * float(self.lattice.nodes))
+        kernel = quick(close_sweep, self.task.histogram.quasi.size * float(self.lattice.nodes))
 
         def one(worker: int, fixed: np.ndarray) -> bool:
             looks[worker] = kernel(table, asked, price, order, fixed, looks[worker], out[worker])
@@ -449,7 +450,7 @@ class Sweeper:
 
         mode   as of the kernel ``sweep``;  tight  for TIGHT_CLASSES, where each core writes classes down
         """
-        from shoal.kernels.uncompiled import quick
+        from shoal.kernels import quick
 
         h = self.task.histogram
         workers = self.workers

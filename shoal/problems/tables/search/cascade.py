@@ -48,7 +48,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
 
     Classes are visited as by the cascade.  O(nodes * cells * log(cells)).
     """
-    from shoal.kernels.tables.subsets import Quotas, deal
+    from shoal.kernels.tables.eligible_parts import Quotas, deal
 
     h, need = task.histogram, task.requirement
     close = [rule for rule in need.rules if rule.measure.kind == "equal"]
@@ -419,8 +419,8 @@ def start(task: Task, rows: Rows) -> Partition:
 
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
+    from shoal.kernels import quick
     from shoal.kernels.tables.lattice import Raised, Reserve, Stock, publish
-    from shoal.kernels.uncompiled import quick
 
     histogram, need = task.histogram, task.requirement
     lattice = Lattice.of(task.recoding)

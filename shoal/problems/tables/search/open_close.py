@@ -204,9 +204,9 @@ def _block(
     seed: np.uint64,
 ) -> tuple[np.ndarray, int]:
     """The class of every row of a block after some steps, and how many were done."""
+    from shoal.kernels import quick
     from shoal.kernels.tables.open_close import Annealing, PublishedTable, TuplesToTry
     from shoal.kernels.tables.open_close import open_close as kernel
-    from shoal.kernels.uncompiled import quick
 
     cells, first, cell = np.unique(rows.cell[block], return_index=True, return_inverse=True)
     leaf = np.ascontiguousarray(rows.leaf[cells])

@@ -195,9 +195,9 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
     ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
     few that were cheapest.  O(rows left * groups).
     """
+    from shoal.kernels import quick
     from shoal.kernels.tables.eligible import prices
     from shoal.kernels.tables.scarce_values import cheapest, place
-    from shoal.kernels.uncompiled import quick
 
     inside, waiting = np.flatnonzero(group >= 0), np.flatnonzero(group < 0)
     if not inside.size or not waiting.size:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.judge.finding import CONSISTENT, Finding
-from shoal.judge.originals.covering import ColumnPair
+from shoal.judge.tables.covering import ColumnPair
 
 AT_ONCE = 4_000_000  # pairs looked at in one go
 SMALL = 1 << 18  # pairs of a block that are all looked at

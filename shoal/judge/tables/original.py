@@ -16,8 +16,8 @@ import polars as pl
 
 from shoal.errors import PolicyError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes
-from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
-from shoal.judge.originals.matching import Shares, Side, assignable, dense, exposure, side
+from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
+from shoal.judge.tables.matching import Shares, Side, assignable, dense, exposure, side
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity

@@ -2,7 +2,7 @@
 and, without a population, estimates of both from the sample alone.
 
 Shares no code with the solvers.  A class covers a row of the population when each of its published values may stand
-for that row's value (``shoal.judge.originals.covering``).
+for that row's value (``shoal.judge.tables.covering``).
 
 The estimates say how many people are alone in the population, and how likely a row is found: four of population uniques
 from the sizes of the sample's classes, and the risk of each class from weights.  They are never promises: each rests on
@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, PolicyError
-from shoal.judge.originals.covering import ColumnNotation, ColumnPair, column
+from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
 from shoal.model.audit import Audit, Check
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import Policy

@@ -1,0 +1,365 @@
+"""Prices of rows under t-closeness: one pass over the classes of every lattice node makes any prices feasible.
+
+Feasible means that no group within t, of any class, has prices that exceed its loss.  For each class, the kernel looks
+for the largest mean price of a group: by the shares of values that are within t, and with the equal distance also by
+whole rows.  Each of these maxima is bounded from above by multipliers, so what is found proves, however far the search
+for the best multiplier went.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels import INNER, njit
+from shoal.kernels.tables.sweep import is_lowest, split_class, unsplit
+
+TINY, SLIGHT = 1e-12, 1e-9  # shares of 1 and parts of a row that rounding leaves
+GOLDEN = 0.6180339887498949  # part of what is left that golden section search keeps
+LOOKS = 20  # multipliers that it looks at, from 0 to one that no row pays
+TRIES, LAST_TRIES = 6, 12  # moves of a level and a multiplier, and for groups larger than those counted row by row
+
+
+class CloseShares(NamedTuple):
+    """What t-closeness asks of a group.
+
+    value int64[m]      sensitive value of each cell;  count int64[m]  its rows
+    share float64[s]    of each value in the table
+    apart float64[s, s] how far two values are from each other; empty where all are 1 apart (equal distance)
+    t float64, least int64  the largest distance and the fewest rows
+    counted int64       with the equal distance, groups of up to so many rows are looked at with whole rows
+    """
+
+    value: np.ndarray
+    count: np.ndarray
+    share: np.ndarray
+    apart: np.ndarray
+    t: float
+    least: int
+    counted: int
+
+
+class _Dear(NamedTuple):
+    """The dearest rows of one class.
+
+    pay float64[s]      what each value pays at most
+    many, rows int64[s] dear rows of each value, and all
+    sums float64[s, ..]  of the dearest 0, 1, 2, .. rows of each value
+    part float64[s + 1] of a row, by which the first beyond the share of its value exceeds it
+    """
+
+    pay: np.ndarray
+    many: np.ndarray
+    rows: np.ndarray
+    sums: np.ndarray
+    part: np.ndarray
+
+
+@njit(**INNER)
+def _mean_of_close(inside, b, e, price, asked, pay):
+    """(the largest mean price of shares within t, what rows of any value may pay without raising it); the mean is
+    infinite where the values of the class reach for no shares within t.  Cells by falling price.
+
+    pay float64[s]  out: what rows of each value may pay; the same for all values that are not there
+
+    Shares within t are the table's, of which no more than t was carried to other values, each part as far as these are
+    apart.  So for any multiplier z, z * t and the table's shares, each at the value where price less z times how far it
+    is are largest, are no less than the mean.  With the equal distance taking the dearest values first finds the best.
+    """
+    share, s, n = asked.share, asked.share.size, 0
+    for v in range(s):
+        pay[v] = -np.inf
+    total, mean = 0.0, 0.0
+    for i in range(b, e):
+        v = asked.value[inside[i]]
+        if pay[v] > -np.inf:
+            continue
+        high = price[inside[i]]
+        pay[v] = high
+        n += 1
+        if asked.apart.size == 0:
+            more = min(share[v] + (asked.t if n == 1 else 0.0), 1.0 - total)
+            total += more
+            mean += more * high
+            if total >= 1.0 - TINY:
+                for w in range(s):
+                    pay[w] = max(pay[w], high)
+                return mean, high
+        elif n == s:
+            break
+    if asked.apart.size == 0:
+        return np.inf, 0.0
+    return _by_multiplier(price[inside[b]], asked, pay), -np.inf
+
+
+@njit(**INNER)
+def _mean_of_dearest(inside, b, e, price, asked):
+    """(mean price of the dearest rows of a class, as many as a group has at least, the least of these prices)."""
+    left, total = asked.least, 0.0
+    for i in range(b, e):
+        c = inside[i]
+        many = min(asked.count[c], left)
+        total += many * price[c]
+        left -= many
+        if left == 0:
+            return total / asked.least, price[c]
+    return np.inf, 0.0
+
+
+@njit(**INNER)
+def _lowers(inside, b, e, price, more, out):
+    """Whether some cell may pay less than before if it pays so much more than its price."""
+    i = b
+    while i < e and out[inside[i]] <= price[inside[i]] + more:
+        i += 1
+    return i < e
+
+
+@njit(**INNER)
+def _by_multiplier(dearest, asked, pay):
+    """The largest mean by the best multiplier, from the dearest price of each value in ``pay``, -inf where it has no
+    row; what each value pays out.  Any multiplier proves."""
+    share, apart, s = asked.share, asked.apart, asked.share.size
+    high = pay.copy()
+    far, lowest, nearest = 0.0, dearest, 1.0
+    for v in range(s):
+        least = np.inf
+        for w in range(s):
+            if high[w] > -np.inf:
+                least = min(least, apart[v, w])
+            if apart[v, w] > 0.0:
+                nearest = min(nearest, apart[v, w])
+        far += share[v] * least
+        if high[v] > -np.inf:
+            lowest = min(lowest, high[v])
+    if far > asked.t:
+        return np.inf
+    a, b = 0.0, (dearest - lowest) / nearest + TINY
+    best, multiplier, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
+    at_x, at_y = _with_multiplier(x, asked, high), _with_multiplier(y, asked, high)
+    for _ in range(LOOKS):
+        if at_x < best:
+            best, multiplier = at_x, x
+        if at_y < best:
+            best, multiplier = at_y, y
+        if at_x <= at_y:
+            b, y, at_y = y, x, at_x
+            x = b - GOLDEN * (b - a)
+            at_x = _with_multiplier(x, asked, high)
+        else:
+            a, x, at_x = x, y, at_y
+            y = a + GOLDEN * (b - a)
+            at_y = _with_multiplier(y, asked, high)
+    free = _with_multiplier(0.0, asked, high)
+    if free < best:
+        best, multiplier = free, 0.0
+    for v in range(s):
+        pay[v] = -np.inf
+        for w in range(s):
+            pay[v] = max(pay[v], high[w] - multiplier * apart[v, w])
+    return best
+
+
+@njit(**INNER)
+def _with_multiplier(multiplier, asked, high):
+    """The mean that a multiplier allows."""
+    total = multiplier * asked.t
+    for v in range(asked.share.size):
+        if asked.share[v] > 0.0:
+            most = -np.inf
+            for w in range(asked.share.size):
+                most = max(most, high[w] - multiplier * asked.apart[v, w])
+            total += asked.share[v] * most
+    return total
+
+
+@njit(**INNER)
+def _dear_rows(inside, b, e, price, asked, dear):
+    """The dearest rows of each value of a class into ``dear``; how many rows it has."""
+    many, rows, sums, all_rows = dear.many, dear.rows, dear.sums, 0
+    most = sums.shape[1] - 1
+    for v in range(many.size):
+        many[v], rows[v], sums[v, 0] = 0, 0, 0.0
+    for i in range(b, e):
+        c = inside[i]
+        v = asked.value[c]
+        rows[v] += asked.count[c]
+        all_rows += asked.count[c]
+        for _ in range(min(asked.count[c], most - many[v])):
+            sums[v, many[v] + 1] = sums[v, many[v]] + price[c]
+            many[v] += 1
+    return all_rows
+
+
+@njit(**INNER)
+def _fits(asked, dear, n):
+    """Whether n rows of a class can be within t: first those that exceed no share, then those that do by least."""
+    part, need, over, some, others = dear.part, n, 0.0, 0, 0
+    for v in range(asked.share.size):
+        free = np.int64(asked.share[v] * n + SLIGHT)
+        need -= min(dear.rows[v], free)
+        if dear.rows[v] > free:
+            beyond, x = 1.0 - max(asked.share[v] * n - free, 0.0), some
+            others += dear.rows[v] - free - 1
+            while x > 0 and part[x - 1] > beyond:
+                part[x] = part[x - 1]
+                x -= 1
+            part[x] = beyond
+            some += 1
+    if need > some + others:
+        return False
+    for x in range(min(need, some)):
+        over += part[x]
+    return over + max(need - some, 0) <= asked.t * n + SLIGHT
+
+
+@njit(**INNER)
+def _of_rows(asked, dear, n, way, whole):
+    """What n rows pay in the mean at most, by a level and a multiplier.
+
+    A row pays what it has above the level, less the multiplier times what it is beyond the share of its value: with
+    ``whole`` so many rows exactly, otherwise n or more, of which every one has its part.  Returns (mean, rows too many,
+    rows too far above shares).
+    """
+    level, multiplier = way
+    total, took, over, sums = 0.0, 0.0, 0.0, dear.sums
+    for v in range(asked.share.size):
+        held = asked.share[v] * n
+        free = np.int64(held + SLIGHT)
+        left = max(held - free, 0.0)
+        a, b = 0, min(dear.many[v], free)
+        while a < b:
+            x = (a + b) // 2
+            if sums[v, x + 1] - sums[v, x] > level:
+                a = x + 1
+            else:
+                b = x
+        total += sums[v, a] - level * a
+        took += a
+        if a < free:
+            continue
+        beyond = 1.0 - left
+        while a < dear.many[v]:
+            above = sums[v, a + 1] - sums[v, a] - level
+            if whole or a > free:
+                above -= multiplier * beyond
+                if above <= 0.0:
+                    break
+                total += above
+                took += 1.0
+                over += beyond
+            else:
+                total += left * max(above, 0.0) + beyond * max(above - multiplier, 0.0)
+                took += left * (above > 0.0) + beyond * (above > multiplier)
+                over += beyond * (above > multiplier)
+            beyond = 1.0
+            a += 1
+    return level + multiplier * asked.t + total / n, took - n, over - asked.t * n
+
+
+@njit(**INNER)
+def _lowered(asked, dear, n, way, whole, bar):
+    """(mean, level, multiplier) after some moves that lower the mean, until it is no more than the bar.
+
+    Any level proves, and any multiplier of at least 0.
+    """
+    best, more, over = _of_rows(asked, dear, n, way, whole)
+    step = 0.25 * max(way[1], 1e-3)
+    for _ in range(TRIES if whole else LAST_TRIES):
+        if best <= bar:
+            break
+        level, multiplier = way
+        up, dearer = np.sign(more) * step, (step if over > 0.0 else -step)
+        found = False
+        for kind in range(3):
+            if kind == 0:
+                other = (level + up, multiplier)
+            elif kind == 1:
+                other = (level, max(0.0, multiplier + dearer))
+            else:
+                other = (level - dearer, max(0.0, multiplier + dearer))
+            value, rows, beyond = _of_rows(asked, dear, n, other, whole)
+            if value < best:
+                best, more, over, way, found = value, rows, beyond, other, True
+        if not found:
+            step *= 0.5
+    return best, way[0], way[1]
+
+
+@njit(**INNER)
+def _mean_of_whole(inside, b, e, price, asked, low, dear):
+    """(the largest mean price of whole rows within t, what rows may pay without raising it), -inf without any."""
+    rows = _dear_rows(inside, b, e, price, asked, dear)
+    best, lowest, way = -np.inf, np.inf, (low, price[inside[b]] - low)
+    for n in range(asked.least, min(asked.counted, rows) + 1):
+        if _fits(asked, dear, n):
+            found, level, multiplier = _lowered(asked, dear, n, way, True, best)
+            way, best, lowest = (level, multiplier), max(best, found), min(lowest, level)
+    if rows > asked.counted:
+        found, level, multiplier = _lowered(asked, dear, max(asked.counted + 1, asked.least), way, False, best)
+        best, lowest = max(best, found), min(lowest, level)
+    return best, lowest
+
+
+@njit(cache=True, nogil=True)
+def close_sweep(lattice, asked, price, order, fixed, budget, out):
+    """Prices under which no group within t of any class exceeds its loss, made of any prices; one pass over the lattice
+    nodes that begin with some levels.
+
+    lattice, asked  ``CellsInLattice``, ``CloseShares``
+    price float64[m], order int64[m]  any numbers, and the cells by falling price
+    fixed int64[f], budget int64      as of ``sweep``, which tells what is returned
+    out float64[m]  lowered to what each cell may pay in every class.  With x the largest mean price of a group in a
+                    class, that is the loss of the class less x, plus the cell's own price or a higher one that leaves
+                    x as it is
+
+    O(nodes m d) at worst, and what whole rows take; O(m d) space.
+    """
+    work, s, p, d = unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
+    cells, first, last, level, parts, turn, spent = work[:7]
+    pay, most = np.empty(s), max(asked.counted + 1, asked.least)
+    dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    while p >= 0:
+        if turn[p] == parts[p]:  # split the class by the next level of its column
+            level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)
+            if level[p] == lattice.height[lattice.columns[p]] or (p < fixed.size and level[p] > fixed[p]):
+                p -= 1
+                continue
+            budget -= last[p] - first[p]
+            if budget < 0:
+                return budget
+            split_class(lattice, asked.count, asked.least, work, p)
+            continue
+        b, e, loss = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
+        turn[p] += 1
+        inside = cells[p + 1]
+        # A class within this one has no smaller loss and no dearer groups.
+        dearest, lowest = _mean_of_dearest(inside, b, e, price, asked)
+        if not _lowers(inside, b, e, price, loss - dearest, out):
+            continue
+        mean, low = _mean_of_close(inside, b, e, price, asked, pay)
+        if dearest < mean < np.inf:
+            mean, low = dearest, lowest
+            for v in range(s):
+                pay[v] = lowest
+        if mean == np.inf or not _lowers(inside, b, e, price, loss - mean, out):
+            continue
+        if p + 1 < d:
+            p += 1
+            first[p], last[p], spent[p], level[p], parts[p], turn[p] = b, e, loss, -1, 0, 0
+            continue
+        if not is_lowest(inside, b, e, lattice, level):
+            continue
+        best = np.inf
+        if asked.counted > 0 and asked.apart.size == 0:
+            best, low = _mean_of_whole(inside, b, e, price, asked, low, dear)
+            if best == -np.inf:  # it holds no eligible group
+                continue
+        for i in range(b, e):
+            c = inside[i]
+            if best < mean:
+                out[c] = min(out[c], max(price[c], low) + loss - best)
+            else:
+                out[c] = min(out[c], max(price[c], pay[asked.value[c]]) + loss - mean)
+    return budget
