@@ -332,8 +332,8 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         best = int(1 / found.share + 1e-9)
         return (
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
-            f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
-            f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}"
+            f"{found.largest:,}, too few for this {found.says}; by this count the largest l possible is {best}, the "
+            f"least alpha {said(found.share, up=True)}"
         )
     if found.kind == "frequency":
         assert found.code is not None
