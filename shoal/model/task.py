@@ -254,12 +254,16 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
 
 
 def _by_models(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    found = []
+    """Models that all rows as one group miss; of one model for several columns, the first says what follows."""
+    found: list[Shortfall] = []
+    told: list[Model] = []
     for rule in requirement.rules:
         if rule.model.speaks != "persons" and not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
             counts = rule.counts(histogram.sensitive, histogram.count)
-            says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))
+            before = rule.model.compares and rule.model in told
+            says = (rule.model.reached if before else rule.model.refusal)(counts, named, np.array(rule.table, np.int64))
+            told.append(rule.model)
             found.append(Shortfall("model", 0, 0, rule.columns[0], says=says))
     return found
 
