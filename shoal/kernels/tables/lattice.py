@@ -93,6 +93,7 @@ def classes(raised, level, cells, numbering, of):
     d = quasi.shape[1]
     mask = slots.size - 1
     found = 0
+    # Open addressing: probe until the class is found or a slot is free. Where keys are hashes, codes are compared too.
     for i in range(cells.size):
         c = cells[i]
         key = np.int64(0)
@@ -219,6 +220,8 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     h = np.int64(1) << 60
     lacking = n < k
     fine = s > 0 or not lacking
+    # Each column says how many rows the class may keep of a value, or whether it may keep any. If only one row or value
+    # is lacking, a row held back may fill it.
     for j in range(s):
         present, top = 0, np.int64(0)
         for i in range(cells.size):
@@ -301,6 +304,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
         back = _dispensable(required, cells, stock, scratch, n)
     held = scratch.held
     capped = frequency.size == 1 and frequency[0] > 1
+    # With a cap, each value gives at most h rows; else rows of rare values that the class can do without are held back.
     for i in range(cells.size):
         c = cells[i]
         give = left[c]
@@ -377,6 +381,8 @@ def publish(rules, raised, levels, stock, required, values, group, out):
     for j in range(s):
         smallest = max(smallest, frequency[j], distinct[j])
     written, v = 0, 0
+    # The rows left are sorted into the node's classes. The hash table shrinks with the rows, so that later nodes cost
+    # little.
     while v < levels.shape[0]:
         if active.size == 0 or written + 2 * active.size + 2 > out.cell.size:
             break
@@ -490,6 +496,8 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             continue
         end = 0
         changed = False
+        # A class is published if its K dearest rows nearly pay its cost: with these rows, and all others that pay it
+        # themselves.
         for x in range(found):
             if start[x] < 0:
                 continue

@@ -58,7 +58,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
            prove
     """
     from shoal.kernels.tables.boxes import Prices, raises
-    from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
+    from shoal.kernels.tables.near_cells import CellsByPrice, Nearest, far_slack
 
     m, group = task.histogram.cells, p.cells.group
     looked = nearest_cells(p, max(boxed[0], group - 1), until)
@@ -69,11 +69,13 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     found = [p.back(base)]
     for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
-        falling = Falling(price, base, order, p.columns(order))
+        by_price = CellsByPrice(price, base, order, p.columns(order))
 
-        def one(first: int, last: int, falling: Falling = falling, prices: Prices = prices, rise: Any = rise) -> None:
+        def one(
+            first: int, last: int, by_price: CellsByPrice = by_price, prices: Prices = prices, rise: Any = rise
+        ) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, p.index.column, first, last, falling, Nearest(near, far), limit)
+            far_slack(p.cells, p.index.column, first, last, by_price, Nearest(near, far), limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
