@@ -36,6 +36,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
     O(n log n) time for n points, and the holes times the outsides.
     """
     left: dict[tuple[Point, Point], int] = {}
+    # Each side is kept until its reverse comes, of which it then takes one away.
     for shape in _same_coordinates(shapes):
         for polygon in shape:
             for i, ring in enumerate(polygon):
@@ -78,6 +79,7 @@ def _rings(sides: dict[tuple[Point, Point], int]) -> list[np.ndarray]:
     for (a, b), times in sides.items():
         ways.setdefault(a, []).extend([b] * times)
     rings = []
+    # Walk from a start, by the leftmost turn; when the path meets itself, the loop is a ring and is taken off it.
     for start in list(ways):
         while ways[start]:
             path: list[Point] = [start]

@@ -175,6 +175,7 @@ def price_out(
     for s in more:
         if not bound.heavy[s].any():  # connected, so in one light component
             others.setdefault(int(bound.nodes[s[0]]), []).append(s)
+    # Each light component by itself, with the regions in it as first columns.
     for c in np.flatnonzero(bound.capacity >= 2):
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:

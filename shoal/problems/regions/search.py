@@ -261,6 +261,7 @@ def _improved(
     priced = task.regions is None and task.n > POOLED and chain[0] == "max"
     warm = priced or (task.regions is None and chain[0] in ("sumsq", "excess"))
     stages = ("count", *chain) if warm else chain
+    # A stage lowers one objective. If the objectives before it got worse, it is undone.
     for i, name in enumerate(stages):
         before = label.copy()
         seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])

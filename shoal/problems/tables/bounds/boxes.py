@@ -67,6 +67,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
     found = [p.back(base)]
+    # First the cheapest box of every cell, from prices of 0; then raises by what boxes leave the active cells.
     for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
         by_price = CellsByPrice(price, base, order, p.columns(order))
@@ -315,6 +316,8 @@ def raised(
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
     at = scale * best
+    # Column generation with a trust region: a sweep finds the columns that the multipliers violate, the program over
+    # all columns moves the multipliers within the reach, which grows and shrinks with success.
     while sweeps > 0:
         sweeps -= 1
         began, violated = clock(), np.empty(0, np.int64)
@@ -388,6 +391,7 @@ def classes_of_boxes(
     columns, promised = BoxColumns.none(0), np.inf
     history: list[float] = []
     next_looks, next_seconds = 0.0, 0.0
+    # The same turns as in ``raised``, with the classes of largest excess as columns.
     for _ in range(sweeps):
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):

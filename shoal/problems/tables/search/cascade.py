@@ -62,6 +62,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
+    # The rows left are sorted into the node's classes, from which the kernel deals.
     for done, node in enumerate(nodes):
         cells = np.flatnonzero(left > 0)
         if not cells.size:
@@ -274,6 +275,7 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     size = np.bincount(runs.run, weights=runs.rows, minlength=runs.times.size).astype(np.int64)
     wanted = max(STAY, HELPERS * need.smallest * int(waiting.sum()))
     stay = _staying(size, runs.times // each, wanted)
+    # Twice as many rows stay each time, until those that stay meet the requirement together.
     while True:
         aside = (runs.times - each * stay)[runs.run] * runs.rows
         if asked:

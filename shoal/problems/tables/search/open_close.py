@@ -134,6 +134,7 @@ def open_close(
     pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
+    # A round has its heat and as many steps as its time allows at the pace so far; the table is dealt into blocks anew.
     while part < 1.0:
         since = clock()
         if deadline is None:
