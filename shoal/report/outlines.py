@@ -18,7 +18,7 @@ Point = tuple[float, float]
 ROUNDING = 1e-9  # of the extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
 
 
-def turned(ring: np.ndarray) -> float:
+def doubled_area(ring: np.ndarray) -> float:
     """Twice the signed surface of a ring, positive when it runs against the clock."""
     if len(ring) < 3:
         return 0.0
@@ -40,7 +40,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
     for shape in _same_coordinates(shapes):
         for polygon in shape:
             for i, ring in enumerate(polygon):
-                surface = turned(ring)
+                surface = doubled_area(ring)
                 if surface == 0:
                     continue
                 around = ring if (surface > 0) == (i == 0) else ring[::-1]
@@ -115,7 +115,7 @@ def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
 
 def _polygons(rings: list[np.ndarray]) -> Shape:
     """Rings as polygons: each hole in the smallest outside around it."""
-    surface = [turned(ring) for ring in rings]
+    surface = [doubled_area(ring) for ring in rings]
     outside = sorted((i for i, s in enumerate(surface) if s > 0), key=lambda i: surface[i])
     found: dict[int, list[np.ndarray]] = {i: [rings[i]] for i in outside}
     boxes = {i: (rings[i].min(axis=0), rings[i].max(axis=0)) for i in outside}

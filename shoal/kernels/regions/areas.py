@@ -268,7 +268,7 @@ def long_tree(indptr, indices, features, d, s, state):
 
 
 @njit(**LEAN_INNER)
-def most(d, s, need, l):
+def cut_most(d, s, need, l):
     """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
     width = d.sub.shape[1]
     g = 0

@@ -491,7 +491,7 @@ def low_points(indptr, indices, gone):
 
 
 @njit(cache=True, nogil=True)
-def hanging(indptr, indices, weights, need):
+def dependent_weights(indptr, indices, weights, need):
     """For every vertex v: its weight and that of all components of G - v that miss a threshold.
 
     Such a component cannot hold a region, so all of it belongs to v's region, and the sum bounds that region from

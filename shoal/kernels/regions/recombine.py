@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
-from shoal.kernels.regions.areas import Areas, eligible, gather, long_tree, most, random_tree, uniform, workspace
+from shoal.kernels.regions.areas import Areas, cut_most, eligible, gather, long_tree, random_tree, uniform, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
@@ -360,7 +360,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
         limit = aim.cap
         for j in range(q):
             limit = max(limit, d.held[d.ids[j]])
-        g = most(d, s, areas.need, areas.l)
+        g = cut_most(d, s, areas.need, areas.l)
         new = np.inf
         if form != COUNT and (g <= q or count + g - q > aim.enough):
             g = q

@@ -48,8 +48,8 @@ from shoal.problems.regions.task import (
     SearchClock,
     cost_in,
     costs_in,
-    drawn,
     structure,
+    to_networkx,
 )
 from shoal.watching import done, within
 
@@ -476,7 +476,7 @@ def matched(g: Contiguity) -> np.ndarray | None:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    planar, embedding = nx.check_planarity(drawn(g))
+    planar, embedding = nx.check_planarity(to_networkx(g))
     if not planar or g.n < 4:
         return None
     full, outer = triangulate_embedding(embedding, True)

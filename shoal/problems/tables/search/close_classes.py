@@ -268,12 +268,12 @@ class _Pricing:
     """Sets of rows that multipliers price in, from classes of the lattice drawn at random."""
 
     def __init__(self, task: Task, rows: Rows, cells: np.ndarray, count: np.ndarray, limit: Limit) -> None:
-        from shoal.kernels.tables.lattice import Raised
+        from shoal.kernels.tables.lattice import GeneralizedCells
 
         self.rows, self.cells, self.count, self.limit = rows, cells, count, limit
         self.lattice = Lattice.of(task.recoding)
         up, at, size, exact = self.lattice.flat
-        self.raised = Raised(np.ascontiguousarray(task.histogram.quasi[cells]), up, at, size, exact)
+        self.raised = GeneralizedCells(np.ascontiguousarray(task.histogram.quasi[cells]), up, at, size, exact)
         self.loss = np.concatenate([lost.reshape(-1) for lost in self.lattice.loss])
         sizes = np.unique(np.rint(rows.k * GROWTH ** np.arange(60)).astype(np.int64))
         sizes = sizes[sizes <= LARGEST]
