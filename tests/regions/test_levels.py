@@ -251,7 +251,7 @@ def test_what_cannot_be_asked():
 
 def test_islands_joined_at_one_level_are_neighbors_above():
     weights, where = [5, 5, 5, 2, 9], [[0, 0], [1, 0], [2, 0], [4, 0], [50, 0]]
-    found = nested([(0, 1), (1, 2)], weights, [5, 8, 20], coordinates=where, geographic=False, light="nearest", seed=1)
+    found = nested([(0, 1), (1, 2)], weights, [5, 8, 20], coordinates=where, geographic=False, islands="join", seed=1)
     assert (found.labels >= 0).all()
     assert found.levels[0].joined.tolist() == [[2, 3]]
     assert [level.regions for level in found.levels] == [4, 2, 1]

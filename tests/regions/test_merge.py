@@ -100,17 +100,26 @@ def test_a_light_component_joins_the_nearest_one_across_the_date_line():
     edges = [(0, 1), (2, 3)]
     places = [(0.0, 0.0), (1.0, 0.0), (-179.0, 0.0), (-178.0, 0.0), (179.5, 0.0)]
     result = shoal.regions.merge(
-        edges, [5, 5, 5, 5, 1], 5, light="nearest", coordinates=places, objective="count", seed=1
+        edges, [5, 5, 5, 5, 1], 5, islands="join", coordinates=places, objective="count", seed=1
     )
     assert result.joined.tolist() == [[2, 4]]
     assert result.labels[4] == result.labels[2]
     assert result.regions == 4
 
 
+def test_the_former_words_for_islands_are_taken_with_a_warning():
+    given = {"coordinates": [(0.0, 0.0), (1.0, 0.0)], "geographic": False, "seed": 1}
+    with pytest.warns(DeprecationWarning, match="light= of merge is called islands= now") as said:
+        found = shoal.regions.merge([], [9, 1], 5, light="nearest", **given)
+    assert said[0].filename == __file__
+    assert found.joined.tolist() == [[0, 1]]
+    assert shoal.regions.merge([], [9, 1], 5, **given).left_out.tolist() == [1]
+
+
 def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
     places = [(0.0, 0.0), (1.0, 0.0), (1.1, 0.0)]
     result = shoal.regions.merge(
-        [], [9, 1, 9], 5, light="nearest", coordinates=places, geographic=False, boundaries=["A", "B", "C"], seed=1
+        [], [9, 1, 9], 5, islands="join", coordinates=places, geographic=False, boundaries=["A", "B", "C"], seed=1
     )
     assert result.labels.tolist() == [0, -1, 1]
 
@@ -118,7 +127,7 @@ def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
 def test_joining_goes_on_until_the_joined_are_heavy_enough():
     places = [(float(x), 0.0) for x in (0, 1, 3, 6, 50)]
     result = shoal.regions.merge(
-        [], [2, 2, 2, 2, 9], 8, light="nearest", coordinates=places, geographic=False, objective="count", seed=1
+        [], [2, 2, 2, 2, 9], 8, islands="join", coordinates=places, geographic=False, objective="count", seed=1
     )
     assert result.labels.tolist() == [0, 0, 0, 0, 1]
 
@@ -157,8 +166,8 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"objective": ("max", "sums")}, "did you mean .sumsq"),
         ({"l": 2}, "needs sensitive"),
         ({"l": 0}, "at least 1"),
-        ({"light": "nearest"}, "needs coordinates"),
-        ({"light": "drop"}, "leave"),
+        ({"islands": "join"}, "needs coordinates"),
+        ({"islands": "drop"}, "leave"),
         ({"boundaries": ["A"]}, "boundaries has 1 values; give one for each of 3 areas"),
         ({"coordinates": [(0, 0)]}, "3 pairs"),
         *(

@@ -15,7 +15,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, seed_of, whole_number
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_unions
+from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_below_thresholds, refuse_unions
 from shoal.problems.regions.task import (
     CHAINS,
     OBJECTIVES,
@@ -60,7 +60,7 @@ class Request:
     apart: list[Any] | None = None
     places: np.ndarray | None = None
     geographic: bool = True
-    light: str = "leave"
+    islands: str = "leave"
     alike: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     start: Any = None
     limits: RegionLimits | None = None
@@ -273,8 +273,9 @@ class Conditions(TypedDict, total=False):
     similar      float[n] or float[n, c]: numbers in which the areas of a region are similar, each divided by its
                  deviation
     coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
-    light        for a component that is too light alone: "leave" it out (label -1, the default), or "nearest": its area
-                 that is nearest another component becomes a neighbor there, within ``boundaries``; needs coordinates
+    islands      what becomes of a component that is too light alone: "leave" it out (label -1, the default), or "join"
+                 it: its area that is nearest another component becomes a neighbor there, within ``boundaries``; needs
+                 coordinates
     water        bool[n]  areas of weight 0 that connect no others: lakes, harbors. Each goes to a neighboring region
                  that no maximum and no boundary forbids, the one with the most areas next to it; -1 if there is none
     start        int[n]  a valid partition from which the search begins
@@ -293,7 +294,7 @@ class Conditions(TypedDict, total=False):
     similar: Any
     coordinates: Any
     geographic: bool
-    light: str
+    islands: str
     water: Any
     start: Any
 
@@ -312,13 +313,7 @@ def _refuse_contradictions(
         refuse_unions(given, "; leave fixed and soft_boundaries out")
     if (units or dry is not None) and given.get("start") is not None:
         raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
-    for name, (values, limit) in (given.get("at_most") or {}).items():  # areas merged could not keep both
-        for j, least in enumerate(need.tolist()):
-            if limit < least and np.array_equal(np.asarray(values), features[:, j]):
-                raise PolicyError(
-                    f"at most {limit} of {name!r} is below k = {least}, so no areas could be merged; raise it, or "
-                    "lower k"
-                )
+    refuse_below_thresholds(given, features, need)
 
 
 def request_of(
@@ -329,7 +324,8 @@ def request_of(
     features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places = places_of(given.get("coordinates"), n)
-    light = known("way to treat light components", given.get("light", "leave"), ("leave", "nearest"))
+    islands = {"nearest": "join"}.get(given.get("islands", "leave"), given.get("islands", "leave"))  # its former word
+    known("way to treat islands", islands, ("leave", "join"))
     boundaries, soft, fixed, apart = (
         each_of(name, given.get(name), n) for name in ("boundaries", "soft_boundaries", "fixed", "apart")
     )
@@ -344,7 +340,7 @@ def request_of(
         edges=edges, features=features, need=need, l=l,
         chain=chain_of(objective, similar is not None, given.get("regions")), boundaries=boundaries,
         soft_boundaries=soft, fixed=fixed, apart=apart, places=places, geographic=geographic,
-        alike=alike_of(similar, features[:, 0]), light=light, start=given.get("start"), limits=limits,
+        alike=alike_of(similar, features[:, 0]), islands=islands, start=given.get("start"), limits=limits,
         regions=regions_of(given.get("regions")), effort=relative, seconds=seconds, state=randomness(seed), unit=unit,
         wet=wet, dry=dry,
     )  # fmt: skip
