@@ -391,7 +391,7 @@ def _light_and_compared(
     from shoal.problems.regions.limits import of_level
     from shoal.problems.regions.merge import against_prefixes, light_components
 
-    inside = (options["boundaries"], options["exclude"], options["water"])
+    inside = (options["boundary"], options["exclude"], options["water"])
     light = light_components(given.ids, given.edges, weights, nest.levels[0], *inside)
     prefix = search.compare_prefix
     if prefix is None:

@@ -50,7 +50,7 @@ def second_rules(case, allowed, units):
         whole = set().union(*inside)
         if not inside or {v for v in whole if not (case["water"] and case["water"][v])} != set(r):
             return False
-        if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
+        if case["boundary"] and len({case["boundary"][v] for v in r}) > 1:
             return False
         return len(inside) == 1 or within(tuple(sorted(whole)), True)
 
@@ -88,7 +88,7 @@ def test_levels_with_options_mixed_against_every_choice(case):
     pair = [set(p) for p in [[v for v, x in enumerate(options["fixed"] or []) if x]] if p]
 
     def free(r):
-        sides = case["boundaries"]
+        sides = case["boundary"]
         return (set(r) <= held and not (sides and len({sides[v] for v in r}) > 1)
                 and all(len(p & set(r)) in (0, len(p)) for p in pair))  # fmt: skip
 

@@ -93,7 +93,7 @@ def test_exact_compactness_given_the_most_regions(instance, data):
 
 def test_boundaries_between_areas_that_are_too_light_alone_leave_no_region():
     with pytest.raises(shoal.InfeasibleError, match="boundaries"):
-        shoal.regions.merge([(0, 1), (1, 2)], [2, 2, 2], 4, boundaries=["A", "B", "A"], seed=1)
+        shoal.regions.merge([(0, 1), (1, 2)], [2, 2, 2], 4, boundary=["A", "B", "A"], seed=1)
 
 
 def test_a_light_component_joins_the_nearest_one_across_the_date_line():
@@ -107,19 +107,22 @@ def test_a_light_component_joins_the_nearest_one_across_the_date_line():
     assert result.regions == 4
 
 
-def test_the_former_words_for_islands_are_taken_with_a_warning():
+def test_former_words_are_taken_with_a_warning():
     given = {"coordinates": [(0.0, 0.0), (1.0, 0.0)], "geographic": False, "seed": 1}
     with pytest.warns(DeprecationWarning, match="light= of merge is called islands= now") as said:
         found = shoal.regions.merge([], [9, 1], 5, light="nearest", **given)
     assert said[0].filename == __file__
     assert found.joined.tolist() == [[0, 1]]
     assert shoal.regions.merge([], [9, 1], 5, **given).left_out.tolist() == [1]
+    with pytest.warns(DeprecationWarning, match="boundaries= of merge is called boundary= now"):
+        parted = shoal.regions.merge([(0, 1)], [9, 9], 5, boundaries=["a", "b"], seed=1)
+    assert parted.regions == 2
 
 
 def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
     places = [(0.0, 0.0), (1.0, 0.0), (1.1, 0.0)]
     result = shoal.regions.merge(
-        [], [9, 1, 9], 5, islands="join", coordinates=places, geographic=False, boundaries=["A", "B", "C"], seed=1
+        [], [9, 1, 9], 5, islands="join", coordinates=places, geographic=False, boundary=["A", "B", "C"], seed=1
     )
     assert result.labels.tolist() == [0, -1, 1]
 
@@ -168,11 +171,11 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"l": 0}, "at least 1"),
         ({"islands": "join"}, "needs coordinates"),
         ({"islands": "drop"}, "leave"),
-        ({"boundaries": ["A"]}, "boundaries has 1 values; give one for each of 3 areas"),
+        ({"boundary": ["A"]}, "boundary has 1 values; give one for each of 3 areas"),
         ({"coordinates": [(0, 0)]}, "3 pairs"),
         *(
             ({name: [[1], [1, 2], [3]]}, f"{name} holds lists")
-            for name in ("boundaries", "soft_boundaries", "fixed", "apart")
+            for name in ("boundary", "soft_boundary", "fixed", "apart")
         ),
         *(({name: [[1], [1, 2], [3]]}, f"{name} holds rows") for name in ("exclude", "water")),
         ({"sensitive": [[1, 1]], "l": 2}, "one row for each"),

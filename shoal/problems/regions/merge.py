@@ -49,7 +49,7 @@ from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 
-@renamed(light="islands")
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 @heard
 @recorded
@@ -98,7 +98,7 @@ def merge(
     )  # fmt: skip
     found = _held(request, method) if request.in_units else _solved(request, method)
     if request.wet is not None:
-        found = attached(found, edges, request.wet, request.limits, (request.boundaries, request.soft_boundaries))
+        found = attached(found, edges, request.wet, request.limits, (request.boundary, request.soft_boundary))
     return replace(found, certificate=replace(found.certificate, details=_details(found, request)))
 
 
@@ -114,14 +114,14 @@ def _details(found: Regions, request: Request) -> dict[str, Any]:
 
 def _held(request: Request, method: str) -> Regions:
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
-    n, soft = len(request.features), request.soft_boundaries
-    held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundaries)
+    n, soft = len(request.features), request.soft_boundary
+    held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundary)
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
     if request.apart is not None:
         refuse_torn(held, request.apart)
     if soft is not None:
-        both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
+        both = soft if request.boundary is None else list(zip(soft, request.boundary, strict=True))
         need, l = request.need, request.l
         held = soften(held, both, lambda piece: _sets_eligible(held.summed(request.features), piece, need, l))
     return expanded(_solved(request.of(held), method), held, soft, n)
@@ -147,7 +147,7 @@ def _posed(request: Request) -> _Posed:
     features, need, l, places = request.features, request.need, request.l, request.places
     n = len(features)
     g = graph(request.edges, n)
-    border = None if request.boundaries is None else coded(request.boundaries, n, "boundaries")
+    border = None if request.boundary is None else coded(request.boundary, n, "boundary")
     if border is not None:
         g = without_crossings(g, border)
     joined = np.empty((0, 2), np.int64)
@@ -185,7 +185,7 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
 
     edges    int[m, 2]  pairs of neighbors
     found    regions whose areas, those left out apart, may be put together anew
-    options  as for ``merge``; boundaries, fixed and islands="join" bound the number further
+    options  as for ``merge``; boundary, fixed and islands="join" bound the number further
 
     As a bound on fewer constraints it holds with all others.
     """
@@ -196,11 +196,11 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
     out = found.labels < 0
     if options.get("water") is not None:
         out |= np.asarray(options["water"]).astype(np.bool_)
-    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
+    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundary"))
     request = Request(
         edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",), effort=0.1, seconds=None,
         state=randomness(1), unit="",
-        boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
+        boundary=None if options.get("boundary") is None else held.first(list(options["boundary"])),
     )  # fmt: skip
     return count_bound(_posed(request).task, steps=2_000).value
 
@@ -236,7 +236,7 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, boun
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
 
 
-@renamed(light="islands")
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
     """Regions at rising thresholds, a hierarchy in which each level merges the regions of the level below.
@@ -345,7 +345,7 @@ def check_choices(options: Mapping[str, Any]) -> None:
         )
 
 
-@renamed(light="islands")
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
@@ -393,15 +393,15 @@ def light_components(
     edges: Any,
     weights: np.ndarray,
     found: Regions,
-    boundaries: Any = None,
+    boundary: Any = None,
     exclude: Any = None,
     water: Any = None,
 ) -> list[dict[str, Any]]:
     """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
     n = len(ids)
     g = graph(edges, n)
-    if boundaries is not None:
-        g = without_crossings(g, coded(boundaries, n, "boundaries"))
+    if boundary is not None:
+        g = without_crossings(g, coded(boundary, n, "boundary"))
     _, component = components(g)
     touched = np.zeros(n, np.bool_)
     touched[found.joined.ravel()] = True
