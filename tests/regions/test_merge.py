@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import shoal
 from shoal.problems.regions import merge, search
 from shoal.problems.regions.answer import OTHERS, most_regions
+from shoal.problems.regions.merge import against_prefixes
 from shoal.problems.regions.packing import _Master
+from shoal.problems.regions.request import moments
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Districting, RegionsFound, graph
+from shoal.problems.regions.task import Districting, RegionsFound, about_means, graph
 from tests.data import squares
 from tests.oracles import regions as oracle
 
@@ -361,3 +363,21 @@ def test_nothing_is_searched_once_every_objective_is_as_low_as_it_can_be(objecti
     assert not calls
     merge(edges, weights=np.full(12, 5), k=10, objective="sumsq", method="search", seed=1, regions=4)
     assert calls
+
+
+def test_areas_fixed_together_are_not_kept_apart():
+    with pytest.raises(shoal.PolicyError, match="fixed together"):
+        shoal.regions.merge([(0, 1), (1, 2)], [5, 5, 5], 5, fixed=["x", "x", ""], apart=["e", "e", ""], seed=1)
+
+
+def test_inertia_is_the_same_across_the_date_line():
+    weight, north = np.array([3, 1, 2, 5]), np.array([10.0, 12.0, 11.0, 10.5])
+    here, there = np.array([-1.0, 1.0, -2.0, 0.5]), np.array([179.0, -179.0, 178.0, -179.5])
+    near, across = (about_means(moments(np.c_[east, north], weight, True).sum(axis=0)) for east in (here, there))
+    assert across == pytest.approx(near, rel=1e-9)
+
+
+def test_the_prefix_of_most_areas_is_that_of_a_region():
+    found = shoal.regions.merge([(0, 1), (1, 2)], [1, 1, 100], 102, seed=1)
+    *_, row = against_prefixes(["a1", "a2", "b1"], [(0, 1), (1, 2)], np.array([1, 1, 100]), 1, found, {}, "auto")
+    assert (row["groups"], row["areas_changed"]) == ("auto", 1)

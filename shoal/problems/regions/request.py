@@ -206,11 +206,22 @@ def places_of(coordinates: Any, n: int) -> np.ndarray | None:
 
 def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndarray:
     """Mass, mass x, mass y, mass (x^2 + y^2) of every area, in km around the middle when geographic."""
+    if geographic:
+        places = np.column_stack([_eastwards(places[:, 0]), places[:, 1]])
     xy = places - places.mean(axis=0)
     if geographic:
-        turned = np.where(xy[:, 0] > 180, xy[:, 0] - 360, np.where(xy[:, 0] < -180, xy[:, 0] + 360, xy[:, 0]))
-        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * KM_PER_DEGREE
+        xy = np.column_stack([xy[:, 0] * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * KM_PER_DEGREE
     return _moments_of(xy, _mass(weight))
+
+
+def _eastwards(longitudes: np.ndarray) -> np.ndarray:
+    """Longitudes in degrees without a jump at the date line: where they span half the globe, from the widest gap on."""
+    rising = np.sort(longitudes)
+    if longitudes.size < 2 or rising[-1] - rising[0] <= 180:
+        return longitudes
+    gaps = np.diff(rising, append=rising[0] + 360)
+    first = rising[(int(np.argmax(gaps)) + 1) % rising.size]
+    return np.where(longitudes < first, longitudes + 360, longitudes)
 
 
 def _mass(weight: np.ndarray) -> np.ndarray:
