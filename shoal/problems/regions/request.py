@@ -335,7 +335,9 @@ def request_of(
     features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places = places_of(given.get("coordinates"), n)
-    islands = {"nearest": "join"}.get(given.get("islands", "leave"), given.get("islands", "leave"))  # its former word
+    islands = given.get("islands", "leave")
+    if isinstance(islands, str) and islands == "nearest":  # its former word
+        islands = "join"
     known("way to treat islands", islands, ("leave", "join"))
     boundary, soft, fixed, apart = (
         each_of(name, given.get(name), n) for name in ("boundary", "soft_boundary", "fixed", "apart")
