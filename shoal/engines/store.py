@@ -24,8 +24,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from shoal.engines.atomic import publish_file
-from shoal.engines.codes import as_text
-from shoal.engines.columns import flat, refuse_nested, without_levels
+from shoal.engines.columns import begins_before, flat, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
@@ -374,20 +373,15 @@ def text_in_excel(column: pl.Series) -> bool:
         if kind.time_zone is not None:
             return True
         fine = {"ns": 1_000_000, "us": 1_000, "ms": 1}[kind.time_unit]
-        return bool((column.to_physical() % fine != 0).any()) or _early(column.dt.date())
+        return bool((column.to_physical() % fine != 0).any()) or begins_before(column.dt.date(), _FIRST_DAY)
     if kind == pl.Date:
-        return _early(column)
+        return begins_before(column, _FIRST_DAY)
     if kind.is_integer():
         ends = [v for v in (column.min(), column.max()) if isinstance(v, int)]
         return any(abs(v) > 2**53 for v in ends)
     if kind.is_float():
         return any(not math.isfinite(v) or float(f"{v:.16G}") != v for v in column.drop_nulls().unique().to_list())
     return False
-
-
-def _early(days: pl.Series) -> bool:
-    first = days.min()
-    return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
@@ -397,7 +391,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
         import xlsxwriter
     except ImportError:
         raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
-    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_excel(c) and c.dtype != pl.Duration))
+    frame = flat(frame, text_in_excel)
     frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}

@@ -136,6 +136,7 @@ def _with_originals(
     truth = np.full(n, -1)
     fits, placed = [], []
     used = 0
+    # Where everybody is in a release: told by its own original, else by what the other originals say of them.
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
             at, table = _anybody(release, given, rows)
@@ -352,6 +353,8 @@ def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) 
     """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
     numbers = [np.zeros(original.height, np.int64)]
     masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # of no column: anybody
+    # For each column, which published texts can stand for which value, as bits; a group may hold a tuple if all columns
+    # say so.
     for name in (q for q in release.quasi_identifiers if q in original.columns):
         column = _text(original[name])
         shown = seen.texts[name]

@@ -149,7 +149,7 @@ class Decoded:
             made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.notations.get(name))
             classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
             found[name] = replace(made, classes=classes)
-        return cls(frame, found, opened.alike)
+        return cls(frame, found, opened.from_polars_rows)
 
     def members(self, column: str) -> list[Members]:
         """Per row, what its cell stands for: ``"34" in release.members("age")[0]``.  O(rows)."""

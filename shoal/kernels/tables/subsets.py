@@ -86,6 +86,8 @@ def _loss(types, f, g):
     """Loss of a row of a group with g rows of each kind, f the first."""
     code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
     loss = np.int64(0)
+    # By the kind of column: the dearest pair with the first kind, the ends of the range, or the number of different
+    # codes.
     for j in range(code.shape[1]):
         low = high = np.int64(code[f, j])
         worst = np.int64(0)
@@ -133,6 +135,8 @@ def eligible_groups(types, asked, rules, places, found):
         g[:] = 0
         g[f] = 1
         total = np.int64(1)
+        # Vectors in lexicographic order, like an odometer: the last kind that can take a row gets one more, those
+        # behind it none.
         while True:
             good = _meets(asked, f, g, total, held)
             if good and rules is not None:
@@ -198,6 +202,8 @@ def least_cost(states, found, spared, upper, value, left, book, looks):
         value[:] = -1
         value[value.size - 1] = 0
     packed, rest = book[1], book[2]
+    # States by falling number, so that a state is reached before it is left. The rows left of each kind, the packed
+    # word, and the floor of what is left are counted down along.
     for state in range(book[0], 0, -1):
         if looks <= 0:
             book[0], book[1], book[2] = state, packed, rest
@@ -336,6 +342,7 @@ def cover(start, member, loss, of_start, of, count, k, pick):
     pick[:] = -1
     picks = np.zeros(count.size, np.int64)
     made = 0
+    # The top is stale or true: put back with its price now, or picked with all types that it covers anew.
     while len(heap) > 0:
         price, p = heapq.heappop(heap)
         if uncovered[p] == 0:
@@ -360,6 +367,7 @@ def group_loss(mask, rows):
     """Loss per row of the group of the rows in mask; rows ``Types``, a line of its own for each row."""
     code, _, pair, start, size, kind = rows
     total = np.int64(0)
+    # By the kind of column, as in ``_loss``.
     for j in range(code.shape[1]):
         a, s = start[j], size[j]
         first, worst, low, high, many = np.int64(-1), np.int64(0), s, np.int64(-1), np.int64(0)
@@ -436,6 +444,8 @@ def halve(mask, upper, halves, progress):
     if n < 2 * k:
         return min(upper, n * group_loss(mask, rows))
     best, chosen = upper, np.int64(0)
+    # Every subset of each size; of equal rows the first must be in it, and of two halves of one size the one with the
+    # first row.
     for t in range(max(k, (n + 1) // 2), min(n - k, (n + 2 * k - 1) // 2) + 1):
         subset = (np.int64(1) << t) - 1
         while subset >> n == 0 and least < best:

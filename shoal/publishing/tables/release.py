@@ -237,7 +237,7 @@ class Release(Generic[Frame]):
             self.seconds,
             self._judged,
         )
-        return _revived, (self._opened().stored(), known)
+        return _revived, (self._opened().picklable(), known)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))
