@@ -91,6 +91,16 @@ SETTINGS = {
         ("decimal marks",), (),
         ((put("policy", "decimal", to={"costs": "."}), ""),),
     ),
+    "limits": Setting(
+        {"publish": "ranges", "top": {"age": 60}, "bottom": {"age": 25}}, ("coded before anything was counted", ">=60 in age"),
+        ((put("limited", "age", "top", to=3), WITH), (put("limited", "age", "above", to=0.01), WITH),
+         (put("limited", "age", "rows_top", to=0), "loss beyond limits"), (put("limited", to={}), "loss beyond limits"),
+         (put("loss", "ncp_with_limits", to=lambda f: f["loss"]["ncp"]), "loss beyond limits"),
+         (put("policy", "top", to={"age": 40}), "")),
+        ((put("policy", "top", to={"age": 50}), "limits"), (put("policy", "bottom", to={}), "")),
+    ),
+    "limits and steps": Setting({"publish": "ranges", "range_step": {"age": 5}, "top": {"age": 60}}),
+    "limits and stars": Setting({"top": {"age": 60}, "missing": "filled"}, ("is lost",)),
     "coarsen": Setting({"publish": "hierarchy", "hierarchies": TREES, "coarsen": "auto"}, ("<- this release",)),
     "rows starred whole": Setting(
         {"publish": "hierarchy", "hierarchies": TREES, "global_recoding": True, "max_suppressed": 0.3, "k": 9}, (), (),
