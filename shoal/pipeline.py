@@ -55,8 +55,8 @@ from shoal.publishing.people import (
     without_units,
 )
 from shoal.publishing.recodings import (
-    at_limits,
     ColumnText,
+    at_limits,
     blurred_columns,
     of_columns,
     ordered_as_equal,
@@ -443,7 +443,8 @@ def _recode(
         exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
-            *filled_words(read.filled), *limit_words(asked.limits, limited), *of_columns(left, columns, cells.texts, recoding, asked),
+            *filled_words(read.filled), *limit_words(asked.limits, limited),
+            *of_columns(left, columns, cells.texts, recoding, asked),
         ),
     )  # fmt: skip
     frame, slices, tuples, row_counts = placed.rows

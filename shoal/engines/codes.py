@@ -257,7 +257,9 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     values = [*sorted(at, key=at.__getitem__), *(t for t in own if not t)]
     number = {name: i for i, name in enumerate(values)}
     rank = np.array([number[t] for t in _replaced(own, known, names)], np.int32)
-    return Coded(series.name, looked_up(rank, coded.codes), pl.Series(series.name, values, pl.String), notation=notation)
+    return Coded(
+        series.name, looked_up(rank, coded.codes), pl.Series(series.name, values, pl.String), notation=notation
+    )
 
 
 def _replaced(texts: Sequence[str | None], at: Sequence[int], new: Sequence[str | None]) -> list[str | None]:

@@ -14,7 +14,8 @@ text, or begins and ends like a set or a range (``[70-80)`` does not).
 
 Texts can also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` gives the order in which
 they lie.  They can be dates or numbers in a notation: ``%d.%m.%Y`` reads 31.12.2024, the decimal mark ``,`` reads
-1.234,5, and the limits ``<=18 >=90`` read ``>=90``, which stands for 90 and all above, and any number beyond at its limit.
+1.234,5, and the limits ``<=18 >=90`` read ``>=90``, which stands for 90 and all above, and any number beyond at its
+limit.
 """
 
 from __future__ import annotations
@@ -109,7 +110,13 @@ def held_in(text: str) -> tuple[str | None, ...]:
         found = parse(text)
     except InputError:
         return (text,)
-    return found.values if isinstance(found, SetOf) else (found.low, found.high) if isinstance(found, RangeOf) else (found,)
+    return (
+        found.values
+        if isinstance(found, SetOf)
+        else (found.low, found.high)
+        if isinstance(found, RangeOf)
+        else (found,)
+    )
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:

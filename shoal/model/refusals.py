@@ -153,8 +153,8 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
     if asked.missing == "filled" and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
-            "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the values that "
-            "people have; say ⟨missing='category'⟩ too"
+            "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the "
+            "values that people have; say ⟨missing='category'⟩ too"
         )
     if asked.missing == "filled" and asked.coordinates is not None:
         raise PolicyError("⟨missing='filled'⟩ would put rows without a place where most are; drop or place them first")
@@ -225,7 +225,9 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
     for name in {**found["top"], **found["bottom"]}:
         low, high = found["bottom"].get(name, -math.inf), found["top"].get(name, math.inf)
         if low >= high:
-            raise PolicyError(f"⟨bottom[{name!r}] = {low:g}⟩ is not below ⟨top[{name!r}] = {high:g}⟩; correct one of them")
+            raise PolicyError(
+                f"⟨bottom[{name!r}] = {low:g}⟩ is not below ⟨top[{name!r}] = {high:g}⟩; correct one of them"
+            )
         noted = next((setting for setting in ("dates", "decimal") if name in getattr(asked, setting)), None)
         if noted is not None:
             raise PolicyError(
@@ -236,13 +238,13 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
         built = is_built(source) or source == "intervals" or Hierarchy.of(source).kind != "rows" if source else False
         if built and source not in ("labels", "stars"):
             raise PolicyError(
-                f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a file "
-                "with a row for them, such as >=90, or publish ranges"
+                f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a "
+                "file with a row for them, such as >=90, or publish ranges"
             )
     if any(found.values()) and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
-            "⟨top⟩ and ⟨bottom⟩ change values before anything is counted, and a population is counted by the values that "
-            "people have; leave one of them out"
+            "⟨top⟩ and ⟨bottom⟩ change values before anything is counted, and a population is counted by the values "
+            "that people have; leave one of them out"
         )
     return found
 
@@ -269,7 +271,10 @@ def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, fl
         held = (counted or {}).get(name, {})
         texts = notation.split()
         each = [(t, "bottom", "below") if t[0] == "<" else (t, "top", "above") for t in texts]
-        parts = [f"{held[at]:,.0f} values are {t}, and {100 * held[far]:.3g} % of its span lies beyond" for t, at, far in each]
+        parts = [
+            f"{held[at]:,.0f} values are {t}, and {100 * held[far]:.3g} % of its span lies beyond"
+            for t, at, far in each
+        ]
         found.append(f"column {name!r} was coded before anything was counted: {'; '.join(parts)}; this counts as lost")
     return found
 

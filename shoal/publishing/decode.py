@@ -19,7 +19,7 @@ from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import numeral, of_days, of_numbers
+from shoal.model.notation import limits_of, numeral, of_days, of_limits, of_numbers
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 
@@ -85,6 +85,10 @@ class DecodedColumn:
             for side, end in enumerate((cell.low, cell.high)):
                 if end is not None and not math.isfinite(end):
                     found[i, [side, 2]] = np.nan
+        if of_limits(self.ruler):  # a value at a limit may be any beyond
+            low, high = limits_of(str(self.ruler))
+            for side, there in ((0, self.ends[:, 0] <= low), (1, self.ends[:, 1] >= high)):
+                found[there, side] = found[there, 2] = np.nan
         return found
 
 

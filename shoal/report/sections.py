@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from shoal.model.cards import number, several
 from shoal.model.hierarchy import REGIONS
-from shoal.model.privacy import restore
 from shoal.model.notation import named_notations
+from shoal.model.privacy import restore
 from shoal.model.refusals import READINGS
 from shoal.model.settings import RECODINGS
 from shoal.report.parts import paragraph, released, table, term

@@ -312,12 +312,14 @@ def limited(frame: pl.DataFrame, notations: Mapping[str, str]) -> tuple[pl.DataF
 
     notations  column -> its limits, as in ``<=18 >=90``
 
-    And for each column the values at or beyond the limits, "bottom" and "top", and the shares of its span that lie beyond
-    them, "below" and "above".
+    And for each column the values at or beyond the limits, "bottom" and "top", and the shares of its span that lie
+    beyond them, "below" and "above".
     """
     new, seen = [], {}
     for name, notation in notations.items():
-        column = frame[name].cast(pl.String) if isinstance(frame[name].dtype, (pl.Categorical, pl.Enum)) else frame[name]
+        column = (
+            frame[name].cast(pl.String) if isinstance(frame[name].dtype, (pl.Categorical, pl.Enum)) else frame[name]
+        )
         text = pl.Series(name, shown(column), dtype=pl.String)
         number = column.cast(pl.Float64, strict=False).fill_nan(None)
         limits = {limit[0]: (float(limit[2:]), limit) for limit in notation.split(" ")}

@@ -148,9 +148,9 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
         low, high = limits_of(notation)
         texts = texts_of(held.cells[name])
         ends = {text: held_in(text) for text in set(texts) if text}
-        for text, named in ends.items():
-            plain = [as_number(end, None) for end in named if end is not None and end not in notation.split()]
-            if any(x is not None and not low < x < high for x in plain):
+        plain = {end for named in ends.values() for end in named if end} - {*notation.split(), record.policy.star}
+        for at in (as_number(end, None) for end in plain):
+            if record.said.publish != "hierarchy" if at is None else not low < at < high:
                 return [Finding("limits", False, f"column {name!r} shows a value at or beyond its limit")]
         rows = {"rows_bottom": 0, "rows_top": 0}
         for limit in notation.split():
@@ -164,12 +164,16 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
         good = all(isinstance(said.get(n), dict) and rows.items() <= said[n].items() for n, rows in counted.items())
         ncp = (record.said.loss or {}).get("ncp", math.nan)
         try:
-            total = with_limits(ncp, said, record.rows, len(record.policy.quasi_identifiers)).get("ncp_with_limits", 0.0)
+            total = with_limits(ncp, said, record.rows, len(record.policy.quasi_identifiers)).get(
+                "ncp_with_limits", 0.0
+            )
             stated = record.raw["loss"].get("ncp_with_limits")
             good = good and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
         except (KeyError, TypeError):
             good = False
-        text = f"the NCP with what lies beyond limits is {total:.6g}" if good else "another loss or other rows are stated"
+        text = (
+            f"the NCP with what lies beyond limits is {total:.6g}" if good else "another loss or other rows are stated"
+        )
         found.append(Finding("loss beyond limits", good, text, CONSISTENT))
     return found
 

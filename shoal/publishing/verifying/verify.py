@@ -43,7 +43,14 @@ from shoal.model.settings import SETTINGS
 from shoal.paths import certificate_of, has_tables, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
 from shoal.publishing.opening import opened, read_census, region_tree
-from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, limited_cells, own_findings, unchanged_columns
+from shoal.publishing.verifying.own_rows import (
+    Outer,
+    filled_cells,
+    incomplete,
+    limited_cells,
+    own_findings,
+    unchanged_columns,
+)
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
 
