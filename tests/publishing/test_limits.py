@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from shoal.errors import PolicyError
 from shoal.judge.tables.privacy import limited
 from shoal.model.foreign import domain_of, spread
 from shoal.model.notation import held_in, limits_notation
+from shoal.publishing.verifying.own_rows import limits_kept
 from tests.data import people as people_of
 from tests.kept import holding, verify
 
@@ -201,3 +204,14 @@ def test_a_series_keeps_its_limits(mode: str, tmp_path: Path) -> None:
     shown = {end for part in parts for text in part.drop_nulls() for end in held_in(text)}
     assert {"<=25", ">=45"} <= shown
     assert all(25 < int(end) < 45 for end in shown - {"<=25", ">=45", None})
+
+
+@pytest.mark.parametrize(
+    ("shown", "good"),
+    [("45", False), ("[44, 46]", False), ("25", False), (">=90", False), ("[26, >=45]", True), ("*", True)],
+)
+def test_the_judge_sees_a_value_at_or_beyond_a_limit(shown: str, good: bool) -> None:
+    policy = shoal.Policy.of(**ASKED, publish="ranges", **LIMITS)
+    held: Any = SimpleNamespace(cells=pl.DataFrame({"age": [shown, ">=45", "<=25"]}), counts=np.ones(3, np.int64))
+    record: Any = SimpleNamespace(policy=policy, private=False, said=SimpleNamespace(publish="ranges"))
+    assert [f.holds for f in limits_kept(held, record)] == [good]
