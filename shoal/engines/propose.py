@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import Coded, as_numbers, encode
-from shoal.engines.ibis import IbisTable
+from shoal.engines.lazy import LazyTable
 from shoal.engines.open import open_table
 from shoal.engines.prepared import alike
 from shoal.engines.recognize import (
@@ -50,7 +50,7 @@ from shoal.paths import is_remote
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
-SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn at random where it has more
+SAMPLED = 1_000_000  # rows of a table outside of memory that are looked at, drawn at random where it has more
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 SHARING = 5  # rows that share the step of an end, the k that is proposed
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
@@ -139,7 +139,7 @@ def looked_at(
         frame, of, labels = path, path.height, dict[str, str]()
     else:
         opened = open_table(path, separator=separator, encoding=encoding, scope=scope)
-        if isinstance(opened, IbisTable):
+        if isinstance(opened, LazyTable):
             frame, of = opened.sample(SAMPLED)
             if not of:
                 raise InputError("the table has no rows, so there is nothing to look at")
@@ -511,6 +511,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         f"# {why}",
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}',
         *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
+        *_open_ranges(found, way),
         'effort = "balanced"',
     ]
     keys = [c for c in found if c.role in NOTED]
@@ -520,6 +521,15 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
     return "\n".join(_CONTROL.sub(" ", line) for line in lines)  # of names in comments; values are written as escapes
+
+
+def _open_ranges(found: Sequence[Proposal], way: str) -> list[str]:
+    """A line on missing values of a column of ranges, if there are any."""
+    named = [quoted(c.name) for c in found if c.role == "quasi-identifier" and c.ordered and c.missing]
+    if way != "ranges" or not named:
+        return []
+    text = f"a missing value of {', '.join(named)} opens the range of its group, as in [60, missing]"
+    return [f'# missing = "apart"  # {text}; this groups rows with missing values among themselves']
 
 
 _KEYWORDS = {

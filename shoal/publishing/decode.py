@@ -203,7 +203,8 @@ class Decoded:
     def sample(self, seed: int | None = None) -> Any:
         """The table with one value drawn for every cell, each of its members as likely as the others.
 
-        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known.
+        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known. In
+        ``[60, missing]``, a missing value is one member more.
         One draw understates how unsure the release is; repeat with other seeds.  O(rows).
         """
         rng = np.random.default_rng(seed_of(seed))
@@ -300,6 +301,11 @@ def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator)
             numbers[rows] = (
                 rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
             )
+            if None in cell.named:  # one member more: of all numbers where they are whole, else of the values known
+                others = (
+                    int(high) - int(low) + 1 if exact else max(int(cell.held(column.known, column.at).sum()) - 1, 1)
+                )
+                numbers[rows[rng.random(rows.size) * (others + 1) < 1]] = np.nan
             continue
         held = np.flatnonzero(cell.held(column.known, column.at))
         if held.size:

@@ -328,3 +328,19 @@ def test_a_value_on_the_grid_is_written_as_it_was():
 )  # fmt: skip
 def test_the_judge_knows_the_grid(text, step, lies):
     assert on_grid(text, step) is lies
+
+
+@pytest.mark.parametrize(("kind", "known"), [(int, 5), (float, 2)])  # 60 to 64, or the two that the release names
+def test_a_sample_of_a_range_with_a_missing_value_has_missing_values(kind: type, known: int) -> None:
+    ages = [*(kind(60 + i % 5) for i in range(1000)), *[None] * 500, *[kind(64)] * 1000]
+    table = pl.DataFrame({"age": ages, "zip": ["a"] * 1500 + ["b"] * 1000})
+    made = shoal.anonymize(
+        table, quasi_identifiers=["age", "zip"], k=1000, publish="ranges", seed=1, weights={"zip": 9.0}
+    )
+    there = made.table["age"].str.contains("missing")
+    assert there.sum() == 1500
+    drawn = made.sample(seed=1)["age"]
+    assert not drawn.filter(~there).null_count()
+    few = drawn.filter(there)
+    assert 0.8 * 1500 / (known + 1) < few.null_count() < 1.2 * 1500 / (known + 1)
+    assert few.drop_nulls().is_between(60, 64).all()
