@@ -16,6 +16,7 @@ import pytest
 import shoal
 from shoal.engines import atomic, duck, order, propose, store
 from shoal.engines import atomic as system
+from shoal.engines.source import Scope
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import writing as publishing
 from tests.commands import started
@@ -489,10 +490,12 @@ def test_a_large_table_outside_of_memory_is_looked_at_by_a_sample(
             made.register("t", table.to_arrow())
             made.execute("create table visits as select * from t")
     monkeypatch.setattr(propose, "SAMPLED", 500)
-    look = propose.looked_at(place)
+    scope = Scope(table="visits" if kind == "duckdb" else None)
+    look = propose.looked_at(place, scope=scope)
     assert look.of == 4_000
     assert 350 < look.rows < 650
     assert {c.name for c in look.columns} == {"age", "ill"}
     assert look.sampled
     monkeypatch.setattr(propose, "SAMPLED", 4_000)
-    assert (propose.looked_at(place).rows, propose.looked_at(place).sampled) == (4_000, ())
+    whole = propose.looked_at(place, scope=scope)
+    assert (whole.rows, whole.sampled) == (4_000, ())
