@@ -18,7 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.histogram import mixed_radix, narrowest
 from shoal.model.members import place
-from shoal.model.notation import MARKS, NUMBER, ends, in_order, numeral, of_limits, within
+from shoal.model.notation import MARKS, NUMBER, ends, in_one_form, in_order, numeral, of_limits, within
 
 _DENSE = 1 << 22
 _STEP = 1 << 15
@@ -50,8 +50,9 @@ class Coded:
         """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
         Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, or as the notation says, and no two are the same one ("7" and "07", "7"
-        and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
+        where every one is written as such, dates with a time all in one form, or as the notation says, and no two are
+        the same one ("7" and "07", "7" and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ...
+        as ordered texts do.
         Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
         the lowest is below it.
         """
@@ -151,10 +152,16 @@ def _bands(words: pl.Series) -> list[int] | None:
 
 
 def _days(words: pl.Series) -> pl.Series | None:
-    """Texts as days; None unless every one is an ISO date."""
+    """Texts as days; None unless every one is an ISO date, or every one such a date with a time in the same form."""
     days = words.str.to_date("%Y-%m-%d", strict=False)
-    same = days.null_count() == 0 and (days.cast(pl.String) == words).all()
-    return days.to_physical().cast(pl.Float64) if same else None
+    if days.null_count() == 0 and (days.cast(pl.String) == words).all():
+        return days.to_physical().cast(pl.Float64)
+    lengths, marks = words.str.len_chars().unique(), words.str.slice(10, 1).unique()
+    if not in_one_form(words[0], lengths.to_list(), marks.to_list()):
+        return None
+    form = {16: "%Y-%m-%d %H:%M", 19: "%Y-%m-%d %H:%M:%S"}.get(lengths[0], "%Y-%m-%d %H:%M:%S%.f")
+    moments = words.str.replace("T", " ", literal=True).str.to_datetime(form, time_unit="us", strict=False)
+    return None if moments.null_count() else moments.to_physical().cast(pl.Float64) / 86_400e6
 
 
 def _by_notation(words: pl.Series, notation: str) -> pl.Series:

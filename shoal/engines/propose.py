@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, as_numbers, encode
+from shoal.engines.codes import Coded, as_numbers, encode, on_a_line
 from shoal.engines.lazy import LazyTable
 from shoal.engines.open import open_table
 from shoal.engines.prepared import alike
@@ -401,9 +401,11 @@ def _role(
     if free:
         return DIRECT, "free text, which can name people, so it is removed", 0
     filled, different = _filled(series)
-    if series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts):
+    listed = series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts)
+    if listed and not on_a_line(series.drop_nulls().unique()):
         why = (
-            "its moments are texts, and each group would list them: keep the date alone, or read the table from Parquet"
+            "its moments are texts in several forms or with zones, and each group would list them: write all of them "
+            "as 2024-12-31 23:59, in one zone, or keep the date alone"
         )
         return DIRECT, why, 0
     if found is not None:

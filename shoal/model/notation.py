@@ -24,7 +24,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
@@ -198,6 +198,17 @@ _PARTS = {
 }  # fmt: skip
 _NOTATION = re.compile(r"(%[dmYy])([./ -]+)(%[dmYy])\2(%[dmYy])\Z")
 _FIRST = 1969  # the years of two digits are those from this one on, as POSIX and Python have it
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?\Z")
+
+
+def in_one_form(text: str, lengths: Collection[int], marks: Collection[str]) -> bool:
+    """Whether texts are dates with a time, such as 2024-12-31 23:59, all in one form, so that their texts are in order.
+
+    text  one of them;  lengths, marks: the different lengths of all, and the characters between date and time
+    """
+    return len(lengths) == 1 and len(marks) == 1 and _MOMENT.match(text) is not None
+
+
 NOTATIONS = tuple(
     mark.join(parts)
     for parts in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"), ("%Y", "%m", "%d"), ("%d", "%m", "%y"), ("%m", "%d", "%y"))

@@ -10,6 +10,7 @@ they leave unsaid.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
@@ -109,6 +110,8 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     if not isinstance(step, str) and step != int(step):
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
     a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
+    if kind == pl.String and column.notation is None:  # of a text with a time, midnight in its form
+        clock = re.sub("[0-9]", "0", present[0][10:])
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
