@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ from shoal.engines.statistics import column_labels
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
 from shoal.errors import InputError
-from shoal.model.cards import several
+from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
 from shoal.paths import is_remote
 
@@ -542,8 +542,8 @@ _KEYWORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Roles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Roles(Shown):
     """The roles that ``shoal init`` proposes for a table.
 
     columns    a ``Proposal`` for each column, in the table's order
@@ -554,7 +554,12 @@ class Roles:
     columns: tuple[Proposal, ...]
     dangerous: tuple[SingledColumns, ...]
     rows: int
-    table: pl.DataFrame = field(repr=False)
+    table: pl.DataFrame
+
+    def _lines(self) -> list[str]:
+        named = [f"{c.name}: {c.role}, {'; '.join((c.reason, *c.warnings))}" for c in self.columns]
+        together = [f"together: {sentence}" for sentence in self.sentences]
+        return [f"Roles proposed for {self.rows:,} rows", *named, *together, f"publish {': '.join(self.publish)}"]
 
     @property
     def person(self) -> str | None:

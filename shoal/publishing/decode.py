@@ -32,6 +32,7 @@ class DecodedColumn:
     known  every value that the release names, in their order
     ruler  "number", "date", "moment", or a notation, where all of them are; at: float64[known], their places
     classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
+    rounded  whether ranges end at steps, so that their ends do not tell what the values are like
     """
 
     cells: list[Members]
@@ -41,6 +42,7 @@ class DecodedColumn:
     ruler: str | None
     at: np.ndarray
     classes: bool = False
+    rounded: bool = False
 
     @property
     def measured(self) -> bool:
@@ -49,11 +51,13 @@ class DecodedColumn:
 
     @cached_property
     def whole(self) -> bool:
-        """Every value known is a whole number."""
+        """Every value known is a whole number; 34.0 is one, as pandas writes whole numbers of a column with gaps."""
         present = self.at[~np.isnan(self.at)]
         if not of_numbers(self.ruler) or not present.size:
             return False
         plain = [v if self.ruler == "number" else numeral(v, str(self.ruler)) or v for v in self.known if v]
+        if not self.rounded and self.ruler == "number":
+            plain = [v.removesuffix(".0") for v in plain]
         return not any("." in v or "e" in v for v in plain)
 
     @cached_property
@@ -152,7 +156,7 @@ class Decoded:
             )
             made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.notations.get(name))
             classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
-            found[name] = replace(made, classes=classes)
+            found[name] = replace(made, classes=classes, rounded=name in policy.range_step)
         return cls(frame, found, opened.alike)
 
     def members(self, column: str) -> list[Members]:

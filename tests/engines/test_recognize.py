@@ -518,3 +518,13 @@ def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None]
         wanted = 1 if odd == ["-3.5"] and column.name == "visit_date" else rows
         assert [w.split(" ", 1)[0] for w in said] == ([str(wanted)] if wanted else [])
         assert not any(str(value) in " ".join(said) for value in odd if value not in (None, "90+", "Total", "NA"))
+
+
+def test_proposed_roles_show_themselves_in_a_line_for_each_column() -> None:
+    found = shoal.roles(pl.DataFrame({"age": [20 + i % 50 for i in range(300)], "ill": ["flu", "gout", "burn"] * 100}))
+    lines = str(found).splitlines()
+    assert [line.split(":")[0] for line in lines[1:3]] == ["age", "ill"]
+    assert "quasi-identifier" in lines[1]
+    assert "Proposal(" not in repr(found)
+    assert lines[-1].startswith("publish ranges")
+    assert "<" in found._repr_html_()
