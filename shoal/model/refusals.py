@@ -235,8 +235,8 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
                 f"take it out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
             )
         source = asked.hierarchies.get(name)
-        built = is_built(source) or source == "intervals" or Hierarchy.of(source).kind != "rows" if source else False
-        if built and source not in ("labels", "stars"):
+        built = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars")
+        if built or source == "intervals" or (is_built(source) and source != "stars"):
             raise PolicyError(
                 f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a "
                 "file with a row for them, such as >=90, or publish ranges"

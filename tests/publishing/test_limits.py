@@ -158,6 +158,12 @@ def test_a_hierarchy_file_may_have_a_class_for_the_values_beyond() -> None:
     assert set(release.table["age"]) <= {"young", "old", "*", ">=45", *map(str, range(16, 45))}
 
 
+def test_a_hierarchy_made_from_counts_has_a_class_for_the_values_beyond() -> None:
+    asked = {**ASKED, "quasi_identifiers": ["age"], "publish": "hierarchy", "hierarchies": {"age": "labels"}}
+    release = shoal.anonymize(people_of(0).select("age", "ill"), **asked, top={"age": 45})
+    assert release.audit.passes
+
+
 def test_who_reads_a_release_knows_what_a_value_at_a_limit_may_be(tmp_path: Path) -> None:
     release = shoal.anonymize(people(), **ASKED, publish="ranges", **LIMITS)
     cells = dict(zip(release.table["age"], release.members("age"), strict=True))
