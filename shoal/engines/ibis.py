@@ -505,12 +505,13 @@ class IbisTable(LazyTable):
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
         """All rows, or about so many that the database draws at random where there are more; how many there are."""
+        self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
+        return super().sample(most)
+
+    def _drawn(self, share: float) -> Any:
         import ibis
 
-        self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
-        of = self.rows
-        drawn = self.native if of <= most else self.native.filter(ibis.random() < most / of)
-        return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
+        return self.native.filter(ibis.random() < share)
 
     def _refuse_opaque(self, columns: Sequence[str], way_out: str) -> None:
         opaque = self.dialect.opaque(self.native)

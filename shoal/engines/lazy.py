@@ -157,6 +157,16 @@ class LazyTable:
         """Number of rows; runs a query."""
         return int(self.frame.select(nw.len()).collect(backend="polars").item())
 
+    def sample(self, most: int) -> tuple[pl.DataFrame, int]:
+        """All rows, or about so many that the engine draws at random where there are more; how many there are."""
+        of = self.rows
+        drawn = self.native if of <= most else self._drawn(most / of)
+        return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
+
+    def _drawn(self, share: float) -> Any:
+        """A share of the rows, each drawn by itself; DuckDB and Spark have the same words for it."""
+        return self.native.filter(f"random() < {share}")
+
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
     ) -> Counted:

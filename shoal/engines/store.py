@@ -40,6 +40,18 @@ logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns wi
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 
+def unread_sheets(path: Any, sheet: str | None) -> list[str]:
+    """A sentence if a file of Excel has several sheets and nobody said which one to read."""
+    if sheet is not None or not isinstance(path, Path) or kind_of(path) != "excel":
+        return []
+    import fastexcel
+
+    names = fastexcel.read_excel(path).sheet_names
+    others = ", ".join(map(repr, names[1:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    said = f"the file has {len(names)} sheets, and this is the first, {names[0]!r}; for {others}, say --table NAME"
+    return [said] if len(names) > 1 else []
+
+
 def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
     """A sheet, by name, or the first; a column with one text among numbers is text.
 

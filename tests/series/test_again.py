@@ -166,7 +166,6 @@ def test_the_judge_sees_somebody_whose_possible_values_change(tmp_path, monkeypa
     "asked",
     [
         {"max_level": {"age": 1}, "publish": "hierarchy", "hierarchies": {"age": "intervals:10"}},
-        {"range_step": {"age": 10}, "publish": "ranges"},
         {"l": None},
         {"t": 0.2},
         {"l": 1},
@@ -452,3 +451,23 @@ def test_hands_of_the_same_tuple_get_a_class_of_their_own():
     found = [sorted(i for hand in one.hands for i in hand.rows.values()) for one in new]
     assert found == [[0, 1, 4, 5], [2, 3, 6, 7]]
     assert all(seats.loss[one.number] == 0 < min(before.values()) for one in new)
+
+
+@pytest.mark.parametrize("limits", [{}, {"top": {"age": 60}}])
+def test_ranges_of_all_parts_end_at_steps(limits: dict, tmp_path) -> None:
+    draw = random.Random(4)
+    people = [
+        (f"p{i}", draw.randint(20, 69), draw.choice("ab"), draw.choice(["flu", "gout", "burn"])) for i in range(260)
+    ]
+    every = pl.DataFrame(people, schema=["who", "age", "zip", "ill"], orient="row")
+    asked = shoal.Policy(
+        quasi_identifiers=["age", "zip"], sensitive=["ill"], l=2, publish="ranges", range_step={"age": 5}, **limits
+    )
+    series = shoal.Series.start(tmp_path / "s", asked, mode="again")
+    for month in (every.head(150), every.slice(20, 190), every.slice(60)):
+        series.add(month, person="who")
+    assert series.verify().holds
+    shown = {text for number in (1, 2, 3) for text in table(series, number)["age"]}
+    ends = {end.strip("[]<>=") for text in shown for end in text.split(", ")}
+    assert len(shown) > 3
+    assert all(int(end) % 5 == 0 for end in ends - {"*"})

@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.file import seal, stale
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, as_number
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.recodings.ranges import range_steps
@@ -32,8 +32,9 @@ from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_l
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
+from shoal.model.notation import held_in, limits_of
 from shoal.model.privacy import KAnonymity, KMap
-from shoal.model.refusals import with_filled
+from shoal.model.refusals import with_filled, with_limits
 from shoal.publishing.verifying.recheck import Record
 
 
@@ -133,6 +134,56 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
     return Finding("filled cells", good and dict(cells) == said, text)
 
 
+def limited_cells(record: Record, seen: Mapping[str, Mapping[str, float]]) -> Finding:
+    """What lies at and beyond the limits of columns; seen: counted in the original."""
+    entry = record.raw.get("limited")
+    said = entry if isinstance(entry, dict) else {}
+    good = set(said) == set(seen) and all(
+        isinstance(said[name], dict)
+        and all(math.isclose(said[name].get(what, -1.0), x, rel_tol=1e-9, abs_tol=1e-12) for what, x in held.items())
+        for name, held in seen.items()
+    )
+    many = sum(held["bottom"] + held["top"] for held in seen.values())
+    return Finding("values at limits", good, f"{many:,.0f} values of the original reach a limit of their column")
+
+
+def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
+    """That nothing published lies beyond the limits of its column; with a record, the loss that counts what does."""
+    limits, counted = record.policy.limits, {}
+    for name, notation in limits.items():
+        low, high = limits_of(notation)
+        texts = texts_of(held.cells[name])
+        ends = {text: held_in(text) for text in set(texts) if text}
+        plain = {end for named in ends.values() for end in named if end} - {*notation.split(), record.policy.star}
+        for at in (as_number(end, None) for end in plain):
+            if record.said.publish != "hierarchy" if at is None else not low < at < high:
+                return [Finding("limits", False, f"column {name!r} shows a value at or beyond its limit")]
+        rows = {"rows_bottom": 0, "rows_top": 0}
+        for limit in notation.split():
+            there = pl.Series([limit in ends.get(text or "", ()) for text in texts], dtype=pl.Boolean).to_numpy()
+            rows["rows_bottom" if limit[0] == "<" else "rows_top"] = int(held.counts[there].sum())
+        counted[name] = rows
+    found = [Finding("limits", True, f"no value of {', '.join(map(repr, limits))} lies at or beyond its limit")]
+    if record.private:
+        entry = record.raw.get("limited")
+        said = entry if isinstance(entry, dict) else {}
+        good = all(isinstance(said.get(n), dict) and rows.items() <= said[n].items() for n, rows in counted.items())
+        ncp = (record.said.loss or {}).get("ncp", math.nan)
+        try:
+            total = with_limits(ncp, said, record.rows, len(record.policy.quasi_identifiers)).get(
+                "ncp_with_limits", 0.0
+            )
+            stated = record.raw["loss"].get("ncp_with_limits")
+            good = good and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
+        except (KeyError, TypeError):
+            good = False
+        text = (
+            f"the NCP with what lies beyond limits is {total:.6g}" if good else "another loss or other rows are stated"
+        )
+        found.append(Finding("loss beyond limits", good, text, CONSISTENT))
+    return found
+
+
 def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
     """Rows that the columns carried along single out, counted again."""
     said = dict(record.raw["carried"])
@@ -219,6 +270,8 @@ def own_findings(
             wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
             text = wrong or "every published set of areas hangs together in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
+    if policy.limits:
+        findings += limits_kept(held, record)
     if policy.range_step:
         findings.append(range_steps(held.cells, policy.range_step, policy.notations))
     if policy.max_suppressed:

@@ -31,7 +31,7 @@ from shoal.judge.series import judge_series
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
-from shoal.judge.tables.privacy import filled
+from shoal.judge.tables.privacy import filled, limited
 from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
@@ -47,6 +47,7 @@ from shoal.publishing.verifying.own_rows import (
     Outer,
     filled_cells,
     incomplete,
+    limited_cells,
     own_findings,
     suppressed_beside,
     unchanged_columns,
@@ -440,6 +441,9 @@ def _matched(
     if policy.max_suppressed and complete and not record.private:
         held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
         findings.append(suppressed_beside(held, record, source))
+    if policy.limits and complete:
+        source, seen = limited(source, policy.limits)
+        findings += [limited_cells(record, seen)] if record.private else []
     findings.append(unchanged_columns(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
 
