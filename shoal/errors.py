@@ -12,7 +12,7 @@ workbench the label of the field: each front end names settings in its own words
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -92,11 +92,16 @@ class PolicyError(ShoalError):
     """The request contradicts itself, or names something that does not exist."""
 
     @classmethod
-    def unknown(cls, what: str, name: str, available: Iterable[str]) -> PolicyError:
-        """A name that is not among those available, with the nearest that is."""
+    def unknown(
+        cls, what: str, name: str, available: Iterable[str], meanings: Mapping[str, str] | None = None
+    ) -> PolicyError:
+        """A name that is not among those available, with the nearest that is.
+
+        meanings   what each available name means: all are listed if none is very near
+        """
         names = list(dict.fromkeys(str(a) for a in available))
         close = [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
-        close = close or get_close_matches(str(name), names, n=1)
+        close = close or get_close_matches(str(name), names, n=1, cutoff=0.8 if meanings else 0.6)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):
             hint = f"it names {len(several)}, so give each by itself: {', '.join(several)}"
@@ -104,6 +109,8 @@ class PolicyError(ShoalError):
             hint = "the first line of the table holds numbers, as a row does; put the names of the columns above it"
         elif close:
             hint = f"did you mean {close[0]!r}?"
+        elif meanings:
+            hint = "there is " + ", ".join(f"{a!r} ({meanings[a]})" for a in names)
         elif names:
             shown = ", ".join(repr(a) for a in names[:20]) + (" ..." if len(names) > 20 else "")
             hint = f"there is {shown}"

@@ -516,7 +516,7 @@ def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
         refuse_sheet(table.rows, kept)
     held = table.polars(kept)
     refuse_for_excel(target, held, asked.quasi_identifiers)
-    refuse_for_statistics(target, held)
+    refuse_for_statistics(target, held, asked.quasi_identifiers)
 
 
 def _method(asked: Policy) -> str:

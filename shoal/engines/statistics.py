@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,8 +156,10 @@ def _by_label(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
     return column.replace_strict(values, texts, default=None, return_dtype=pl.String)
 
 
-def refuse_for_statistics(path: str | Path, frame: pl.DataFrame) -> None:
+def refuse_for_statistics(path: str | Path, frame: pl.DataFrame, recoded: Collection[str] = ()) -> None:
     """InputError for a table that a file of SPSS or Stata cannot hold, told before any work is done on it.
+
+    recoded  those columns of it whose texts may yet be published as others
 
     These programs take a text without its last blanks, and an empty one for a missing value.
     """
@@ -192,6 +194,11 @@ def refuse_for_statistics(path: str | Path, frame: pl.DataFrame) -> None:
             raise InputError(
                 f"column {name!r} has texts that end in a blank or hold a NUL, which {program.name} does not keep; "
                 "remove these characters, or write CSV"
+            )
+        if name not in recoded and frame[name].null_count() and (texts == "").any():
+            raise InputError(
+                f"column {name!r} has empty texts and missing values, which {program.name} cannot distinguish; write "
+                "CSV or Parquet, or make both one"
             )
 
 

@@ -93,11 +93,11 @@ def array_of(values: Any, what: str, says: str) -> np.ndarray:
         raise InputError(f"{what} holds rows of different lengths; give {says}") from None
 
 
-def known(what: str, value: Any, words: Iterable[str]) -> str:
-    """value, one of the words; PolicyError with the nearest of them for anything else."""
+def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, str] | None = None) -> str:
+    """value, one of the words; PolicyError with the nearest of them, or with what they mean, for anything else."""
     words = list(words)
     if not isinstance(value, str) or value not in words:
-        raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words)
+        raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words, meanings)
     return value
 
 

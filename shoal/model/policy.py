@@ -275,7 +275,7 @@ class Policy:
                 raise PolicyError(f"⟨{name}={getattr(self, name)!r}⟩: say true or false")
         if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
             object.__setattr__(self, "global_recoding", True)
-        known("way to publish", self.publish, RECODINGS)
+        known("way to publish", self.publish, RECODINGS, {name: way.words for name, way in RECODINGS.items()})
         for name in ("numeric_stars", "bound", "judge"):
             known(f"choice for ⟨{name}⟩", getattr(self, name), SETTINGS[name].words)
         if not isinstance(self.star, str) or not self.star:

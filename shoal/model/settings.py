@@ -68,7 +68,7 @@ class RecodingEntry(NamedTuple):
 RECODINGS: dict[str, RecodingEntry] = {
     "stars": RecodingEntry("levels", "Levels", "values hidden as stars"),
     "hierarchy": RecodingEntry("levels", "Levels", "classes of a hierarchy"),
-    "ranges": RecodingEntry("ranges", "Ranges", "ranges"),
+    "ranges": RecodingEntry("ranges", "Ranges", "ranges of numbers and dates, sets of other values"),
     "centers": RecodingEntry("", "", "one real record of each group, for all of its rows"),
 }
 

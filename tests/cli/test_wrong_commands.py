@@ -173,6 +173,7 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     (f"{A} --k 2 --missing fill", 2, "did you mean 'filled'"),
     (f"{A.replace('anonymize', 'explore')} --missing wildcard", 2, "reading of shoal.audit alone"),
     # ways to publish
+    (f"{A} --k 2 --publish sets", 2, "'ranges' (ranges of numbers and dates, sets of other values)"),
     (f"{A} --k 2 --publish star", 2, "'star' is not a way to publish; did you mean 'stars'?"),
     (f"{A} --k 2 --publish hierarchy", 2, "--publish hierarchy needs --hierarchy"),
     (f"{A} --k 2 --hierarchy age=age.csv", 2, "no effect with --publish stars; say --publish hierarchy"),

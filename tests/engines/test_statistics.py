@@ -256,6 +256,8 @@ def test_a_name_of_as_many_bytes_as_a_program_holds(tmp_path: Path) -> None:
         (".dta", {"_b": ["x"]}, "column name '_b'"),
         (".dta", {"x" * 33: ["x"]}, "column name"), (".dta", {"a": [LONG]}, "more than 2,045 bytes"),
         (".sav", {"a": [LONG * 17]}, "more than 32,767 bytes"), (".sav", ODD, "end in a blank"),
+        (".dta", {"a": ["x", "", None]}, "Stata cannot distinguish"),
+        (".sav", {"a": ["", None]}, "SPSS cannot distinguish"),
         (".dta", ODD, "end in a blank"), (".dta", {"a": ["x\0y"]}, "NUL"), (".sav", {"a": [[1]]}, "no place"),
     ],
 )  # fmt: skip

@@ -81,13 +81,19 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     )
     if original is None:
         return Finding("missing values", good, text, STATED)
+    gone = lacking_values(original, record.policy.quasi_identifiers)
+    there = gone.height
+    same = good and there == rows and columns == [lacks.name for lacks in gone if lacks.any()]
+    return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
+
+
+def lacking_values(original: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """bool[rows, names]: which value is missing, of the rows that lack one."""
     gone = {
         name: (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
-        for name, column in ((n, original[n]) for n in record.policy.quasi_identifiers)
+        for name, column in ((n, original[n]) for n in names)
     }
-    there = pl.DataFrame(gone).filter(pl.any_horizontal(pl.all())).height
-    same = good and there == rows and columns == [n for n, lacks in gone.items() if lacks.any()]
-    return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
+    return pl.DataFrame(gone).filter(pl.any_horizontal(pl.all()))
 
 
 def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
@@ -415,30 +421,52 @@ def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) 
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
-def _suppressed(held: ReleaseContents, record: Record) -> Finding:
-    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
-    policy = record.policy
-    allowed = int(policy.max_suppressed * record.rows + 1e-9)
-    whole, twofold = pl.Series([True]).new_from_index(0, held.cells.height), False
-    for name in policy.quasi_identifiers:
+def _whole_stars(held: ReleaseContents, record: Record) -> tuple[int, int, bool]:
+    """Rows that surely show a star in every quasi-identifier, those that may, and whether a column has other blanks.
+
+    In a typed column a star is a missing value, and so is a value that the original lacks; where all were filled in
+    none is.
+    """
+    surely = pl.Series([True]).new_from_index(0, held.cells.height)
+    maybe, others = surely, False
+    for name in record.policy.quasi_identifiers:
         column, stars = held.cells[name], record.said.stars[name]
-        starred = (column.cast(pl.String) == policy.star).fill_null(False)
+        starred = (column.cast(pl.String) == record.policy.star).fill_null(False)
         blank = column.is_null()
         typed = not isinstance(column.dtype, (pl.String, pl.Categorical)) or name in record.said.blanks
-        whole = whole & (starred | blank if stars and typed else starred)
-        twofold = twofold or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
-    there = int(held.counts[whole.to_numpy()].sum())
+        none_lacking = record.policy.missing == "filled"
+        surely = surely & (starred | blank if typed and none_lacking else starred)
+        maybe = maybe & (starred | blank if stars and typed else starred)
+        others = others or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
+    return int(held.counts[surely.to_numpy()].sum()), int(held.counts[maybe.to_numpy()].sum()), others
+
+
+def _suppressed(held: ReleaseContents, record: Record) -> Finding:
+    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
+    allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
+    surely, there, others = _whole_stars(held, record)
     if not isinstance(record.stated, Certificate):
-        text = f"{there} rows starred whole, {allowed} allowed"
-        return Finding("suppressed rows", there <= allowed or twofold, text, CONSISTENT if twofold else RECOMPUTED)
+        if there <= allowed or surely > allowed:
+            return Finding("suppressed rows", there <= allowed, f"{there} rows starred whole, {allowed} allowed")
+        text = f"{surely} to {there} rows starred whole, for a star may be a missing value; {allowed} allowed"
+        return Finding("suppressed rows", True, text, CONSISTENT)
     said = record.stated.details.get("suppressed_rows", 0)
     if isinstance(said, bool) or not isinstance(said, int):
         return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
     exact = there == said
     # a star of a typed column is a missing value, so beside rows that lack one more may seem to be starred whole
-    return Finding("suppressed rows", said <= allowed and (exact or (twofold and there > said)), text,
+    return Finding("suppressed rows", said <= allowed and (exact or (others and there > said)), text,
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
+
+
+def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
+    """Rows starred whole at the least: of those that seem to be, as many may not be as lack a value in the original."""
+    allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
+    surely, there, _ = _whole_stars(held, record)
+    least = max(surely, there - lacking_values(original, record.policy.quasi_identifiers).height)
+    text = f"at least {least} rows starred whole, {allowed} allowed"
+    return Finding("suppressed rows, with the original", least <= allowed, text)
 
 
 def _levels(record: Record, audit: Audit) -> Finding:
