@@ -225,11 +225,11 @@ def test_the_judge_sees_a_value_at_or_beyond_a_limit(shown: str, good: bool) -> 
     assert [f.holds for f in limits_kept(held, record)] == [good]
 
 
-LEFT = ["95", "34", "[80, 92]", "*"]
+LEFT = ["95", "34", "[80, 92]", "*", "10"]
 MEETS = {
-    ">=90": [True, False, True, True], "34": [False, True, False, True], "[30, 40]": [False, True, False, True],
-    "[85, >=90]": [True, False, True, True], "<=20": [False, False, False, True],
-    "[<=20, 34]": [False, True, False, True],
+    ">=90": [True, False, True, True, False], "34": [False, True, False, True, False],
+    "[30, 40]": [False, True, False, True, False], "[85, >=90]": [True, False, True, True, False],
+    "<=20": [False, False, False, True, True], "[<=20, 34]": [False, True, False, True, True],
 }  # fmt: skip
 
 
