@@ -18,8 +18,10 @@ from shoal.engines.codes import encode
 from shoal.engines.open import open_table
 from shoal.engines.prepared import beyond
 from shoal.errors import PolicyError
+from shoal.judge.composition import _overlap
 from shoal.judge.tables.privacy import limited
 from shoal.model.foreign import domain_of, spread
+from shoal.model.members import meanings
 from shoal.model.notation import held_in, limits_notation
 from shoal.publishing.verifying.own_rows import limits_kept
 from tests.data import people as people_of
@@ -221,3 +223,25 @@ def test_the_judge_sees_a_value_at_or_beyond_a_limit(shown: str, good: bool) -> 
     held: Any = SimpleNamespace(cells=pl.DataFrame({"age": [shown, ">=45", "<=25"]}), counts=np.ones(3, np.int64))
     record: Any = SimpleNamespace(policy=policy, private=False, said=SimpleNamespace(publish="ranges"))
     assert [f.holds for f in limits_kept(held, record)] == [good]
+
+
+LEFT = ["95", "34", "[80, 92]", "*", "10"]
+MEETS = {
+    ">=90": [True, False, True, True, False], "34": [False, True, False, True, False],
+    "[30, 40]": [False, True, False, True, False], "[85, >=90]": [True, False, True, True, False],
+    "<=20": [False, False, False, True, True], "[<=20, 34]": [False, True, False, True, True],
+}  # fmt: skip
+
+
+def test_a_second_release_with_limits_is_set_against_one_without() -> None:
+    notation = limits_notation(20, 90)
+    right = meanings([*MEETS], "ranges", starred=True, notation=notation)
+    met = _overlap(meanings(LEFT, "ranges", starred=True), right, None, notation)
+    assert met.T.tolist() == [*MEETS.values()]
+    assert _overlap(right, meanings(LEFT, "ranges", starred=True), notation, None).tolist() == [*MEETS.values()]
+    other = limits_notation(None, 80)
+    wide = _overlap(right, meanings([">=80", "[60, >=80]", "50"], "ranges", notation=other), notation, other)
+    assert wide.tolist() == [[True, True, False], *[[False, False, False]] * 2, [True, True, False],
+                             *[[False, False, False]] * 2]  # fmt: skip
+    words = meanings(["old", "young"], "ranges", starred=True)
+    assert _overlap(words, right, None, notation).all()
