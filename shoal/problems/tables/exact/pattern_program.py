@@ -27,10 +27,12 @@ from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
+from shoal.problems.tables.exact.group_program import GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
     RowClasses,
+    SharedPrices,
     completed,
     conditions_of,
     least_sizes,
@@ -39,6 +41,7 @@ from shoal.problems.tables.exact.pattern_model import (
     priced,
 )
 from shoal.problems.tables.exact.pattern_relaxation import (
+    NO_LINES,
     ColumnProgram,
     Relaxed,
     Violated,
@@ -134,6 +137,8 @@ NEAR = 0.4  # part of what lies between bound and cost, within which patterns ar
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
+LISTING = 0.4  # share of the seconds for the linear program over listed groups,
+COLUMNS = 20_000  # of which there may be so many
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
@@ -200,6 +205,8 @@ class _PatternSearch:
         self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
         self.by_columns = len(conditions_of(self.need)) == 1
+        self.shared: SharedPrices | None = None
+        self.groups: GroupProgram | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -232,6 +239,8 @@ class _PatternSearch:
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
         if self.upper > self.lower:
+            self._list()
+        if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
@@ -255,7 +264,7 @@ class _PatternSearch:
             pattern, place = paid(self.places, count, fewest, spare)
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
             relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
-        self.model, self.price = relaxed.model, relaxed.price
+        self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise(min(value * self.costs.scale, self.upper))
@@ -266,8 +275,25 @@ class _PatternSearch:
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._take(self._program(used[self.model.pattern], share)(Event()))
 
+    def _list(self) -> None:
+        """All groups that something cheaper may use become the columns, where they are few."""
+        if self.shared is None:
+            return
+        enough = (self.upper - self.step) / self.costs.scale
+        losses, prices = (self.found.loss / self.costs.scale, enough), (self.price, self.shared)
+        groups = GroupProgram.listed(self.row_classes, self.places, self.found, self.need, losses, prices)
+        if groups is None:
+            return
+        groups.solve(enough, clock() + LISTING * (self.deadline - clock()))
+        self._raise(min(groups.proved * self.costs.scale, self.upper))
+        if groups.cost.size <= COLUMNS:
+            self.groups, self.model = groups, groups.model
+
     def _within(self, part: float) -> tuple[np.ndarray, float]:
         """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
+        if self.groups is not None:
+            slack = part * ((self.upper - self.step) / self.costs.scale - self.groups.proved)
+            return self.groups.spare <= slack + CAREFUL, (self.groups.proved + slack) * self.costs.scale
         kept, beyond = np.ones(self.model.cost.size, bool), math.inf
         for value, pattern, place in self.proofs:
             slack = part * ((self.upper - self.step) / self.costs.scale - value)
@@ -362,8 +388,8 @@ class _PatternSearch:
         self, kept: np.ndarray, share: float, improves: bool = True, seed: int = 0
     ) -> Callable[[Event], ProgramResult]:
         """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
-        cols, model, begin = np.flatnonzero(kept), self.model, None
-        if self.x is not None and not self._rows()[~kept[: model.n]].any():
+        cols, model, groups, begin = np.flatnonzero(kept), self.model, self.groups, None
+        if self.groups is None and self.x is not None and not self._rows()[~kept[: model.n]].any():
             begin = completed(self.row_classes, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
 
@@ -377,8 +403,9 @@ class _PatternSearch:
                 x = np.zeros(lined.n)
                 inside = cols[cols < x.size]
                 x[inside] = np.rint(y[: inside.size])
+                x = x if groups is None else groups.at @ x
                 found.append(x.astype(np.int64))
-                lines, low = ruled(self.row_classes, self.places, lined, self.need, x)
+                lines, low = ruled(self.row_classes, self.places, lined, self.need, x) if groups is None else NO_LINES
                 if not low.size:
                     break
                 lined = lined.with_lines(lines, low)
