@@ -229,7 +229,9 @@ class _PatternSearch:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        for turn in range(NARROWINGS):
+        if self.upper > self.lower:
+            self._list()
+        for turn in range(NARROWINGS if self.groups is None else 0):
             kept = self._within(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
                 break
@@ -239,8 +241,8 @@ class _PatternSearch:
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
         if self.upper > self.lower:
-            self._list()
-        if self.upper > self.lower:
+            if self.groups is None:
+                self._list()
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
