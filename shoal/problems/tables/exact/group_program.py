@@ -11,6 +11,8 @@ Each turn of the linear program raises the bound, and leaves out what costs too 
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
@@ -19,8 +21,6 @@ from shoal.model.privacy import Requirement
 from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
-    PatternModel,
-    PatternUses,
     RowClasses,
     SharedPrices,
     conditions_of,
@@ -35,6 +35,9 @@ MET = 1.02  # what three rows must sum to, of the 1 allowed
 LINES, OFTEN = 60, 5  # cuts added at once, and of those with one row
 FEWER = 0.8  # share of the groups of which the others leave the program
 CUTS, LITTLE, TURNS = 60, 5e-3, 4  # turns at most, or until so many gain less than this share of what is missing
+COLUMNS = 100_000  # groups over which a search branches at most
+DIVES, DEEP = 8, 3  # dives, and the depth up to which one differs from those before
+TRIED, PARTLY, LEAST = 8, 1e-4, 1e-4  # pairs of rows whose branches are tried; how far from whole they are; least gain
 CAREFUL = 1e-6  # of the losses, by which listing and fixing err to the safe side
 
 
@@ -51,7 +54,8 @@ class GroupProgram:
     """Groups as columns, each row in one; what they cost is at least ``proved``, and more by the ``spare`` of each.
 
     rows   csc_array[r, c]  rows of each class that a group has;  at csc_array[n, c] the same by place
-    cost   float64[c] of a group;  most float64[c] how often it can be used;  pattern int64[c]
+    cost, size  float64[c] of a group, and its rows;  most float64[c] how often it can be used
+    single int64[..]  classes of one row;  inside int64[..] groups in the solver
     """
 
     def __init__(self, count: np.ndarray, at: csc_array, places: PatternFits, loss: np.ndarray) -> None:
@@ -60,12 +64,17 @@ class GroupProgram:
             shape=(count.size, places.row_class.size),
         )
         self.count, self.at, self.rows = count.astype(float), at, csc_array(kinds @ at)
-        self.pattern = places.pattern[at.indices[at.indptr[:-1]]]
-        self.cost = loss[self.pattern] * np.asarray(at.sum(axis=0)).reshape(-1)
+        self.size = np.asarray(at.sum(axis=0)).reshape(-1)
+        self.cost = loss[places.pattern[at.indices[at.indptr[:-1]]]] * self.size
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.spare = -np.inf, np.zeros(self.cost.size)
-        self.threes, self.lines, self.tight = np.zeros((0, 3), np.int64), csr_array((0, self.cost.size)), np.zeros(0)
+        self.lines, self.tight = csr_array((0, self.cost.size)), np.zeros(0)
+        self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
+        self.solver, n = Solver(solver="simplex", presolve="off"), count.size
+        self.solver.add_rows(self.count, self.count)
+        dear = 5.0 * float(self.cost.max(initial=0.0)) + 1.0  # a row without a group: there is a solution without any
+        self.solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
 
     @classmethod
     def listed(
@@ -76,11 +85,13 @@ class GroupProgram:
         need: Requirement,
         losses: tuple[np.ndarray, float],
         prices: tuple[np.ndarray, SharedPrices],
+        part: float = 1.0,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
 
         losses  float64[q] of a row of each pattern, and the largest cost of a partition that is looked for
         prices  of the row classes float64[r], of any sign, and of lines over several patterns
+        part    of what lies between the bound and that cost: with less than all, only groups that are nearer
         """
         from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
 
@@ -94,7 +105,7 @@ class GroupProgram:
         size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
         least = least_groups(places, rows, value, spare, sorts, shared.uses).cost
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
-        slack = enough - (shared.proved + float(price @ row_classes.count) + below) + CAREFUL
+        slack = part * (enough - (shared.proved + float(price @ row_classes.count) + below)) + CAREFUL
         rank = np.empty(places.patterns, np.int64)
         rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
         order = np.lexsort((spare, rank[places.pattern]))
@@ -116,72 +127,196 @@ class GroupProgram:
         at.sum_duplicates()
         return cls(row_classes.count, at, places, loss)
 
-    def solve(self, enough: float, until: float) -> None:
-        """The linear program, with cuts, until the moment; groups leave that a partition of cost ``enough`` cannot use.
-
-        Groups are taken in where their reduced cost is below 0; those that are not in the solver are priced beside it.
-        """
-        n, before, single = self.count.size, [], np.flatnonzero(self.count == 1)
-        solver = Solver(solver="simplex", presolve="off")
-        solver.add_rows(self.count, self.count)
-        dear = 5.0 * float(self.cost.max(initial=0.0)) + 1.0  # a row without a group: there is a solution without any
-        solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
-        inside = np.zeros(0, np.int64)
-        new = np.argsort(self.cost / np.asarray(self.rows.sum(axis=0)).reshape(-1), kind="stable")[:BEGUN]
+    def tighten(self, enough: float, until: float) -> None:
+        """The linear program, with cuts, until the moment; groups leave that a partition of cost ``enough`` cannot use."""
+        before: list[float] = []
         while self.cost.size:
-            self._into(solver, new)
-            inside = np.append(inside, new)
-            solver.limit(max(until - clock(), 0.0))
-            if not solver.solved():
+            solved = self._solved(None, until)
+            if solved is None:
                 return
-            dual = solver.duals
-            price, tight = dual[:n], np.minimum(dual[n:], 0.0)
-            spare = self.cost - self.rows.T @ price - self.lines.T @ tight
-            proved = float(price @ self.count + tight.sum() + np.minimum(spare, 0.0) @ self.most)
-            if proved > self.proved:
-                self.proved, self.spare, self.tight = proved, np.maximum(spare, 0.0), tight
-            out = np.ones(self.cost.size, bool)
-            out[inside] = False
-            new = np.flatnonzero(out & (spare < -SEEN))
-            new = new[np.argsort(spare[new], kind="stable")][:ADDED]
-            if new.size:
-                continue
-            before.append(proved)
-            kept = self.spare <= enough - self.proved + CAREFUL
-            if kept.sum() < FEWER * kept.size:
-                leaves = np.flatnonzero(~kept[inside])
-                solver.deleteCols(leaves.size, (leaves + n).astype(np.int32))
-                number = np.cumsum(kept) - 1
-                inside = number[inside[kept[inside]]]
-                self._leave(kept)
-            slow = len(before) > TURNS and proved - before[-1 - TURNS] < LITTLE * (enough - proved)
+            before.append(solved[0])
+            self.leave(enough)
+            slow = len(before) > TURNS and solved[0] - before[-1 - TURNS] < LITTLE * (enough - solved[0])
             if self.proved > enough or clock() > until or len(before) > CUTS or slow:
                 return
-            solver.solved()
-            three = self._met(solver.x[n:], inside, single)
+            three = self._met(self._x()) if self.cost.size else np.zeros((0, 3), np.int64)
             if not len(three):
                 return
-            self._cut(solver, three, inside)
+            self._cut(three)
 
-    def _into(self, solver: Solver, new: np.ndarray) -> None:
+    def dives(self, enough: float, unit: float, until: float) -> list[np.ndarray]:
+        """Partitions of cost ``enough`` at most, each cheaper than the one before by ``unit`` or more: rows by place.
+
+        Of the linear program's solution the group that is used most is taken, again and again.  Later dives take
+        another one first (Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa, "Primal heuristics for branch and price",
+        INFORMS Journal on Computing 2019).
+        """
+        out, waiting, n = [], [()], self.count.size
+        for done in range(DIVES):
+            if done >= len(waiting) or not self.cost.size or clock() > until:
+                break
+            other, taken, depth = waiting[done], [], 0
+            while (solved := self._solved(None, until, keep=False)) is not None:
+                value, x = self.solver.getInfo().objective_function_value, self._x()
+                if value > enough + CAREFUL or self.solver.x[:n].max() > SEEN:
+                    break
+                part = np.flatnonzero(np.abs(x - np.rint(x)) > SEEN)
+                if not part.size:
+                    out.append(self._placed(x))
+                    enough = value - unit + CAREFUL
+                    break
+                part = part[np.argsort(-x[part], kind="stable")]
+                if len(other) <= depth < DEEP and part.size > 1:
+                    waiting.append((*other, *[0] * (depth - len(other)), 1))
+                group = part[min(other[depth] if depth < len(other) else 0, part.size - 1)]
+                taken.append(int(n + group))
+                self.solver.changeColBounds(taken[-1], 1.0, np.inf)
+                depth += 1
+            for column in taken:
+                self.solver.changeColBounds(column, 0.0, np.inf)
+        return out
+
+    def branched(self, enough: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
+        """Partitions as of ``dives``, and what none costs less than, or ``enough`` and a unit where it is more.
+
+        Two rows of which a solution publishes a part together are together in one branch and apart in the other (Ryan,
+        Foster, "An integer programming approach to scheduling", 1981).  The branch with the least bound goes first.
+        """
+        found, more, nothing = [], enough + unit, 0
+        if self.cost.size > COLUMNS:
+            return found, min(self.proved, more)
+        waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
+        has = self.rows.toarray() > 0
+        while waiting:
+            bound, _, allowed = heapq.heappop(waiting)
+            if bound > enough + CAREFUL:
+                break
+            solved = self._solved(allowed, until, enough)
+            if solved is None:
+                return found, min(bound, more)
+            bound, spare = max(bound, solved[0]), solved[1]
+            if bound > enough + CAREFUL:
+                continue
+            allowed &= spare <= enough - bound + CAREFUL
+            x = self._x()
+            used = np.flatnonzero(x > SEEN)
+            if (np.abs(x[used] - np.rint(x[used])) <= SEEN).all() and self.solver.x[: self.count.size].max() <= SEEN:
+                found.append(self._placed(x))
+                more = float(self.cost[self.inside] @ np.rint(x))
+                enough = more - unit
+                continue
+            halves = self._halves(x, has, allowed, enough, until)
+            if halves is None:
+                return found, min(bound, more)
+            for half in halves:
+                nothing += 1
+                heapq.heappush(waiting, (bound, nothing, half))
+        return found, more
+
+    def _halves(
+        self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, enough: float, until: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Groups, bool[c] each, with two rows together and apart; None where no two are partly together, or no time.
+
+        Of some pairs that are about half together, the one whose branches prove most over the groups in the solver.
+        """
+        used = np.flatnonzero(x > SEEN)
+        here = has[self.single][:, self.inside[used]] * 1.0
+        together = (here * x[used]) @ here.T
+        one, other = np.nonzero(np.triu(np.minimum(together, 1.0 - together) > PARTLY, 1))
+        near = np.argsort(np.abs(together[one, other] - 0.5), kind="stable")[:TRIED]
+        best, out = -np.inf, None
+        before = float(self.solver.getInfo().objective_function_value)
+        for a, b in zip(self.single[one[near]], self.single[other[near]], strict=True):
+            halves = allowed & (has[a] == has[b]), allowed & ~(has[a] & has[b])
+            gains = []
+            for half in halves:
+                self._allow(half)
+                self.solver.limit(max(until - clock(), 0.0))
+                if not self.solver.solved():
+                    return None
+                value = float(self.solver.getInfo().objective_function_value)
+                gains.append(max(min(value, enough) - before, LEAST))
+            if gains[0] * gains[1] > best:
+                best, out = gains[0] * gains[1], halves
+        return out
+
+    def _solved(
+        self, allowed: np.ndarray | None, until: float, enough: float = np.inf, keep: bool = True
+    ) -> tuple[float, np.ndarray] | None:
+        """What the linear program over some groups, bool[c], proves, and the reduced costs float64[c]; None: no time.
+
+        Groups are taken in where their reduced cost is below 0; those that are not in the solver are priced beside it.
+        It ends when more than ``enough`` is proved.
+        keep  whether the bound is one of all partitions; not while some groups are fixed
+        """
+        n = self.count.size
+        if not self.inside.size:
+            self._into(np.argsort(self.cost / self.size, kind="stable")[:BEGUN])
+        if allowed is not None:
+            self._allow(allowed)
+        while True:
+            self.solver.limit(max(until - clock(), 0.0))
+            if not self.solver.solved():
+                return None
+            dual = self.solver.duals
+            price, tight = dual[:n], np.minimum(dual[n:], 0.0)
+            spare = self.cost - self.rows.T @ price - self.lines.T @ tight
+            below = np.minimum(spare, 0.0) * self.most
+            proved = float(price @ self.count + tight.sum() + (below if allowed is None else below[allowed]).sum())
+            if allowed is None and keep and proved > self.proved:
+                self.proved, self.spare, self.tight = proved, np.maximum(spare, 0.0), tight
+            if proved > enough + CAREFUL:
+                return proved, spare
+            out = spare < -SEEN
+            out[self.inside] = False
+            if allowed is not None:
+                out &= allowed
+            new = np.flatnonzero(out)
+            if not new.size:
+                return proved, spare
+            self._into(new[np.argsort(spare[new], kind="stable")][:ADDED])
+
+    def _x(self) -> np.ndarray:
+        """How often the solution uses each group in the solver, float64[..]."""
+        return self.solver.x[self.count.size :]
+
+    def _placed(self, x: np.ndarray) -> np.ndarray:
+        """Rows of each place, int64[n], of a whole solution."""
+        return np.rint(self.at[:, self.inside] @ np.rint(x)).astype(np.int64)
+
+    def _allow(self, allowed: np.ndarray) -> None:
+        """Only some groups, bool[c], in the solver may be used."""
+        here, zero = np.arange(self.inside.size) + self.count.size, np.zeros(self.inside.size)
+        self.solver.changeColsBounds(
+            here.size, here.astype(np.int32), zero, np.where(allowed[self.inside], np.inf, 0.0)
+        )
+
+    def leave(self, enough: float) -> None:
+        """Groups leave that a partition of cost ``enough`` cannot use, where they are many."""
+        kept = self.spare <= enough - self.proved + CAREFUL
+        if kept.sum() >= FEWER * kept.size:
+            return
+        gone = np.flatnonzero(~kept[self.inside])
+        self.solver.deleteCols(gone.size, (gone + self.count.size).astype(np.int32))
+        self.inside = (np.cumsum(kept) - 1)[self.inside[kept[self.inside]]]
+        self.rows, self.at = csc_array(self.rows[:, kept]), csc_array(self.at[:, kept])
+        self.lines = csr_array(csc_array(self.lines)[:, kept])
+        self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
+        self.spare = self.spare[kept]
+
+    def _into(self, new: np.ndarray) -> None:
         """Groups into the solver."""
         both = csc_array(vstack([self.rows[:, new], csc_array(self.lines)[:, new]]))
         none, any_ = np.zeros(new.size), np.full(new.size, np.inf)
-        solver.addCols(
-            new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data
-        )
+        self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
+        self.inside = np.append(self.inside, new)
 
-    def _leave(self, kept: np.ndarray) -> None:
-        """The groups bool[c] stay."""
-        self.rows, self.at = csc_array(self.rows[:, kept]), csc_array(self.at[:, kept])
-        self.lines = csr_array(csc_array(self.lines)[:, kept])
-        self.cost, self.most, self.pattern = self.cost[kept], self.most[kept], self.pattern[kept]
-        self.spare = self.spare[kept]
-
-    def _met(self, x: np.ndarray, inside: np.ndarray, single: np.ndarray) -> np.ndarray:
+    def _met(self, x: np.ndarray) -> np.ndarray:
         """Sets of three rows, int64[c, 3], of which the solution has more than one group with two or all of them."""
         used = np.flatnonzero(x > SEEN)
-        has, often = self.rows[:, inside[used]].toarray()[single], x[used]
+        single = self.single
+        has, often = self.rows[:, self.inside[used]].toarray()[single], x[used]
         pairs = (has * often) @ has.T
         found: list[tuple[float, int, int, int]] = []
         for a in range(single.size - 2):
@@ -198,7 +333,7 @@ class GroupProgram:
                 kept.append(single[three])
         return np.reshape(kept, (-1, 3)).astype(np.int64)
 
-    def _cut(self, solver: Solver, three: np.ndarray, inside: np.ndarray) -> None:
+    def _cut(self, three: np.ndarray) -> None:
         """A line for every three rows: at most one group has two or all of them."""
         ones = csr_array(
             (np.ones(three.size), (np.repeat(np.arange(len(three)), 3), three.reshape(-1))),
@@ -208,26 +343,8 @@ class GroupProgram:
         lines.data = (lines.data >= 2).astype(float)
         lines.eliminate_zeros()
         self.lines, self.tight = csr_array(vstack([self.lines, lines])), np.append(self.tight, np.zeros(len(three)))
-        here, at = csr_array(csc_array(lines)[:, inside]), self.count.size
-        solver.addRows(
+        here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
+        self.solver.addRows(
             len(three), np.full(len(three), -np.inf), np.ones(len(three)), here.nnz, here.indptr[:-1],
             (here.indices + at).astype(np.int32), here.data,
         )  # fmt: skip
-
-    @property
-    def model(self) -> PatternModel:
-        """The integer program over the groups, with the cuts that have a price."""
-        lines, c = self.lines[self.tight < -SEEN], self.cost.size
-        cuts, r = lines.shape[0], self.count.size
-        return PatternModel(
-            lines=csr_array(vstack([csr_array(self.rows), -lines])),
-            low=np.append(self.count, np.full(cuts, -1.0)),
-            high=np.append(self.count, np.full(cuts, np.inf)),
-            owner=np.append(np.full(r, -1), np.full(cuts, int(self.pattern.max(initial=-1)) + 1)),
-            cost=self.cost,
-            most=self.most,
-            pattern=self.pattern,
-            whole=np.ones(c, bool),
-            n=c,
-            uses=PatternUses(np.zeros(0, np.int64), np.zeros(0)),
-        )

@@ -41,7 +41,6 @@ from shoal.problems.tables.exact.pattern_model import (
     priced,
 )
 from shoal.problems.tables.exact.pattern_relaxation import (
-    NO_LINES,
     ColumnProgram,
     Relaxed,
     Violated,
@@ -137,8 +136,8 @@ NEAR = 0.4  # part of what lies between bound and cost, within which patterns ar
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
-LISTING = 0.4  # share of the seconds for the linear program over listed groups,
-COLUMNS = 20_000  # of which there may be so many
+LISTING = 0.3  # share of the seconds for the linear program over listed groups, and for dives
+PARTS = (1.0, 0.5, 0.25, 0.125)  # of what lies between bound and cost, up to which groups are listed
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
@@ -206,7 +205,6 @@ class _PatternSearch:
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
         self.by_columns = len(conditions_of(self.need)) == 1
         self.shared: SharedPrices | None = None
-        self.groups: GroupProgram | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -229,9 +227,8 @@ class _PatternSearch:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
-        if self.upper > self.lower:
-            self._list()
-        for turn in range(NARROWINGS if self.groups is None else 0):
+        self._by_groups()
+        for turn in range(NARROWINGS):
             kept = self._within(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
                 break
@@ -240,9 +237,8 @@ class _PatternSearch:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
+            self._by_groups()
         if self.upper > self.lower:
-            if self.groups is None:
-                self._list()
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
@@ -277,25 +273,41 @@ class _PatternSearch:
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._take(self._program(used[self.model.pattern], share)(Event()))
 
-    def _list(self) -> None:
-        """All groups that something cheaper may use become the columns, where they are few."""
-        if self.shared is None:
+    def _by_groups(self) -> None:
+        """A search over all groups that something cheaper may use, where these can be listed.
+
+        Where they are too many, dives into part of them may find a cheaper partition, below which they are fewer.
+        """
+        part = 0
+        while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
+            enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
+            losses = self.found.loss / self.costs.scale, enough
+            groups = GroupProgram.listed(
+                self.row_classes, self.places, self.found, self.need, losses, (self.price, self.shared), PARTS[part]
+            )
+            if groups is None:
+                part += 1
+                continue
+            upper, whole = self.upper, part == 0
+            groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
+            for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
+                self._keep(x)
+            if self.upper < upper:
+                part = 0
+                if not whole:
+                    continue
+            elif not whole:
+                return
+            enough = (self.upper - self.step) / self.costs.scale
+            groups.leave(enough)
+            found, proved = groups.branched(enough, unit, self.deadline)
+            for x in found:
+                self._keep(x)
+            self._raise(min(proved * self.costs.scale, self.upper))
             return
-        enough = (self.upper - self.step) / self.costs.scale
-        losses, prices = (self.found.loss / self.costs.scale, enough), (self.price, self.shared)
-        groups = GroupProgram.listed(self.row_classes, self.places, self.found, self.need, losses, prices)
-        if groups is None:
-            return
-        groups.solve(enough, clock() + LISTING * (self.deadline - clock()))
-        self._raise(min(groups.proved * self.costs.scale, self.upper))
-        if groups.cost.size <= COLUMNS:
-            self.groups, self.model = groups, groups.model
 
     def _within(self, part: float) -> tuple[np.ndarray, float]:
         """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
-        if self.groups is not None:
-            slack = part * ((self.upper - self.step) / self.costs.scale - self.groups.proved)
-            return self.groups.spare <= slack + CAREFUL, (self.groups.proved + slack) * self.costs.scale
         kept, beyond = np.ones(self.model.cost.size, bool), math.inf
         for value, pattern, place in self.proofs:
             slack = part * ((self.upper - self.step) / self.costs.scale - value)
@@ -390,8 +402,8 @@ class _PatternSearch:
         self, kept: np.ndarray, share: float, improves: bool = True, seed: int = 0
     ) -> Callable[[Event], ProgramResult]:
         """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
-        cols, model, groups, begin = np.flatnonzero(kept), self.model, self.groups, None
-        if self.groups is None and self.x is not None and not self._rows()[~kept[: model.n]].any():
+        cols, model, begin = np.flatnonzero(kept), self.model, None
+        if self.x is not None and not self._rows()[~kept[: model.n]].any():
             begin = completed(self.row_classes, self.places, self.need, self.x)[cols]
         gap = 0.98 * self.step / self.costs.scale
 
@@ -405,9 +417,8 @@ class _PatternSearch:
                 x = np.zeros(lined.n)
                 inside = cols[cols < x.size]
                 x[inside] = np.rint(y[: inside.size])
-                x = x if groups is None else groups.at @ x
                 found.append(x.astype(np.int64))
-                lines, low = ruled(self.row_classes, self.places, lined, self.need, x) if groups is None else NO_LINES
+                lines, low = ruled(self.row_classes, self.places, lined, self.need, x)
                 if not low.size:
                     break
                 lined = lined.with_lines(lines, low)

@@ -1,0 +1,110 @@
+"""Groups that a cheaper partition may use: all are listed and no other, and their program proves no more than is so."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from shoal.model.histogram import Histogram
+from shoal.model.privacy import Requirement
+from shoal.problems.tables.exact.group_program import GroupProgram, largest
+from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, places_of, row_classes_of
+from shoal.problems.tables.losses import Costs
+from shoal.problems.tables.methods.pattern_cover import patterns
+from tests.amount import thinned
+from tests.oracles.tables import eligible
+from tests.tables.drawn import few
+
+
+def drawn(random: np.random.Generator, most: int):
+    """A task that asks one thing of up to one sensitive column; None where the table does not meet it."""
+
+    def need(table: Histogram) -> Requirement:
+        k, s = int(random.integers(1, 4)), len(table.sensitive_names)
+        what = int(random.integers(3))
+        l, u = (int(x) for x in random.integers(1, 4, 2) * [what == 1, what == 2] + [what != 1, what != 2])
+        return Requirement(k, (l,) * s, (u,) * s)
+
+    task = few(random, (2, most + 1), (0, 2), 4, need)
+    return None if task is None or len(conditions_of(task.requirement)) > 1 else task
+
+
+def parts_of(task):
+    """What ``GroupProgram.listed`` takes: row classes, places, patterns, and the loss of each."""
+    costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+    found = patterns(costs, task.recoding, task.requirement.smallest)
+    return kinds, places_of(kinds, found, task.requirement), found, found.loss / costs.scale
+
+
+def may_be(need, kinds, some):
+    """Whether rows of these classes are eligible."""
+    asked = [(need.frequency[j], need.distinct[j]) for j in need.sensitive_columns]
+    return eligible(
+        [tuple(kinds.value[t].tolist()) for t in some], need.k, *(zip(*asked, strict=True) if asked else ((), ()))
+    )
+
+
+def no_lines(places):
+    return SharedPrices(0.0, np.zeros((1, places.patterns)), np.zeros(places.row_class.size))
+
+
+def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
+    random, tried, partly = np.random.default_rng(41), 0, 0
+    for _ in range(thinned(220)):
+        task = drawn(random, 7)
+        if task is None:
+            continue
+        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+        sorts = len(conditions_of(need)[0][2])
+        price = random.normal(0.5, 0.5, kinds.count.size)
+        added = SharedPrices(0.1, random.normal(0, 0.2, (sorts, loss.size)), random.normal(0, 0.2, places.pattern.size))
+        rows = np.repeat(np.arange(kinds.count.size), kinds.count).tolist()
+        where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.row_class, places.pattern, strict=True))}
+        cheapest = np.argsort(loss, kind="stable").tolist()
+        every = {}
+        for n in range(1, min(len(rows), largest(need, len(rows))) + 1):
+            for some in set(combinations(rows, n)):
+                if not may_be(need, kinds, some):
+                    continue
+                p = next(p for p in cheapest if all((t, p) in where for t in some))
+                every[some] = added.uses[:, p].min() + sum(loss[p] - price[t] + added.rows[where[t, p]] for t in some)
+        below = sum(
+            kinds.count[places.row_class[places.pattern == p]].sum() // need.smallest * min(least, 0.0)
+            for p in range(loss.size)
+            if (least := least_of(p, kinds, places, need, loss, price, added)) is not None
+        )
+        base = added.proved + price @ kinds.count + below
+        for enough in (*(base + np.quantile(list(every.values()), [0.2, 0.6])), np.inf):
+            program = GroupProgram.listed(kinds, places, found, need, (loss, enough), (price, added))
+            listed = [tuple(np.repeat(c.indices, c.data.astype(int)).tolist()) for c in columns(program.rows)]
+            good = {some for some, cost in every.items() if cost <= enough - base + 1e-6}
+            near = {some for some, cost in every.items() if abs(cost - enough + base - 1e-6) < 1e-7}
+            assert max(Counter(listed).values(), default=1) == 1
+            assert set(listed) - near == good - near
+            assert [loss[p] * len(some) for p, some in zip(program.pattern, listed, strict=True)] == (
+                pytest.approx(program.cost.tolist())
+            )
+            tried, partly = tried + 1, partly + (0 < len(good) < len(every))
+    assert tried > thinned(200)
+    assert partly > thinned(80)
+
+
+def least_of(p, kinds, places, need, loss, price, added):
+    """The least cost of a group of any size in a pattern beyond its prices; None where it has none."""
+    here = np.flatnonzero(places.pattern == p)
+    every = np.repeat(here, kinds.count[places.row_class[here]]).tolist()
+    costs = [
+        added.uses[:, p].min() + sum(loss[p] - price[places.row_class[x]] + added.rows[x] for x in some)
+        for n in range(1, len(every) + 1)
+        for some in set(combinations(every, n))
+        if may_be(need, kinds, [places.row_class[x] for x in some])
+    ]
+    return min(costs, default=None)
+
+
+def columns(matrix):
+    """The columns of a matrix, each with sorted indices."""
+    matrix = matrix.copy()
+    matrix.sort_indices()
+    return [matrix[:, [c]] for c in range(matrix.shape[1])]
