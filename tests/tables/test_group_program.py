@@ -1,11 +1,12 @@
 """Groups that a cheaper partition may use: all are listed and no other, and their program proves no more than is so."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
+from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact.group_program import GroupProgram, largest
@@ -13,7 +14,7 @@ from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_o
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
 from tests.amount import thinned
-from tests.oracles.tables import eligible
+from tests.oracles.tables import eligible, least_loss
 from tests.tables.drawn import few
 
 
@@ -58,16 +59,19 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
         need, (kinds, places, found, loss) = task.requirement, parts_of(task)
         sorts = len(conditions_of(need)[0][2])
         price = random.normal(0.5, 0.5, kinds.count.size)
-        added = SharedPrices(0.1, random.normal(0, 0.2, (sorts, loss.size)), random.normal(0, 0.2, places.pattern.size))
+        added = SharedPrices(
+            0.1, np.tile(random.normal(0, 0.2, loss.size), (sorts, 1)), random.normal(0, 0.2, places.pattern.size)
+        )
         rows = np.repeat(np.arange(kinds.count.size), kinds.count).tolist()
         where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.row_class, places.pattern, strict=True))}
         cheapest = np.argsort(loss, kind="stable").tolist()
-        every = {}
+        every, loses = {}, {}
         for n in range(1, min(len(rows), largest(need, len(rows))) + 1):
             for some in set(combinations(rows, n)):
                 if not may_be(need, kinds, some):
                     continue
                 p = next(p for p in cheapest if all((t, p) in where for t in some))
+                loses[some] = loss[p] * n
                 every[some] = added.uses[:, p].min() + sum(loss[p] - price[t] + added.rows[where[t, p]] for t in some)
         below = sum(
             kinds.count[places.row_class[places.pattern == p]].sum() // need.smallest * min(least, 0.0)
@@ -82,9 +86,7 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
             near = {some for some, cost in every.items() if abs(cost - enough + base - 1e-6) < 1e-7}
             assert max(Counter(listed).values(), default=1) == 1
             assert set(listed) - near == good - near
-            assert [loss[p] * len(some) for p, some in zip(program.pattern, listed, strict=True)] == (
-                pytest.approx(program.cost.tolist())
-            )
+            assert [loses[some] for some in listed] == pytest.approx(program.cost.tolist())
             tried, partly = tried + 1, partly + (0 < len(good) < len(every))
     assert tried > thinned(200)
     assert partly > thinned(80)
@@ -101,6 +103,55 @@ def least_of(p, kinds, places, need, loss, price, added):
         if may_be(need, kinds, [places.row_class[x] for x in some])
     ]
     return min(costs, default=None)
+
+
+def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exceed_it():
+    random, tried, cheaper, cut, branched, short = np.random.default_rng(42), 0, 0, 0, 0, 0
+    for _ in range(thinned(260)):
+        task = drawn(random, 9)
+        if task is None:
+            continue
+        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+        best = least_loss(task.histogram, need, task.recoding)
+        unit = 1 / Costs.of(task.histogram, task.recoding).scale
+        price = random.uniform(0.2, 1.0) * best / task.histogram.rows * np.ones(kinds.count.size)
+        for enough in (best - unit, best, best + 0.4, 2.0 * best + 1.0):
+            program = GroupProgram.listed(kinds, places, found, need, (loss, enough), (price, no_lines(places)))
+            program.tighten(enough, clock() + 60)
+            assert enough < best or program.proved <= best + 1e-6
+            dived = program.dives(enough, unit, clock() + 60)
+            costs = [cost_of(x, task, kinds, places, loss) for x in dived]
+            assert all(best - 1e-6 <= cost <= enough + 1e-6 for cost in costs)
+            assert all(b <= a - unit + 1e-6 for a, b in pairwise(costs))
+            most = min([enough, *(cost - unit for cost in costs)])
+            program.leave(most)
+            lines = program.lines.shape[0]
+            answers, proved = program.branched(most, unit, clock() + 60)
+            costs += [cost_of(x, task, kinds, places, loss) for x in answers]
+            assert proved <= best + 1e-6
+            if enough < best - 1e-9:
+                assert not costs
+                stuck = proved <= enough
+            else:
+                stuck = min([np.inf, *costs]) > best + 1e-6 or proved < best - 1e-4
+            short += stuck
+            assert not stuck or (kinds.count > 1).any()  # rows alike are no pair that a search can branch over
+            tried, cheaper, cut, branched = tried + 1, cheaper + len(costs), cut + (lines > 0), branched + len(answers)
+    assert tried > thinned(300)
+    assert cheaper > thinned(200)
+    assert cut > thinned(10)
+    assert branched > thinned(5)
+    print(tried, cheaper, cut, branched, short)
+    assert short < tried / 10
+
+
+def cost_of(x, task, kinds, places, loss):
+    """What rows of each place lose; every row is placed, and each pattern's rows are eligible."""
+    assert (np.bincount(places.row_class, weights=x, minlength=kinds.count.size) == kinds.count).all()
+    for p in np.unique(places.pattern[x > 0]):
+        here = places.pattern == p
+        assert may_be(task.requirement, kinds, np.repeat(places.row_class[here], x[here]).tolist())
+    return float(loss[places.pattern] @ x)
 
 
 def columns(matrix):

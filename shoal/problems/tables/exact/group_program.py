@@ -73,7 +73,8 @@ class GroupProgram:
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
-        dear = 5.0 * float(self.cost.max(initial=0.0)) + 1.0  # a row without a group: there is a solution without any
+        # A row without a group costs more than all rows in groups: there is a solution before there are columns.
+        dear = float(loss.max(initial=0.0)) * float(count.sum()) + 1.0
         self.solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
 
     @classmethod
@@ -128,19 +129,19 @@ class GroupProgram:
         return cls(row_classes.count, at, places, loss)
 
     def tighten(self, enough: float, until: float) -> None:
-        """The linear program, with cuts, until the moment; groups leave that a partition of cost ``enough`` cannot use."""
+        """The linear program, with cuts, until the moment; what a partition of cost ``enough`` cannot use leaves."""
         before: list[float] = []
         while self.cost.size:
             solved = self._solved(None, until)
             if solved is None:
                 return
             before.append(solved[0])
+            three = self._met(self._x())
             self.leave(enough)
             slow = len(before) > TURNS and solved[0] - before[-1 - TURNS] < LITTLE * (enough - solved[0])
             if self.proved > enough or clock() > until or len(before) > CUTS or slow:
                 return
-            three = self._met(self._x()) if self.cost.size else np.zeros((0, 3), np.int64)
-            if not len(three):
+            if not len(three) or not self.cost.size:
                 return
             self._cut(three)
 
@@ -156,7 +157,7 @@ class GroupProgram:
             if done >= len(waiting) or not self.cost.size or clock() > until:
                 break
             other, taken, depth = waiting[done], [], 0
-            while (solved := self._solved(None, until, keep=False)) is not None:
+            while self._solved(None, until, keep=False) is not None:
                 value, x = self.solver.getInfo().objective_function_value, self._x()
                 if value > enough + CAREFUL or self.solver.x[:n].max() > SEEN:
                     break
@@ -170,7 +171,7 @@ class GroupProgram:
                     waiting.append((*other, *[0] * (depth - len(other)), 1))
                 group = part[min(other[depth] if depth < len(other) else 0, part.size - 1)]
                 taken.append(int(n + group))
-                self.solver.changeColBounds(taken[-1], 1.0, np.inf)
+                self.solver.changeColBounds(taken[-1], float(np.floor(x[group]) + 1.0), np.inf)
                 depth += 1
             for column in taken:
                 self.solver.changeColBounds(column, 0.0, np.inf)
@@ -188,13 +189,13 @@ class GroupProgram:
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
         has = self.rows.toarray() > 0
         while waiting:
-            bound, _, allowed = heapq.heappop(waiting)
-            if bound > enough + CAREFUL:
+            least, _, allowed = heapq.heappop(waiting)
+            if least > enough + CAREFUL:
                 break
             solved = self._solved(allowed, until, enough)
             if solved is None:
-                return found, min(bound, more)
-            bound, spare = max(bound, solved[0]), solved[1]
+                return found, min(least, more)
+            bound, spare = max(least, solved[0]), solved[1]
             if bound > enough + CAREFUL:
                 continue
             allowed &= spare <= enough - bound + CAREFUL
@@ -207,7 +208,7 @@ class GroupProgram:
                 continue
             halves = self._halves(x, has, allowed, enough, until)
             if halves is None:
-                return found, min(bound, more)
+                return found, min(least, more)
             for half in halves:
                 nothing += 1
                 heapq.heappush(waiting, (bound, nothing, half))
@@ -229,7 +230,9 @@ class GroupProgram:
         before = float(self.solver.getInfo().objective_function_value)
         for a, b in zip(self.single[one[near]], self.single[other[near]], strict=True):
             halves = allowed & (has[a] == has[b]), allowed & ~(has[a] & has[b])
-            gains = []
+            gains: list[float] = []
+            if halves[0].sum() == allowed.sum():  # the rest of these rows is without a group
+                continue
             for half in halves:
                 self._allow(half)
                 self.solver.limit(max(until - clock(), 0.0))
