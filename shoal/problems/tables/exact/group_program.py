@@ -152,7 +152,9 @@ class GroupProgram:
         another one first (Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa, "Primal heuristics for branch and price",
         INFORMS Journal on Computing 2019).
         """
-        out, waiting, n = [], [()], self.count.size
+        out: list[np.ndarray] = []
+        waiting: list[tuple[int, ...]] = [()]
+        n = self.count.size
         for done in range(DIVES):
             if done >= len(waiting) or not self.cost.size or clock() > until:
                 break
@@ -183,7 +185,8 @@ class GroupProgram:
         Two rows of which a solution publishes a part together are together in one branch and apart in the other (Ryan,
         Foster, "An integer programming approach to scheduling", 1981).  The branch with the least bound goes first.
         """
-        found, more, nothing = [], enough + unit, 0
+        found: list[np.ndarray] = []
+        more, nothing = enough + unit, 0
         if self.cost.size > COLUMNS:
             return found, min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
@@ -329,7 +332,8 @@ class GroupProgram:
             total = pairs[a, others][:, None] + pairs[a, others] + pairs[np.ix_(others, others)] - 2 * all_three
             for i, j in zip(*np.nonzero(np.triu(total, 1) > MET), strict=True):
                 found.append((-total[i, j], a, int(others[i]), int(others[j])))
-        times, kept = np.zeros(single.size, np.int64), []
+        times = np.zeros(single.size, np.int64)
+        kept: list[np.ndarray] = []
         for _, *three in sorted(found):
             if len(kept) < LINES and times[three].max() < OFTEN:
                 times[three] += 1
