@@ -1,7 +1,7 @@
 """Groups that a cheaper partition may use: all are listed and no other, and their program proves no more than is so."""
 
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
@@ -103,6 +103,27 @@ def least_of(p, kinds, places, need, loss, price, added):
         if may_be(need, kinds, [places.row_class[x] for x in some])
     ]
     return min(costs, default=None)
+
+
+@pytest.mark.parametrize(("k", "l"), [(1, 2), (2, 2), (3, 2), (5, 2), (1, 3), (3, 3), (4, 3), (2, 4)])
+def test_a_group_above_the_largest_size_is_two_groups(k: int, l: int) -> None:
+    """Every choice of rows of up to five values, as many as there can be."""
+    most = largest(Requirement(k, (l,), (1,)), 100)
+
+    def good(held: tuple[int, ...]) -> bool:
+        return sum(held) >= k and l * max(held) <= sum(held)
+
+    tried = 0
+    for held in combinations_with_replacement(range(most + 2), 5):
+        if not most <= sum(held) <= most + 2 or not good(held):
+            continue
+        splits = any(
+            good(some) and good(tuple(a - b for a, b in zip(held, some, strict=True)))
+            for some in product(*(range(n + 1) for n in held))
+        )
+        assert splits or sum(held) == most
+        tried += sum(held) > most
+    assert tried > 10
 
 
 def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exceed_it():
