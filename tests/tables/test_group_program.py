@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import combinations, combinations_with_replacement, pairwise, product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
+from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact.group_program import GroupProgram, largest
 from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, places_of, row_classes_of
 from shoal.problems.tables.losses import Costs
@@ -123,7 +125,7 @@ def test_a_group_above_the_largest_size_is_two_groups(k: int, l: int) -> None:
         )
         assert splits or sum(held) == most
         tried += sum(held) > most
-    assert tried > 10
+    assert tried > 2
 
 
 def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exceed_it():
@@ -163,6 +165,36 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
     assert cut > thinned(30)
     assert branched > thinned(12)
     assert short < tried / 3
+
+
+def test_pairs_of_rows_together_and_apart_hold_every_partition():
+    """Without cuts and dives, so that the search has to branch; on rows that all differ."""
+    random, tried, halved = np.random.default_rng(44), 0, []
+    halves = GroupProgram._halves
+
+    def counted(program, *given):
+        halved.append(halves(program, *given))
+        return halved[-1]
+
+    with mock.patch.object(group_program, "MET", np.inf), mock.patch.object(GroupProgram, "_halves", counted):
+        while tried < thinned(150):
+            task = drawn(random, 9)
+            if task is None or task.histogram.rows < 7:
+                continue
+            need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+            if (kinds.count > 1).any():
+                continue
+            tried += 1
+            best = least_loss(task.histogram, need, task.recoding)
+            unit = 1 / Costs.of(task.histogram, task.recoding).scale
+            price = best / task.histogram.rows * np.ones(kinds.count.size)
+            program = GroupProgram.listed(kinds, places, found, need, (loss, best + 1.0), (price, no_lines(places)))
+            program.tighten(best + 1.0, clock() + 60)
+            answers, proved = program.branched(best + 1.0, unit, clock() + 60)
+            assert min(cost_of(x, task, kinds, places, loss) for x in answers) == pytest.approx(best, abs=1e-6)
+            assert proved == pytest.approx(best, abs=1e-4)
+    assert len(halved) > thinned(40)
+    assert all(together.any() and apart.any() for together, apart in halved)
 
 
 def cost_of(x, task, kinds, places, loss):
