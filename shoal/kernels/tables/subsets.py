@@ -311,6 +311,9 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
+TRIED = 100  # rows for each group that there is room for, at most
+
+
 class GroupsAsked(NamedTuple):
     """What the groups that ``few_groups`` lists are like.
 
@@ -326,20 +329,20 @@ class GroupsAsked(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def few_groups(fits, asked, use, within, start, place):
+def few_groups(fits, asked, use, kind, within, start, place):
     """All groups of each published row that cost little, beside those that a published row before it fits as well.
 
     fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
     use    float64[q]      what a group costs beside its rows
-    within uint64[n, w]    of each place a bit for each published row that fits its rows
+    kind   int64[n]        type of each place;  within uint64[t, w] of each type a bit for each published row that fits
     start  int64[c + 1], place int32[...]   out: the place of each row of each group
-    Returns how many there are; -1 where there is no room for all.
+    Returns how many there are; -1 where there is no room for all, or too many rows were tried for it.
 
     Depth first, rows of a published row by rising cost: those that follow cost no less, so the fewest that are asked,
     or all below 0, are the least that any group adds.
     """
     first, order, rows, value, cost = fits
-    found, words, last = 0, within.shape[1], 0
+    found, words, last, tried = 0, within.shape[1], 0, 0
     longest, many = 0, 0
     for q in range(use.size):
         held = np.int64(0)
@@ -381,11 +384,14 @@ def few_groups(fits, asked, use, within, start, place):
             y = row[x]
             if (held_of[value[y]] + 1) * asked.share > asked.most:
                 continue
+            tried += 1
+            if tried > TRIED * start.size:
+                return -1
             chosen[depth] = x
             held_of[value[y]] += 1
             paid[depth + 1] = paid[depth] + cost[y]
             for w in range(words):
-                common[depth + 1, w] = common[depth, w] & within[y, w]
+                common[depth + 1, w] = common[depth, w] & within[kind[y], w]
             depth += 1
             at[depth] = x + 1
             if depth < asked.least or paid[depth] > asked.dearest:

@@ -29,6 +29,7 @@ from shoal.problems.tables.exact.pattern_model import (
 from shoal.problems.tables.methods.pattern_cover import Patterns
 
 LISTED, PLACED = 400_000, 5_000_000  # groups that are listed at most, and rows in them
+KINDS = 1000  # row classes at most: cuts look at all three of them
 BEGUN, ADDED = 1000, 400  # groups that the linear program begins with, and that it takes in at once
 SEEN = 1e-7  # below 0, a reduced cost that counts
 MET = 1.02  # what three rows must sum to, of the 1 allowed
@@ -96,7 +97,7 @@ class GroupProgram:
         """
         from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
 
-        if len(conditions_of(need)) > 1 or need.rules:
+        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > KINDS:
             return None
         ((column, _, sorts),) = conditions_of(need)
         (loss, enough), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
@@ -114,13 +115,13 @@ class GroupProgram:
         within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
         bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
         np.bitwise_or.at(within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
-        within = within[row_classes.type[places.row_class]]
         several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
         most = largest(need, int(row_classes.count.sum()))
         asked = GroupsAsked(need.smallest, most, sorts[0].values, several, slack)
         begin, place = np.zeros(LISTED + 1, np.int64), np.empty(PLACED, np.int32)
         uses = shared.uses.min(axis=0)[np.argsort(rank)]
-        many = few_groups(PatternRows(start, order, rows, value, spare), asked, uses, within, begin, place)
+        kind = row_classes.type[places.row_class]
+        many = few_groups(PatternRows(start, order, rows, value, spare), asked, uses, kind, within, begin, place)
         if many < 0:
             return None
         place = place[: begin[many]]
