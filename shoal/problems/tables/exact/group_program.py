@@ -224,16 +224,22 @@ class GroupProgram:
         """Groups, bool[c] each, with two rows together and apart; None where no two are partly together, or no time.
 
         Of some pairs that are about half together, the one whose branches prove most over the groups in the solver.
+        One of a pair differs from all other rows; if the other has rows alike, some of these may be elsewhere.
         """
-        used = np.flatnonzero(x > SEEN)
-        here = has[self.single][:, self.inside[used]] * 1.0
-        together = (here * x[used]) @ here.T
-        one, other = np.nonzero(np.triu(np.minimum(together, 1.0 - together) > PARTLY, 1))
+        used, alone = np.flatnonzero(x > SEEN), self.count == 1
+        here = has[:, self.inside[used]] * 1.0
+        together = (here[self.single] * x[used]) @ here.T
+        partly = np.minimum(together, 1.0 - together) > PARTLY
+        partly &= (np.arange(alone.size) > self.single[:, None]) | ~alone
+        one, other = np.nonzero(partly)
         near = np.argsort(np.abs(together[one, other] - 0.5), kind="stable")[:TRIED]
         best, out = -np.inf, None
         before = float(self.solver.getInfo().objective_function_value)
-        for a, b in zip(self.single[one[near]], self.single[other[near]], strict=True):
-            halves = allowed & (has[a] == has[b]), allowed & ~(has[a] & has[b])
+        for a, b in zip(self.single[one[near]], other[near], strict=True):
+            joined = has[b] | ~has[a]  # the row of a is with one of b
+            if alone[b]:
+                joined &= has[a] | ~has[b]
+            halves = allowed & joined, allowed & ~(has[a] & has[b])
             gains: list[float] = []
             if halves[0].sum() == allowed.sum():  # the rest of these rows is without a group
                 continue
