@@ -12,7 +12,8 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact.group_program import GroupProgram, largest
-from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, places_of, row_classes_of
+from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, model_of, places_of, row_classes_of
+from shoal.problems.tables.exact.pattern_relaxation import crowded, meeting
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
 from tests.amount import thinned
@@ -82,7 +83,9 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
         )
         base = added.proved + price @ kinds.count + below
         for enough in (*(base + np.quantile(list(every.values()), [0.2, 0.6])), np.inf):
-            program = GroupProgram.listed(kinds, places, found, need, (loss, enough), (price, added))
+            program = GroupProgram.listed(
+                kinds, places, found, need, (loss, enough), (price, added), model_of(kinds, places, need, loss)
+            )
             listed = [tuple(np.repeat(c.indices, c.data.astype(int)).tolist()) for c in columns(program.rows)]
             good = {some for some, cost in every.items() if cost <= enough - base + 1e-6}
             near = {some for some, cost in every.items() if abs(cost - enough + base - 1e-6) < 1e-7}
@@ -139,7 +142,15 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
         unit = 1 / Costs.of(task.histogram, task.recoding).scale
         price = random.uniform(0.2, 1.0) * best / task.histogram.rows * np.ones(kinds.count.size)
         for enough in (best - unit, best, best + 0.4, 2.0 * best + 1.0):
-            program = GroupProgram.listed(kinds, places, found, need, (loss, enough), (price, no_lines(places)))
+            program = GroupProgram.listed(
+                kinds,
+                places,
+                found,
+                need,
+                (loss, enough),
+                (price, no_lines(places)),
+                model_of(kinds, places, need, loss),
+            )
             program.tighten(enough, clock() + 60)
             assert enough < best or program.proved <= best + 1e-6
             dived = program.dives(enough, unit, clock() + 60)
@@ -188,13 +199,53 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
             best = least_loss(task.histogram, need, task.recoding)
             unit = 1 / Costs.of(task.histogram, task.recoding).scale
             price = best / task.histogram.rows * np.ones(kinds.count.size)
-            program = GroupProgram.listed(kinds, places, found, need, (loss, best + 1.0), (price, no_lines(places)))
+            program = GroupProgram.listed(
+                kinds,
+                places,
+                found,
+                need,
+                (loss, best + 1.0),
+                (price, no_lines(places)),
+                model_of(kinds, places, need, loss),
+            )
             program.tighten(best + 1.0, clock() + 60)
             answers, proved = program.branched(best + 1.0, unit, clock() + 60)
             assert min(cost_of(x, task, kinds, places, loss) for x in answers) == pytest.approx(best, abs=1e-6)
             assert proved == pytest.approx(best, abs=1e-4)
     assert len(halved) > thinned(40)
     assert all(together.any() and apart.any() for together, apart in halved)
+
+
+def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
+    """Whatever solution they were made for, which they cut off or not."""
+    random, tried, added, raised = np.random.default_rng(45), 0, 0, 0
+    while tried < thinned(150):
+        task = drawn(random, 9)
+        if task is None or (row_classes_of(task.histogram, task.requirement).count > 1).any():
+            continue
+        tried += 1
+        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+        best, plain = least_loss(task.histogram, need, task.recoding), model_of(kinds, places, need, loss)
+        unit, model = 1 / Costs.of(task.histogram, task.recoding).scale, plain
+        price = best / task.histogram.rows * np.ones(kinds.count.size)
+        for top in (1, 2, 3):
+            y = random.integers(0, 1 + top, model.cost.size) / 2
+            for lines, low in (crowded(kinds, places, model, need.smallest, y), meeting(kinds, places, model, y)):
+                model = model.with_lines(lines, low)
+        first = []
+        for with_lines in (plain, model):
+            program = GroupProgram.listed(
+                kinds, places, found, need, (loss, best + 1.0), (price, no_lines(places)), with_lines
+            )
+            first.append(program._solved(None, clock() + 60)[0])
+            program.tighten(best + 1.0, clock() + 60)
+            assert program.proved <= best + 1e-6
+            answers, proved = program.branched(best + 1.0, unit, clock() + 60)
+            assert min(cost_of(x, task, kinds, places, loss) for x in answers) == pytest.approx(best, abs=1e-6)
+            assert proved == pytest.approx(best, abs=1e-4)
+        added, raised = added + model.low.size - plain.low.size, raised + (first[1] > first[0] + 1e-6)
+    assert added > thinned(200)
+    assert raised > thinned(10)
 
 
 def cost_of(x, task, kinds, places, loss):

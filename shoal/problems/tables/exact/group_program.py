@@ -21,10 +21,12 @@ from shoal.model.privacy import Requirement
 from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
+    PatternModel,
     RowClasses,
     SharedPrices,
     conditions_of,
     least_groups,
+    part_sizes,
 )
 from shoal.problems.tables.methods.pattern_cover import Patterns
 
@@ -56,6 +58,7 @@ class GroupProgram:
 
     rows   csc_array[r, c]  rows of each class that a group has;  at csc_array[n, c] the same by place
     cost, size  float64[c] of a group, and its rows;  most float64[c] how often it can be used
+    lines  csr_array[l, c]  at most ``most_of`` float64[l] in every partition;  tight float64[l] their prices, 0 or less
     single int64[..]  classes of one row;  inside int64[..] groups in the solver
     """
 
@@ -70,7 +73,7 @@ class GroupProgram:
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.spare = -np.inf, np.zeros(self.cost.size)
-        self.lines, self.tight = csr_array((0, self.cost.size)), np.zeros(0)
+        self.lines, self.most_of, self.tight = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
@@ -87,12 +90,14 @@ class GroupProgram:
         need: Requirement,
         losses: tuple[np.ndarray, float],
         prices: tuple[np.ndarray, SharedPrices],
+        model: PatternModel,
         part: float = 1.0,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
 
         losses  float64[q] of a row of each pattern, and the largest cost of a partition that is looked for
         prices  of the row classes float64[r], of any sign, and of lines over several patterns
+        model   with lines over several patterns, which the groups keep to as well
         part    of what lies between the bound and that cost: with less than all, only groups that are nearer
         """
         from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
@@ -127,7 +132,15 @@ class GroupProgram:
         place = place[: begin[many]]
         at = csc_array((np.ones(place.size), place, begin[: many + 1].astype(np.int32)), shape=(rows.size, many))
         at.sum_duplicates()
-        return cls(row_classes.count, at, places, loss)
+        out = cls(row_classes.count, at, places, loss)
+        several_of = np.flatnonzero(model.owner >= model.patterns)
+        if several_of.size and many:
+            lines, pattern = csc_array(model.lines[several_of]), places.pattern[at.indices[at.indptr[:-1]]]
+            use = model.uses.column.reshape(-1, places.patterns)
+            sort = out.size.astype(np.int64) // several - part_sizes(need.k, several)[0] if several > 1 else 0
+            of_groups = lines[:, : model.n] @ at + lines[:, use[sort, pattern]]
+            out.keep_to(csr_array(-of_groups), -model.low[several_of])
+        return out
 
     def tighten(self, enough: float, until: float) -> None:
         """The linear program, with cuts, until the moment; what a partition of cost ``enough`` cannot use leaves."""
@@ -276,7 +289,9 @@ class GroupProgram:
             price, tight = dual[:n], np.minimum(dual[n:], 0.0)
             spare = self.cost - self.rows.T @ price - self.lines.T @ tight
             below = np.minimum(spare, 0.0) * self.most
-            proved = float(price @ self.count + tight.sum() + (below if allowed is None else below[allowed]).sum())
+            proved = float(
+                price @ self.count + tight @ self.most_of + (below if allowed is None else below[allowed]).sum()
+            )
             if allowed is None and keep and proved > self.proved:
                 self.proved, self.spare, self.tight = proved, np.maximum(spare, 0.0), tight
             if proved > enough + CAREFUL:
@@ -356,9 +371,14 @@ class GroupProgram:
         lines = csr_array(ones @ self.rows)
         lines.data = (lines.data >= 2).astype(float)
         lines.eliminate_zeros()
-        self.lines, self.tight = csr_array(vstack([self.lines, lines])), np.append(self.tight, np.zeros(len(three)))
+        self.keep_to(lines, np.ones(len(three)))
+
+    def keep_to(self, lines: csr_array, most: np.ndarray) -> None:
+        """More lines: csr_array[l, c] times how often groups are used is at most float64[l] in every partition."""
+        self.lines = csr_array(vstack([self.lines, lines]))
+        self.most_of, self.tight = np.append(self.most_of, most), np.append(self.tight, np.zeros(most.size))
         here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
+        low = np.full(most.size, -np.inf)
         self.solver.addRows(
-            len(three), np.full(len(three), -np.inf), np.ones(len(three)), here.nnz, here.indptr[:-1],
-            (here.indices + at).astype(np.int32), here.data,
-        )  # fmt: skip
+            most.size, low, most, here.nnz, here.indptr[:-1], (here.indices + at).astype(np.int32), here.data
+        )

@@ -283,7 +283,14 @@ class _PatternSearch:
             enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
             losses = self.found.loss / self.costs.scale, enough
             groups = GroupProgram.listed(
-                self.row_classes, self.places, self.found, self.need, losses, (self.price, self.shared), PARTS[part]
+                self.row_classes,
+                self.places,
+                self.found,
+                self.need,
+                losses,
+                (self.price, self.shared),
+                self.model,
+                PARTS[part],
             )
             if groups is None:
                 part += 1
