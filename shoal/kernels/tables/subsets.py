@@ -317,6 +317,115 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
+TRIED = 100  # rows for each group that there is room for, at most
+
+
+class GroupsAsked(NamedTuple):
+    """What the groups that ``few_groups`` lists are like.
+
+    least, most  int64  rows;  values int64 different values at least;  share int64  at most 1/share of the rows alike
+    dearest      float64  a group costs at most so much
+    """
+
+    least: int
+    most: int
+    values: int
+    share: int
+    dearest: float
+
+
+@njit(cache=True, nogil=True)
+def few_groups(fits, asked, use, kind, within, start, place):
+    """All groups of each published row that cost little, beside those that a published row before it fits as well.
+
+    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
+    use    float64[q]      what a group costs beside its rows
+    kind   int64[n]        type of each place;  within uint64[t, w] of each type a bit for each published row that fits
+    start  int64[c + 1], place int32[...]   out: the place of each row of each group
+    Returns how many there are; -1 where there is no room for all, or too many rows were tried for it.
+
+    Depth first, rows of a published row by rising cost: those that follow cost no less, so the fewest that are asked,
+    or all below 0, are the least that any group adds.
+    """
+    first, order, rows, value, cost = fits
+    found, words, last, tried = 0, within.shape[1], 0, 0
+    longest, many = 0, 0
+    for q in range(use.size):
+        held = np.int64(0)
+        for x in range(first[q], first[q + 1]):
+            held += min(rows[order[x]], asked.most)
+        longest = max(longest, held)
+    for y in range(value.size):
+        many = max(many, value[y] + 1)
+    row, fresh, upto = np.empty(longest, np.int64), np.empty(longest, np.bool_), np.zeros(longest + 1)
+    deepest = min(asked.most, longest) + 1
+    at, chosen, paid = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest)
+    common, held_of = np.zeros((deepest, words), np.uint64), np.zeros(many, np.int64)
+    for w in range(words):
+        common[0, w] = ~np.uint64(0)
+    for q in range(use.size):
+        n, below = 0, 0
+        for x in range(first[q], first[q + 1]):
+            for copy in range(min(rows[order[x]], asked.most)):
+                row[n], fresh[n] = order[x], copy == 0
+                upto[n + 1] = upto[n] + cost[order[x]]
+                below += cost[order[x]] < 0.0
+                n += 1
+        if n < asked.least:
+            continue
+        top, depth = min(asked.most, n), 0
+        at[0], paid[0] = 0, use[q]
+        while depth >= 0:
+            x = at[depth]
+            need = max(asked.least - depth, 1)
+            more = min(max(need, min(below - x, top - depth)), n - x)
+            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.dearest:
+                depth -= 1
+                if depth >= 0:
+                    held_of[value[row[chosen[depth]]]] -= 1
+                continue
+            at[depth] = x + 1
+            while at[depth] < n and not fresh[at[depth]]:  # without this row, without those that equal it
+                at[depth] += 1
+            y = row[x]
+            if (held_of[value[y]] + 1) * asked.share > asked.most:
+                continue
+            tried += 1
+            if tried > TRIED * start.size:
+                return -1
+            chosen[depth] = x
+            held_of[value[y]] += 1
+            paid[depth + 1] = paid[depth] + cost[y]
+            for w in range(words):
+                common[depth + 1, w] = common[depth, w] & within[kind[y], w]
+            depth += 1
+            at[depth] = x + 1
+            if depth < asked.least or paid[depth] > asked.dearest:
+                continue
+            different, alike = 0, np.int64(0)
+            for v in range(many):
+                different += held_of[v] > 0
+                alike = max(alike, held_of[v])
+            if different < asked.values or alike * asked.share > depth:
+                continue
+            known = False
+            for w in range(q // 64 + 1):
+                before = common[depth, w]
+                if w == q // 64:
+                    before &= (np.uint64(1) << np.uint64(q % 64)) - np.uint64(1)
+                known = known or before != 0
+            if known:
+                continue
+            if found + 1 == start.size or last + depth > place.size:
+                return -1
+            for z in range(depth):
+                place[last + z] = row[chosen[z]]
+            last += depth
+            found += 1
+            start[found] = last
+    return found
+
+
 @njit(cache=True, nogil=True)
 def cover(start, member, loss, of_start, of, count, k, pick):
     """Greedy weighted cover: always the published row that pays least for every row it covers anew.
