@@ -16,8 +16,8 @@ from nicegui import app, ui
 
 import shoal
 from shoal.workbench import explore_step, hierarchies_step, models_step, open_step, places_step, release_step
+from shoal.workbench.jobs import JobError, Worker
 from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
-from shoal.workbench.worker import JobError, Worker
 
 STEPS: dict[str, Callable[[Any], None]] = {
     "Open": open_step.draw,

@@ -41,7 +41,7 @@ def _end() -> None:
 
 def _pair() -> Callable[[], Any]:
     """In place of ``Worker``: the one that answers questions and the one that does the long work, in turn."""
-    from shoal.workbench.worker import Worker
+    from shoal.workbench.jobs import Worker
 
     class Kept:
         """A worker that outlives its page."""

@@ -102,7 +102,7 @@ def test_what_a_killed_server_left_goes_with_the_next(tmp_path: Path, monkeypatc
 def test_a_worker_leaves_when_its_server_is_killed(tmp_path: Path):
     import asyncio
 
-    from shoal.workbench.worker import Worker
+    from shoal.workbench.jobs import Worker
 
     async def walk() -> int:
         worker = Worker()
@@ -117,7 +117,7 @@ def test_a_worker_leaves_when_its_server_is_killed(tmp_path: Path):
 def test_an_answer_that_nobody_waits_for_any_more_is_not_taken_for_the_next(tmp_path: Path):
     import asyncio
 
-    from shoal.workbench.worker import Worker
+    from shoal.workbench.jobs import Worker
 
     async def walk() -> tuple[int, int]:
         worker = Worker()
@@ -160,7 +160,7 @@ def test_a_wrong_command_is_refused_before_anything_is_served(words: tuple[str, 
 
 
 def test_a_job_of_an_unforeseen_fault_shows_no_value(tmp_path: Path, monkeypatch):
-    from shoal.workbench import jobs, worker
+    from shoal.workbench import jobs
 
     assert set(jobs.JOBS) >= {"look", "release"}
     import io
@@ -176,7 +176,7 @@ def test_a_job_of_an_unforeseen_fault_shows_no_value(tmp_path: Path, monkeypatch
     kept = os.dup(1)
     os.dup2(write, 1)
     try:
-        worker._serve()
+        jobs._serve()
     finally:
         os.dup2(kept, 1)
         os.close(kept)
