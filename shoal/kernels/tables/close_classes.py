@@ -23,8 +23,8 @@ HOT, COOLER, COLD = (
     0.1,
     0.015,
 )  # the first heat by the dearest class, times some power of the next; the last by it
-PRICES = (1.0, 20.0)  # of a row beyond t, by the dearest class
-STAY, RAISE = 0.6, 0.2  # shares of the regions where rows just move, and where a class is widened
+PRICES = (0.3, 5.0)  # of a row beyond t, by the dearest class
+STAY, RAISE = 0.6, 0.5  # share of the regions where rows just move, and of the others, where a class is widened
 LOOKED, REACH = 8, 0.03  # rows whose classes are near, and how much dearer by the dearest class; rows tried for a swap
 
 
@@ -338,10 +338,42 @@ def _settle(asked, seats, free, heat, price, moves, beyond, random):
 
 
 @njit(**INNER)
-def _gathered(slots, asked, kept, most, inside, tally, name, row, random):
+def _near(slots, asked, kept, z, inside, random):
+    """The class outside that loses least together with row z, by chance also another; -1: none."""
+    best, least = -1, np.inf
+    for e in range(kept.size.size):
+        if kept.size[e] and not inside[e]:
+            found = joined(slots, kept.state[e], asked.leaf[z], np.inf) * (0.5 + draw(random))
+            if found < least:
+                least, best = found, e
+    return best
+
+
+@njit(**INNER)
+def _covering(slots, asked, kept, row, inside, tally, random):
+    """The class outside that covers most of some random rows of row, int64[..], by chance also another; -1: none."""
+    tally[:] = 0
+    for _ in range(LOOKED):
+        z = row[int(draw(random) * row.size)]
+        limit = kept.loss[kept.of[z]] + REACH * asked.dearest
+        for e in range(tally.size):
+            if kept.size[e] and not inside[e] and kept.loss[e] < limit:
+                tally[e] += _covers(slots, kept.state[e], asked.leaf[z])
+    best, most = -1, 0.0
+    for e in range(tally.size):
+        if tally[e]:
+            found = tally[e] * (0.3 + draw(random))
+            if found > most:
+                most, best = found, e
+    return best
+
+
+@njit(**INNER)
+def _gathered(slots, asked, kept, most, wide, inside, tally, name, row, random):
     """The classes of a region, in name int64[..], and their rows, in row int64[..]: how many of each.
 
-    The first holds the dearer of two random rows; each other covers many of some random rows of those before it.
+    The first holds the dearer of two random rows.  Each other covers many of some random rows of those before it; in a
+    wide region half of them lose least with one of those rows.
     """
     x, y = int(draw(random) * asked.value.size), int(draw(random) * asked.value.size)
     c = kept.of[x] if kept.loss[kept.of[x]] > kept.loss[kept.of[y]] else kept.of[y]
@@ -354,22 +386,12 @@ def _gathered(slots, asked, kept, most, inside, tally, name, row, random):
             row[rows] = z
             rows += 1
             z = kept.next[z]
-        c = -1
         if classes == name.size or rows >= most:
             break
-        tally[:] = 0
-        for _ in range(LOOKED):
-            z = row[int(draw(random) * rows)]
-            limit = kept.loss[kept.of[z]] + REACH * asked.dearest
-            for e in range(tally.size):
-                if kept.size[e] and not inside[e] and kept.loss[e] < limit:
-                    tally[e] += _covers(slots, kept.state[e], asked.leaf[z])
-        best = 0.0
-        for e in range(tally.size):
-            if tally[e]:
-                found = tally[e] * (0.3 + draw(random))
-                if found > best:
-                    best, c = found, e
+        if wide and draw(random) < 0.5:
+            c = _near(slots, asked, kept, row[int(draw(random) * rows)], inside, random)
+        else:
+            c = _covering(slots, asked, kept, row[:rows], inside, tally, random)
     for x in range(classes):
         inside[name[x]] = False
     return classes, rows
@@ -377,16 +399,13 @@ def _gathered(slots, asked, kept, most, inside, tally, name, row, random):
 
 @njit(**INNER)
 def _changed(slots, asked, kept, region, random):
-    """What is tried in a region: (classes, the class closed or -1); a new one, if any, is the last in region.state.
+    """What is tried in a wide region: (classes, the class closed or -1); a new one is the last in region.state.
 
-    Three times in five rows just move.  Else a class is closed for one that also covers a row of another class, or one
-    is opened that covers two rows.
+    A class is closed for one that also covers a row of another class, or one is opened that covers two rows.
     """
-    classes, closed, kind = region.name.size, -1, draw(random)
-    if kind < STAY:
-        return classes, closed
+    classes, closed = region.name.size, -1
     new, y = region.state[classes], region.row[int(draw(random) * region.row.size)]
-    if kind < STAY + RAISE:
+    if draw(random) < RAISE:
         closed = int(draw(random) * classes)
         if kept.of[y] == region.name[closed]:
             return classes, -1
@@ -484,16 +503,19 @@ def rearrange(slots, asked, kept, most, moves, random):
     state, seen = np.empty((CLASSES + 1, t), np.int64), np.empty(CLASSES + 1, np.bool_)
     beyond = np.empty(CLASSES + 1)
     while moves > 0:
-        classes, rows = _gathered(slots, asked, kept, most, inside, tally, name, row, random)
+        wide = draw(random) > STAY
+        classes, rows = _gathered(slots, asked, kept, most, wide, inside, tally, name, row, random)
         moves -= 1 + SWEEPS * rows
-        if classes < 2:
+        if not classes:
             continue
         region, before = Region(name[:classes], row[:rows], state), 0.0
         for x in range(classes):
             before += kept.loss[name[x]] * kept.size[name[x]]
             for y in range(t):
                 state[x, y] = kept.state[name[x], y]
-        now, closed = _changed(slots, asked, kept, region, random)
+        now, closed = classes, -1
+        if wide:
+            now, closed = _changed(slots, asked, kept, region, random)
         fresh = -1
         if now > classes:
             for c in range(v):
@@ -503,7 +525,7 @@ def rearrange(slots, asked, kept, most, moves, random):
             if fresh < 0:
                 continue
         seats, free = _seated(slots, asked, kept, region, now, closed)
-        if not free:
+        if not free:  # also where a class is alone
             continue
         for c in range(now):
             beyond[c] = _lacking(asked, seats.held[c], seats.size[c])
