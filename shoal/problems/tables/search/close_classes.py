@@ -366,7 +366,7 @@ class RoundPlan(NamedTuple):
     stages: tuple[Stage, ...]
 
 
-ANEW = RoundPlan(4, SPARE, 1.4, 1300.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, 400.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
@@ -624,8 +624,8 @@ def anneal_and_search(
 ) -> tuple[np.ndarray, SearchReport]:
     """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
 
-    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
-    annealing no longer helps.
+    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time of a round
+    over all classes, and as much as one that did not help.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -637,7 +637,7 @@ def anneal_and_search(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds, wait = ROUNDS.get(task.effort.name, 1), 0.0
+    rounds = ROUNDS.get(task.effort.name, 1)
     spent = ANEW.pace * group.size
     anew = deadline is None or deadline - clock() > HASTE * spent
     while report.rounds < rounds if deadline is None else clock() < deadline:
@@ -654,17 +654,21 @@ def anneal_and_search(
             end = None if deadline is None else began + min(PACE * group.size, COOLING * left)
             made = weighed(rearranged(task, rows, best[1], report.rounds, end))
         spent, gained = 1.2 * (clock() - began), made[0] < best[0]
-        wait = SHARE * spent if gained else spent
+        # Near classes are narrow already, and rounds of them pay for as long as they gain.
+        wait = spent if not gained else SHARE * spent if anew else 0.0
         # Other tuples are drawn for as long as these are better; for a short effort once.
         anew = anew and gained and task.effort.name != "balanced"
         best = min(best, made, key=lambda pair: pair[0])
+        report.rounds += 1
+        if deadline is not None and not wait:
+            continue
         if near is None:
             near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
-        other = replace(task, seed=task.seed + report.rounds)
+        other = replace(task, seed=task.seed + report.rounds - 1)
         if deadline is None:
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
             group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
         best = min(best, weighed(group), key=lambda pair: pair[0])
-        report.steps, report.rounds = report.steps + searched.steps, report.rounds + 1
+        report.steps += searched.steps
     return best[1], report
