@@ -257,6 +257,16 @@ class Seats(NamedTuple):
     loss: np.ndarray
 
 
+class RegionRoom(NamedTuple):
+    """Room for gathering a region: inside bool[v] all false, tally int64[v]; name int64[..] and row int64[..], its
+    classes and rows."""
+
+    inside: np.ndarray
+    tally: np.ndarray
+    name: np.ndarray
+    row: np.ndarray
+
+
 @njit(**LEAN_INNER)
 def _covers(slots, state, leaf):
     """Whether a tuple covers a row."""
@@ -369,14 +379,15 @@ def _covering(slots, asked, kept, row, inside, tally, random):
 
 
 @njit(**INNER)
-def _gathered(slots, asked, kept, most, wide, inside, tally, name, row, random):
-    """The classes of a region, in name int64[..], and their rows, in row int64[..]: how many of each.
+def _gathered(slots, asked, kept, most, wide, room, random):
+    """The classes of a region and their rows, written to the room: how many of each.
 
     The first holds the dearer of two random rows.  Each other covers many of some random rows of those before it; in a
     wide region half of them lose least with one of those rows.
     """
     x, y = int(draw(random) * asked.value.size), int(draw(random) * asked.value.size)
     c = kept.of[x] if kept.loss[kept.of[x]] > kept.loss[kept.of[y]] else kept.of[y]
+    inside, tally, name, row = room
     classes, rows = 0, 0
     while c >= 0 and rows + kept.size[c] <= row.size:
         inside[c], name[classes] = True, c
@@ -498,13 +509,13 @@ def rearrange(slots, asked, kept, most, moves, random):
     returns the loss saved.  O(moves values + moves / SWEEPS classes t).
     """
     v, t = kept.state.shape
-    inside, tally, saved = np.zeros(v, np.bool_), np.empty(v, np.int64), 0.0
-    name, row = np.empty(CLASSES, np.int64), np.empty(2 * most, np.int64)
+    name, row, saved = np.empty(CLASSES, np.int64), np.empty(2 * most, np.int64), 0.0
+    room = RegionRoom(np.zeros(v, np.bool_), np.empty(v, np.int64), name, row)
     state, seen = np.empty((CLASSES + 1, t), np.int64), np.empty(CLASSES + 1, np.bool_)
     beyond = np.empty(CLASSES + 1)
     while moves > 0:
         wide = draw(random) > STAY
-        classes, rows = _gathered(slots, asked, kept, most, wide, inside, tally, name, row, random)
+        classes, rows = _gathered(slots, asked, kept, most, wide, room, random)
         moves -= 1 + SWEEPS * rows
         if not classes:
             continue

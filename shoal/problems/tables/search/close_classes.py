@@ -366,14 +366,14 @@ class RoundPlan(NamedTuple):
     stages: tuple[Stage, ...]
 
 
-ANEW = RoundPlan(4, SPARE, 1.4, 400.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, 1300.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
 NEAR_BLOCK = 4000  # rows whose classes are rearranged by one core in turn
 DEALS = 4  # of classes to blocks in a round
-MOVES = 1500.0  # tried for each row in a round, about
+MOVES = 5000.0  # tried for each row in a round, about
 PACE = 1e-4  # seconds of a round for each row
 AT_ONCE = 200_000  # moves between two looks at the clock
 TAKEN = (300, 6)  # rows of a region at least, or those of so many classes
