@@ -257,8 +257,8 @@ class Seats(NamedTuple):
     loss: np.ndarray
 
 
-class RegionRoom(NamedTuple):
-    """Room for gathering a region: inside bool[v] all false, tally int64[v]; name int64[..] and row int64[..], its
+class RegionBuffers(NamedTuple):
+    """Buffers for gathering a region: inside bool[v] all false, tally int64[v]; name int64[..] and row int64[..], its
     classes and rows."""
 
     inside: np.ndarray
@@ -299,7 +299,7 @@ def _move(seats, x, into, step):
 
 
 @njit(**INNER)
-def _settle(asked, seats, free, heat, price, moves, beyond, random):
+def _annealed(asked, seats, free, heat, price, moves, beyond, random):
     """The moves of ``anneal`` of the rows in free, int64[..]; beyond float64[c] is what each class lacks, updated."""
     at = seats.at
     for _ in range(moves):
@@ -379,15 +379,15 @@ def _covering(slots, asked, kept, row, inside, tally, random):
 
 
 @njit(**INNER)
-def _gathered(slots, asked, kept, most, wide, room, random):
-    """The classes of a region and their rows, written to the room: how many of each.
+def _gathered(slots, asked, kept, most, wide, buffers, random):
+    """The classes of a region and their rows, written to the buffers: how many of each.
 
     The first holds the dearer of two random rows.  Each other covers many of some random rows of those before it; in a
     wide region half of them lose least with one of those rows.
     """
     x, y = int(draw(random) * asked.value.size), int(draw(random) * asked.value.size)
     c = kept.of[x] if kept.loss[kept.of[x]] > kept.loss[kept.of[y]] else kept.of[y]
-    inside, tally, name, row = room
+    inside, tally, name, row = buffers
     classes, rows = 0, 0
     while c >= 0 and rows + kept.size[c] <= row.size:
         inside[c], name[classes] = True, c
@@ -510,12 +510,12 @@ def rearrange(slots, asked, kept, most, moves, random):
     """
     v, t = kept.state.shape
     name, row, saved = np.empty(CLASSES, np.int64), np.empty(2 * most, np.int64), 0.0
-    room = RegionRoom(np.zeros(v, np.bool_), np.empty(v, np.int64), name, row)
+    buffers = RegionBuffers(np.zeros(v, np.bool_), np.empty(v, np.int64), name, row)
     state, seen = np.empty((CLASSES + 1, t), np.int64), np.empty(CLASSES + 1, np.bool_)
     beyond = np.empty(CLASSES + 1)
     while moves > 0:
         wide = draw(random) > STAY
-        classes, rows = _gathered(slots, asked, kept, most, wide, room, random)
+        classes, rows = _gathered(slots, asked, kept, most, wide, buffers, random)
         moves -= 1 + SWEEPS * rows
         if not classes:
             continue
@@ -545,7 +545,7 @@ def rearrange(slots, asked, kept, most, moves, random):
         for turn in range(TURNS):
             part = min(turn / (TURNS - LATE), 1.0)
             price = PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4
-            _settle(asked, seats, seats.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random)
+            _annealed(asked, seats, seats.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random)
         if beyond[:now].sum() > CLOSE:
             continue
         after = _narrowed(slots, asked, region, seats, seen[:now])
