@@ -101,9 +101,7 @@ def rows_of(folder: str, k: int, rigid: bool) -> list[dict[str, Any]]:
         found.append((rule, label, time.process_time() - began, None))
     for objective in ("count", "compact"):
         began = time.process_time()
-        answer = merge(
-            edges, people, k, objective=objective, boundaries=inside, coordinates=at, geographic=False, seed=1
-        )
+        answer = merge(edges, people, k, objective=objective, boundary=inside, coordinates=at, geographic=False, seed=1)
         found.append((f"shoal, {objective}", answer.labels, time.process_time() - began, answer.upper_bound))
     return [
         {

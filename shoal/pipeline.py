@@ -19,7 +19,7 @@ from shoal.engines.csv import one_character, separator_of
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
-from shoal.engines.prepared import filled, safe_harbor
+from shoal.engines.prepared import beyond, filled, safe_harbor
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
 from shoal.engines.store import refuse_for_excel, refuse_sheet
@@ -34,7 +34,7 @@ from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import PublishedCodes
-from shoal.model.refusals import filled_words, refuse_stars, with_filled
+from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_filled, with_limits
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
@@ -56,6 +56,7 @@ from shoal.publishing.people import (
 )
 from shoal.publishing.recodings import (
     ColumnText,
+    at_limits,
     blurred_columns,
     of_columns,
     ordered_as_equal,
@@ -258,6 +259,7 @@ class _Read(NamedTuple):
     harbor: Any
     census: Any
     filled: Mapping[str, int] | None
+    beyond: Mapping[str, Mapping[str, float]]
 
 
 class FixedLevels(NamedTuple):
@@ -328,7 +330,8 @@ def _read(
     census = None
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
-    return _Read(table, _path(data), one_character(text[0]) or _separator(table, data), carried, harbor, census, cells)
+    separator = one_character(text[0]) or _separator(table, data)
+    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits))
 
 
 def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
@@ -421,22 +424,27 @@ def _recode(
     placed = _placed(read.table, counted, merged, replacements, shuffle_key, asked)
     _, partition = without_units(counted, grouping.partition, asked)
     seen = (left.histogram, partition, recoding, cells.need.smallest, shows)
+    limited = {name: {**held, **at_limits(columns, partition.sizes, asked.limits[name], name)}
+               for name, held in read.beyond.items()}  # fmt: skip
     facts = Facts(
         rows=left.histogram.rows,
         groups=published_classes(replacements) if partition.groups else 0,
-        cost=_cost(View(*seen), read.filled, asked.publish == "centers"),
+        cost=_cost(View(*seen), read.filled, asked.publish == "centers")
+        | with_limits(ncp(View(*seen)), limited, left.histogram.rows, len(columns)),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before={},
         carried=read.carried,
         persons=Persons(*placed.persons),
         missing=MissingValues(placed.incomplete, read.filled),
+        limited=limited,
         harbor=read.harbor,
         # a center shows one row whole, which is another matter
         exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
-            *filled_words(read.filled), *of_columns(left, columns, cells.texts, recoding, asked),
+            *filled_words(read.filled), *limit_words(asked.limits, limited),
+            *of_columns(left, columns, cells.texts, recoding, asked),
         ),
     )  # fmt: skip
     frame, slices, tuples, row_counts = placed.rows

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import closed_to
+from shoal.engines.codes import encode
 from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings, size
@@ -318,7 +319,7 @@ def _added(
     """The rows of the next part, and the ledger after it, as the mode of the series makes them."""
     wait = {"wait": held.about.get("wait", 0), "wait_above": held.about.get("wait_above", 0.0)}
     if held.about["mode"] == "again":
-        frame, persons = _texts(read, person, held.keyed)
+        frame, persons = _texts(read, policy, person, held.keyed)
         kept = [c for c in frame.columns if c not in policy.identifiers]
         return again.add(
             frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
@@ -344,11 +345,15 @@ def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folde
         raise InputError(f"column {gone[0]!r} is in the part before and not in this table; add it")
 
 
-def _texts(read: Table, person: str | None, keyed: series_folder.Keyed) -> tuple[pl.DataFrame, pl.Series | None]:
-    """The table in memory as text, and the keyed hash of each row's person."""
+def _texts(
+    read: Table, policy: Policy, person: str | None, keyed: series_folder.Keyed
+) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The table in memory as text, with one text for what lies beyond a limit, and the hash of each row's person."""
     whole = read.polars(read.columns)
     if not whole.height:
         raise InputError(_EMPTY)
+    limited = (encode(whole[name], notation) for name, notation in policy.limits.items())
+    whole = whole.with_columns(column.values.gather(column.codes) for column in limited)
     texts = whole.with_columns(pl.all().cast(pl.String))
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
     return texts, None if person is None else _persons(texts[person], keyed)
@@ -380,7 +385,7 @@ def _new_here(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, progress: Progress
 ) -> increment.NewPeople:
     """The people of a table in memory, of which the search sees what it judges alone."""
-    texts, persons = _texts(read, person, held.keyed)
+    texts, persons = _texts(read, policy, person, held.keyed)
     ordered, number = (None, None) if persons is None else increment.numbered(persons)
     judged = [*policy.grouped, *policy.sensitive]
     kept = [c for c in texts.columns if c not in policy.identifiers]

@@ -85,7 +85,7 @@ def released(kind: str) -> tuple[shoal.Crosswalk, Any]:
     if kind == "intervals":
         return shoal.release(shoal.intervals.cut(AGES["age"], None, 3, "range"), AGES, value="age"), AGES
     if kind == "regions":
-        found = shoal.regions.merge(PAIRS, AREAS["people"], 6, boundaries=AREAS["state"], seed=1)
+        found = shoal.regions.merge(PAIRS, AREAS["people"], 6, boundary=AREAS["state"], seed=1)
         return shoal.release(found, AREAS, weight="people", edges=PAIRS, boundary="state"), [AREAS, NEIGHBORS]
     if kind.startswith("tiles"):
         coordinates = "projected" if kind == "tiles" else "geographic"

@@ -34,14 +34,38 @@ def tree(tmp_path: Path) -> Path:
 def test_tests_are_those_that_import_a_changed_module_or_changed(tree: Path) -> None:
     files = check.changed(tree, None)
     assert files == [Path("shoal/model.py")]
-    assert check.tests_of(tree, files) == [Path("tests/test_inside.py"), Path("tests/test_model.py")]
+    assert check.tests_of(tree, files) == {Path("tests/test_inside.py"): 0, Path("tests/test_model.py"): 0}
     (tree / "tests" / "test_new.py").write_text("")
-    assert Path("tests/test_new.py") in check.tests_of(tree, check.changed(tree, None))
+    assert check.tests_of(tree, check.changed(tree, None))[Path("tests/test_new.py")] == 0
+
+
+def test_tests_farther_away_are_of_modules_around_and_of_the_room(tree: Path) -> None:
+    made = {
+        "shoal/tiles/cut.py": "", "shoal/tiles/front.py": "from shoal.tiles.cut import x\n",
+        "tests/test_front.py": "from shoal.tiles import front\n", "tests/tiles/test_maps.py": "",
+        "tests/labels/test_cut.py": "", "tests/labels/test_else.py": "",
+    }  # fmt: skip
+    for name, text in made.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(text)
+    near = {Path("tests/labels/test_cut.py"): 0, Path("tests/test_front.py"): 1, Path("tests/tiles/test_maps.py"): 2}
+    assert check.tests_of(tree, [Path("shoal/tiles/cut.py")]) == near
+
+
+def test_the_nearest_tests_run_first_and_of_many_not_reached_folders_are_named(tree: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(check, "STEPS", ())
+    many = {Path(f"tests/tables/test_{i}.py"): 2 for i in range(12)}
+    fast = check.Check(tree, 0)
+    far, near, slow = Path("tests/test_other.py"), Path("tests/test_model.py"), Path("tests/test_inside.py")
+    fast.took = {str(slow): 20.0}
+    assert fast.ordered({far: 2, slow: 0, near: 0}) == [near, slow, far]
+    assert check.Check(tree, 0).all(many)
+    assert "not reached: 12 of tests/tables" in capsys.readouterr().out
 
 
 def test_a_step_that_fails_fails_the_check_and_says_why(tree: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(check, "STEPS", (("step", (sys.executable, "-c", "print('a reason'); raise SystemExit(3)")),))
-    assert not check.Check(tree, 60).all([])
+    assert not check.Check(tree, 60).all({})
     said = capsys.readouterr().out
     assert "step  FAILS" in said
     assert "a reason" in said
@@ -50,7 +74,7 @@ def test_a_step_that_fails_fails_the_check_and_says_why(tree: Path, monkeypatch,
 def test_a_test_that_fails_fails_the_check_and_what_is_not_reached_is_named(tree: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(check, "STEPS", ())
     path = Path("tests/test_model.py")
-    assert not check.Check(tree, 60).all([path])
+    assert not check.Check(tree, 60).all({path: 0})
     assert "assert 3 == 2" in capsys.readouterr().out
-    assert check.Check(tree, 0).all([path])
+    assert check.Check(tree, 0).all({path: 0})
     assert f"not reached: {path}" in capsys.readouterr().out

@@ -28,7 +28,7 @@ from tests.docs.test_words import texts
         ("⟨hierarchies={column: ...}⟩", "hierarchies={column: ...}", "--hierarchy"),
         ("⟨weights['net pay'] = -1⟩: no", "weights['net pay'] = -1: no", "--weight 'net pay=-1': no"),
         ("⟨coordinates=('x', 'y')⟩", "coordinates=('x', 'y')", "--coordinates x,y"),
-        ("⟨light='nearest'⟩", "light='nearest'", "--islands join"),
+        ("⟨islands='join'⟩", "islands='join'", "--islands join"),
         ("⟨overwrite=True⟩", "overwrite=True", "--force"),
         ("⟨place=⟩; ⟨counterfeits=⟩", "place=; counterfeits=", "--latitude and --longitude; --no-counterfeits"),
         ("column 'k=5' and max_level", "column 'k=5' and max_level", "column 'k=5' and max_level"),

@@ -47,7 +47,7 @@ def test_regions_are_merged_alike(monkeypatch: pytest.MonkeyPatch, seed: int) ->
     python, machine, used = both(monkeypatch, lambda: regions.merge(edges, weights, [20, 15], "tree", seed=seed))
     assert (python.labels == machine.labels).all()
     assert python.certificate == machine.certificate
-    assert {"deep_tree", "preorder", "cut", "hanging"} <= used
+    assert {"deep_tree", "preorder", "cut", "dependent_weights"} <= used
 
 
 @pytest.mark.parametrize("seed", range(6))

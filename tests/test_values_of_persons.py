@@ -193,7 +193,7 @@ def test_what_all_rows_as_one_group_reach_is_said_by_methods_of_levels(method):
     asked = {"quasi_identifiers": ["a"], "sensitive": ["s"], "person": "w", "publish": "hierarchy", "seed": 1}
     with pytest.raises(
         InfeasibleError,
-        match=r"^s 'u' is held by 3 persons, and the rows without it number 1\. .* largest l possible is 1",
+        match=r"^s 'u' is held by 3 persons, .* number 1, too few for this l by 'w'; .* largest l possible is 1",
     ):
         shoal.anonymize(table, **asked, hierarchies=tree, k=2, l=2, method=method)
 

@@ -95,6 +95,9 @@ ROOMS = {
             f"tests/regions/test_{n}.py" for n in ("options", "merge", "tree", "water", "levels", "bounds", "prices")
         ),
     ),
+    "clusters": Room(("shoal/problems/gathering",), ("tests/gathering",)),
+    "tiles": Room(("shoal/problems/tiles",), ("tests/tiles",)),
+    "labels": Room(("shoal/problems/labels", "shoal/problems/intervals"), ("tests/labels", "tests/intervals")),
     "series": Room(
         ("shoal/publishing/series", "shoal/publishing/series_folder.py", "shoal/series.py"),
         tuple(

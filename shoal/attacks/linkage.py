@@ -158,7 +158,7 @@ def sample(rows: int, classes: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
 
 
-def erring(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+def with_errors(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Tuples with a share of their values replaced by those of somebody else.  codes: int32[rows, quasi]"""
     out = codes.copy()
     for c, p in enumerate(shares):
@@ -179,7 +179,7 @@ def linked(
     """
     original = truth.original
     clean = original.codes[person]
-    asked = erring(clean, error, reading.shares, np.random.default_rng(seed + 1)) if error else clean
+    asked = with_errors(clean, error, reading.shares, np.random.default_rng(seed + 1)) if error else clean
     right = np.zeros(len(person))
     rows = np.zeros(len(person))
     guess = np.zeros(len(person), bool)

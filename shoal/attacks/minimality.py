@@ -148,6 +148,7 @@ def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray,
     states, steps, ends = found
     total, mean = np.zeros(tuples), np.zeros((tuples, values))
     size = max(_HELD // (states * (values + 1)), 1)
+    # As many tuples at a time as fit in memory.
     for begin in range(0, tuples, size):
         part = slice(begin, min(begin + size, tuples))
         term = terms[part]
@@ -183,6 +184,8 @@ def weigh(hidden: HiddenTuples, k: int, l: float, alike: float = math.inf) -> We
     out = WeighedTuples(
         np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool)
     )
+    # Tuples with as many hidden and plain rows are weighed together: first all that the hidden rows may be, then those
+    # of them under which the maker had to hide the rows; what is left is free.
     for n, m in np.unique(np.column_stack([left, plain]), axis=0).tolist():
         if not 1 <= n <= MANY or n + m < max(k, 2):
             continue

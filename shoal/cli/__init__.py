@@ -215,7 +215,7 @@ SYNONYMS = {
     "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
     "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
     "--seconds": ("--effort",), "--timeout": ("--effort",), "--time-limit": ("--effort",), "--time": ("--effort",),
-    "--budget": ("--effort",), "--random-state": ("--seed",), "--random-seed": ("--seed",),
+    "--table": ("--output",), "--budget": ("--effort",), "--random-state": ("--seed",), "--random-seed": ("--seed",),
 }  # fmt: skip
 _KINDS = {
     "int": "a whole number", "integer": "a whole number", "integer range": "a whole number in its range",

@@ -300,6 +300,7 @@ def init(
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
     from shoal.engines.propose import ROUNDED, looked_at, person_of, publishing, rounding, rounding_words, write_policy
     from shoal.engines.source import Scope
+    from shoal.engines.store import unread_sheets
     from shoal.engines.unassigned import words, worst_sets
 
     for name, least in (("k", k), ("l", l)):
@@ -325,7 +326,8 @@ def init(
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
-    lines += [f"warning: {sentence}" for sentence in look.sampled] + _warned(found)
+    sheets = unread_sheets(data, of_database)
+    lines += [f"warning: {sentence}" for sentence in (*sheets, *look.sampled)] + _warned(found)
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")

@@ -36,7 +36,6 @@ _OPTIONS = {
     "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
     "counterfeits": "--no-counterfeits", "place": "--latitude and --longitude",
 }  # fmt: skip
-_OTHERWISE = {"light='nearest'": "--islands join", "light='leave'": "--islands leave"}
 QUOTE = "'"
 _ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that say no more than the option
 
@@ -70,8 +69,6 @@ def option_of(name: str) -> str:
 def _option(named: Mention) -> str:
     """A setting as an option."""
     entry, value = entry_of(named.name), (named.value or "").strip()
-    if named.text in _OTHERWISE:
-        return _OTHERWISE[named.text]
     option = option_of(named.name)
     if named.column is not None:
         return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"

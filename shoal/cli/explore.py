@@ -20,7 +20,17 @@ from shoal.model.cards import floored, number
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
-POINT = (*ROLES, "identifiers", "insensitive", "hierarchies", "effort", "seed", "missing")  # asked of every point
+POINT = (
+    *ROLES,
+    "identifiers",
+    "insensitive",
+    "hierarchies",
+    "effort",
+    "seed",
+    "missing",
+    "top",
+    "bottom",
+)  # asked of every point
 EFFORT = "fast (default without a policy), balanced, thorough, or seconds a point."
 
 

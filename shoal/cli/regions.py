@@ -116,7 +116,7 @@ class LoneAreas(NamedTuple):
             "objective": objective[0] if len(objective) == 1 else objective,
             "coordinates": given.centers() if placed else None,
             "geographic": degrees,
-            "light": "nearest" if self.islands == "join" else "leave",
+            "islands": self.islands,
             "exclude": out if out.any() else None,
         }
 
@@ -388,9 +388,10 @@ def _light_and_compared(
     given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: RegionSearch
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Components too light alone, and other groups of the areas where these were asked for."""
-    from shoal.problems.regions.merge import against_prefixes, light_components, of_level
+    from shoal.problems.regions.limits import of_level
+    from shoal.problems.regions.merge import against_prefixes, light_components
 
-    inside = (options["boundaries"], options["exclude"], options["water"])
+    inside = (options["boundary"], options["exclude"], options["water"])
     light = light_components(given.ids, given.edges, weights, nest.levels[0], *inside)
     prefix = search.compare_prefix
     if prefix is None:

@@ -18,7 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.histogram import mixed_radix, narrowest
 from shoal.model.members import place
-from shoal.model.notation import MARKS, NUMBER, ends, in_order
+from shoal.model.notation import MARKS, NUMBER, ends, in_one_form, in_order, numeral, of_limits, within
 
 _DENSE = 1 << 22
 _STEP = 1 << 15
@@ -31,7 +31,8 @@ class Coded:
     codes    int32[n], or narrower
     values   the distinct values in code order, of the column's own type; None last if any is missing
     ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
-    notation  of texts that are dates or numbers; None where they are none, or are written as 2024-12-31 and 1234.5
+    notation  of texts that are dates or numbers; None where they are none, or are written as 2024-12-31 and 1234.5;
+              of numbers with limits, which are texts then
     """
 
     name: str
@@ -49,8 +50,9 @@ class Coded:
         """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
 
         Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, or as the notation says, and no two are the same one ("7" and "07", "7"
-        and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ... as ordered texts do.
+        where every one is written as such, dates with a time all in one form, or as the notation says, and no two are
+        the same one ("7" and "07", "7" and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ...
+        as ordered texts do.
         Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
         the lowest is below it.
         """
@@ -150,10 +152,16 @@ def _bands(words: pl.Series) -> list[int] | None:
 
 
 def _days(words: pl.Series) -> pl.Series | None:
-    """Texts as days; None unless every one is an ISO date."""
+    """Texts as days; None unless every one is an ISO date, or every one such a date with a time in the same form."""
     days = words.str.to_date("%Y-%m-%d", strict=False)
-    same = days.null_count() == 0 and (days.cast(pl.String) == words).all()
-    return days.to_physical().cast(pl.Float64) if same else None
+    if days.null_count() == 0 and (days.cast(pl.String) == words).all():
+        return days.to_physical().cast(pl.Float64)
+    lengths, marks = words.str.len_chars().unique(), words.str.slice(10, 1).unique()
+    if not in_one_form(words[0], lengths.to_list(), marks.to_list()):
+        return None
+    form = {16: "%Y-%m-%d %H:%M", 19: "%Y-%m-%d %H:%M:%S"}.get(lengths[0], "%Y-%m-%d %H:%M:%S%.f")
+    moments = words.str.replace("T", " ", literal=True).str.to_datetime(form, time_unit="us", strict=False)
+    return None if moments.null_count() else moments.to_physical().cast(pl.Float64) / 86_400e6
 
 
 def _by_notation(words: pl.Series, notation: str) -> pl.Series:
@@ -181,9 +189,12 @@ def _line(values: pl.Series) -> pl.Series:
 def encode(series: pl.Series, notation: str | None = None) -> Coded:
     """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values.
 
-    notation  of a column of texts that are dates or numbers; PolicyError where it does not read every one
+    notation  of a column of texts that are dates or numbers, or of numbers with limits, all beyond one of which get one
+              code; PolicyError where it does not read every one
     """
     kind = series.dtype
+    if of_limits(notation) and kind != pl.Null:
+        return _within_limits(series, str(notation))
     if notation is not None and kind != pl.Null:
         return _in_notation(series, notation)
     if kind == pl.Null:
@@ -230,6 +241,40 @@ def _in_notation(series: pl.Series, notation: str) -> Coded:
     rank[order] = np.arange(order.size, dtype=np.int32)
     values = coded.values.gather(np.append(order, np.arange(order.size, coded.size)))
     return Coded(series.name, rank[coded.codes], values, notation=notation)
+
+
+def _within_limits(series: pl.Series, notation: str) -> Coded:
+    """Numbers as texts in their order, with one text for all that reach a limit."""
+    kind, said = series.dtype, f"column {series.name!r} has limits (⟨top⟩, ⟨bottom⟩)"
+    text = kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))
+    if not text and (not kind.is_numeric()):
+        raise PolicyError(f"{said} and holds {_kind_name(kind)}; only numbers can have them, so take it out of both")
+    coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
+    own = coded.texts()
+    known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a file of text
+    plain = [numeral(own[i] or "", notation) for i in known] if text else coded.values.gather(known).to_list()
+    if odd := sum(p is None for p in plain):
+        are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"
+        raise PolicyError(f"{said}, and {are}; correct or empty these, or take the column out of both")
+    lies = [within(float(p), notation) for p in plain if p is not None]
+    names = [own[i] if limit is None else limit for i, (_, limit) in zip(known, lies, strict=True)]
+    at = {name: place for name, (place, _) in zip(names, lies, strict=True)}
+    if len({*at.values()}) < len(at):
+        raise PolicyError(f"{said} and writes one number in two ways, such as 7.5 and 7.50; write one")
+    values = [*sorted(at, key=at.__getitem__), *(t for t in own if not t)]
+    number = {name: i for i, name in enumerate(values)}
+    rank = np.array([number[t] for t in _replaced(own, known, names)], np.int32)
+    return Coded(
+        series.name, looked_up(rank, coded.codes), pl.Series(series.name, values, pl.String), notation=notation
+    )
+
+
+def _replaced(texts: Sequence[str | None], at: Sequence[int], new: Sequence[str | None]) -> list[str | None]:
+    """Texts, with others at some places."""
+    found = [*texts]
+    for i, text in zip(at, new, strict=True):
+        found[i] = text
+    return found
 
 
 def _texts(series: pl.Series) -> Coded:

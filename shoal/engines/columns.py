@@ -8,6 +8,7 @@ stay in their order, and tells no more than that order.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -64,10 +65,21 @@ def starred_text(
     return frame.with_columns(made), shown
 
 
-def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects."""
+def flat(frame: pl.DataFrame, text: Callable[[pl.Series], bool] | None = None) -> pl.DataFrame:
+    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects.
+
+    text  which further columns become text
+    """
     refuse_nested(frame)
+    if text is not None:
+        frame = frame.with_columns(as_text(c) for c in frame if c.dtype != pl.Duration and text(c))
     return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
+
+
+def begins_before(days: pl.Series, first: datetime.date) -> bool:
+    """Whether a column has a day before the first that a program knows."""
+    least = days.min()
+    return isinstance(least, datetime.date) and least < first
 
 
 def refuse_nested(frame: pl.DataFrame) -> None:

@@ -44,7 +44,7 @@ class _DuckDB:
     def number(self, first: int | str, columns: Mapping[str, Any]) -> str:
         return f"hash({', '.join(compared_sql(first, columns, self.sql))})"
 
-    def placed(self, salt: str, columns: Mapping[str, Any]) -> str:
+    def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> str:
         return f"substr(sha256({self.sql.name(salt)} || {payload_sql(columns, self.sql)}), 1, {DIGITS})"
 
     def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
@@ -59,7 +59,7 @@ class _DuckDB:
             long = [name for name, beyond in zip(long, too_long, strict=True) if beyond]
         return {name: kind for name, kind in kinds.items() if kind in _OPAQUE or name in long}
 
-    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+    def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())  # noqa: F841  (the query finds it by its name)
         found = native.query(f"__shoal_{secrets.token_hex(8)}", "select * from arrow")
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
@@ -76,13 +76,13 @@ class _DuckDB:
         """The rows in order, laid here: DuckDB would sort whole rows, which takes several times as long."""
         return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
-    def aside(self, native: Any) -> int:
+    def row_memory(self, native: Any) -> int:
         return MemoryBounds.within(_limit(native)).slice
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}
 
-    def stored(self, native: Any) -> Any:
+    def picklable(self, native: Any) -> Any:
         return StoredFrame(native.to_arrow_table(), _relation_of)
 
     def workers(self, native: Any) -> Workers:

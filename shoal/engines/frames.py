@@ -132,7 +132,7 @@ class FrameTable:
         found = self.frame[left].to_native()
         return found.lazy() if self.lazy else found
 
-    def bring(self, frame: pl.DataFrame) -> Any:
+    def from_polars(self, frame: pl.DataFrame) -> Any:
         """A Polars frame as the kind of frame that came."""
         implementation = self.frame.implementation
         if implementation.is_pandas():
@@ -141,9 +141,9 @@ class FrameTable:
             return frame.to_arrow()
         return frame.lazy() if self.lazy else frame
 
-    def alike(self, frame: pl.DataFrame) -> Any:
-        """``bring`` a frame whose row i is row i of this table: a pandas frame gets this table's index."""
-        found = self.bring(frame)
+    def from_polars_rows(self, frame: pl.DataFrame) -> Any:
+        """``from_polars`` a frame whose row i is row i of this table: a pandas frame gets this table's index."""
+        found = self.from_polars(frame)
         return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
@@ -159,7 +159,7 @@ class FrameTable:
         """None: the table is in memory."""
         return {}
 
-    def stored(self) -> Any:
+    def picklable(self) -> Any:
         """The frame, which can be pickled as it is."""
         found = self.frame.to_native()
         return found.lazy() if self.lazy else found

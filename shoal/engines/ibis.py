@@ -177,7 +177,7 @@ class _Ibis:
 
         return made
 
-    def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
+    def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> Any:
         cut = _left if self.backend == "mssql" else _first
         return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
 
@@ -203,7 +203,7 @@ class _Ibis:
         found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
         return found
 
-    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+    def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         """A table of the connection alone, gone with it, or with the last plan that names it."""
         import ibis
 
@@ -224,7 +224,7 @@ class _Ibis:
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
-    def aside(self, native: Any) -> int:
+    def row_memory(self, native: Any) -> int:
         return 0
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
@@ -244,7 +244,7 @@ class _Ibis:
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
         return {}
 
-    def stored(self, native: Any) -> Any:
+    def picklable(self, native: Any) -> Any:
         import ibis
 
         return StoredFrame(native.to_pyarrow(), ibis.memtable)
@@ -505,12 +505,13 @@ class IbisTable(LazyTable):
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
         """All rows, or about so many that the database draws at random where there are more; how many there are."""
+        self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
+        return super().sample(most)
+
+    def _drawn(self, share: float) -> Any:
         import ibis
 
-        self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
-        of = self.rows
-        drawn = self.native if of <= most else self.native.filter(ibis.random() < most / of)
-        return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
+        return self.native.filter(ibis.random() < share)
 
     def _refuse_opaque(self, columns: Sequence[str], way_out: str) -> None:
         opaque = self.dialect.opaque(self.native)

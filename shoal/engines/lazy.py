@@ -63,7 +63,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def placed(self, salt: str, columns: Mapping[str, Any]) -> Any:
+    def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> Any:
         """An expression: the first 16 hexadecimal digits of SHA-256 of the column ``salt`` and ``order``'s payload."""
         ...
 
@@ -75,7 +75,7 @@ class Dialect(Protocol):
         """The columns whose values no other table could hold, and their types."""
         ...
 
-    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+    def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of ``native``."""
         ...
 
@@ -88,11 +88,11 @@ class Dialect(Protocol):
     ) -> Iterator[pl.DataFrame]:
         """The slices of ``ordered``, without the column of numbers; rows: how many there are in all.
 
-        late  gives a group to rows that have none yet; never where ``aside`` is 0
+        late  gives a group to rows that have none yet; never where ``row_memory`` is 0
         """
         ...
 
-    def aside(self, native: Any) -> int:
+    def row_memory(self, native: Any) -> int:
         """The bytes that this process may keep of rows put aside where ``in_order`` lays rows here; elsewhere 0."""
         ...
 
@@ -104,7 +104,7 @@ class Dialect(Protocol):
         """All rows written by the engine itself, as Table.parts says; none where slices are as quick."""
         ...
 
-    def stored(self, native: Any) -> Any:
+    def picklable(self, native: Any) -> Any:
         """A frame as something that can be pickled."""
         ...
 
@@ -156,6 +156,16 @@ class LazyTable:
     def rows(self) -> int:
         """Number of rows; runs a query."""
         return int(self.frame.select(nw.len()).collect(backend="polars").item())
+
+    def sample(self, most: int) -> tuple[pl.DataFrame, int]:
+        """All rows, or about so many that the engine draws at random where there are more; how many there are."""
+        of = self.rows
+        drawn = self.native if of <= most else self._drawn(most / of)
+        return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
+
+    def _drawn(self, share: float) -> Any:
+        """A share of the rows, each drawn by itself; DuckDB and Spark have the same words for it."""
+        return self.native.filter(f"random() < {share}")
 
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
@@ -302,7 +312,7 @@ class LazyTable:
         rows, number = self._at(self._grouped(counted, plan), counted, left, shown), counted.histogram.rows
         made = {group: np.arange(replacements[0].index.size, dtype=np.int32)} if replacements else {}
         new = {f"{self.own}new_{i}": r.values.gather(r.index) for i, r in enumerate(replacements)}
-        values = self.bring(pl.DataFrame(made | new))
+        values = self.from_polars(pl.DataFrame(made | new))
         renamed = [nw.col(n).alias(r.name) for n, r in zip(new, replacements, strict=True)]
         whole_rows = rows.select(*left, group, at)
         frame = whole_rows.join(nw.from_native(values), on=group, how="left").with_columns(*renamed)
@@ -334,11 +344,11 @@ class LazyTable:
         if not plan.pieces.height:
             return found
         split = frame.join(nw.from_native(plan.cells), on=f"{self.own}key", how="inner")
-        hashed = {place: self.dialect.placed(f"{self.own}salt", self.kinds)}
+        hashed = {place: self.dialect.placement_hash(f"{self.own}salt", self.kinds)}
         split = nw.from_native(self.dialect.with_columns(split.to_native(), hashed))
         by = [place, *(n for n, kind in self.kinds.items() if kind.is_float())]
         split = split.with_columns(nw.col(place).cum_count().over(cell, order_by=by).cast(nw.Int64).alias(ordinal))
-        split = split.join(nw.from_native(self.bring(plan.pieces)), on=cell, how="inner")
+        split = split.join(nw.from_native(self.from_polars(plan.pieces)), on=cell, how="inner")
         first, last = nw.col(f"{self.own}first"), nw.col(f"{self.own}last")
         split = split.filter(first <= nw.col(ordinal), nw.col(ordinal) <= last)
         return nw.concat([found, split.select(*kept)])
@@ -371,7 +381,7 @@ class LazyTable:
         pieces, words = plan.pieces, ("cell", "first", "last", "group")
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
         rows, kinds = last - first + 1, self.kinds.values()
-        most = LatePlacement.fits(cell, rows, sum(k.is_float() for k in kinds), self.dialect.aside(self.native))
+        most = LatePlacement.fits(cell, rows, sum(k.is_float() for k in kinds), self.dialect.row_memory(self.native))
         if not most or not all(map(_is_plain, kinds)):
             return None
         return LatePlacement(
@@ -383,7 +393,7 @@ class LazyTable:
         """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
         group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()
-        if self.dialect.aside(self.native):
+        if self.dialect.row_memory(self.native):
             rows = self.dialect.with_columns(rows, {hashed: self._number(shown, _ATTEMPTS)})
             return nw.from_native(self.dialect.with_columns(rows, {at: self._number_of_hash(hashed, tag)}))
         return nw.from_native(self.dialect.with_columns(rows, {at: self._number(shown, tag)}))
@@ -394,7 +404,7 @@ class LazyTable:
     def _numbers(self, tag: np.ndarray, hashed: np.ndarray) -> np.ndarray:
         """uint64[n]: the numbers by which rows leave, by the engine, from tags and hashes of what else is shown."""
         own = [f"{self.own}{word}" for word in ("row", "tag", "shown", "at")]
-        brought = self.bring(pl.DataFrame(dict(zip(own[:3], (np.arange(tag.size), tag, hashed), strict=True))))
+        brought = self.from_polars(pl.DataFrame(dict(zip(own[:3], (np.arange(tag.size), tag, hashed), strict=True))))
         made = self.dialect.with_columns(brought, {own[3]: self._number_of_hash(own[2], own[1])})
         found = nw.from_native(made).select(own[0], own[3]).collect(backend="polars").to_native().sort(own[0])
         return found[own[3]].to_numpy()
@@ -442,15 +452,15 @@ class LazyTable:
         pieces = {word: values.astype(np.int64) for word, values in numbers.items()}
         pieces |= {"group": at.astype(np.int32), "tag": tag[at]}
         made = (pl.DataFrame({f"{self.own}{w}": v for w, v in t.items()}) for t in (whole, cells, pieces))
-        return _Plan(self.bring(next(made)), self.bring(next(made)), next(made))
+        return _Plan(self.from_polars(next(made)), self.from_polars(next(made)), next(made))
 
-    def bring(self, frame: pl.DataFrame) -> Any:
+    def from_polars(self, frame: pl.DataFrame) -> Any:
         """A small Polars frame into the engine, on the connection or session of the table itself."""
-        return self.dialect.bring(self.native, frame)
+        return self.dialect.from_polars(self.native, frame)
 
-    def alike(self, frame: pl.DataFrame) -> Any:
-        """``bring``: the rows of an engine have no index."""
-        return self.bring(frame)
+    def from_polars_rows(self, frame: pl.DataFrame) -> Any:
+        """``from_polars``: the rows of an engine have no index."""
+        return self.from_polars(frame)
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
         """How some columns single rows out, counted inside the engine."""
@@ -490,9 +500,9 @@ class LazyTable:
         """Every row written by the engine itself, where it can do so without a pass through this process."""
         return self.dialect.parts(self.native, folder)
 
-    def stored(self) -> Any:
+    def picklable(self) -> Any:
         """The frame as something that can be pickled."""
-        return self.dialect.stored(self.native)
+        return self.dialect.picklable(self.native)
 
     def workers(self) -> Workers:
         """What the engine runs for others."""
@@ -526,7 +536,7 @@ class DistinctValues(NamedTuple):
         """
         table, key, name = self.table, f"{self.table.own}key", self.values.name
         numbered = table.dialect.with_columns(table.native, {key: table._number([name], self.attempt)})
-        brought = nw.from_native(table.bring(pl.DataFrame([pl.Series(key, self.key), new])))
+        brought = nw.from_native(table.from_polars(pl.DataFrame([pl.Series(key, self.key), new])))
         rows = nw.from_native(numbered).join(brought, on=key, how="inner")
         return rows.select(*(c for c in table.columns if c != name), new.name).to_native()
 

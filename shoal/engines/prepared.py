@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,7 @@ from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
 from shoal.model import metric
 from shoal.model.cards import several
+from shoal.model.notation import limits_of
 from shoal.model.rule_books import OLDEST, RESTRICTED, SafeHarbor
 
 UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
@@ -136,6 +137,31 @@ def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
         order = pl.DataFrame({"number": number if not number.null_count() else None, "text": text})
         values[name] = often[order.select(pl.arg_sort_by("number", "text")).to_series()[0]]
     return (table.filled(values) if values else table), cells
+
+
+def beyond(table: Table, limits: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """For each column with limits, the values that reach them and the shares of its span that lie beyond them.
+
+    limits  column -> as in ``<=18 >=90``
+
+    "bottom" and "top" are counts, "below" and "above" the shares.  One grouping per column.
+    """
+    found = {}
+    for name, notation in limits.items():
+        held, counts = table.counts([name])
+        column = held[name].cast(pl.String) if isinstance(held[name].dtype, (pl.Categorical, pl.Enum)) else held[name]
+        number = column.cast(pl.Float64, strict=False).fill_nan(None).fill_null(np.nan).to_numpy()
+        low, high = limits_of(notation)
+        there = ~np.isnan(number)
+        least, most = (float(number[there].min()), float(number[there].max())) if there.any() else (low, high)
+        span = (most - least) or 1.0
+        bottom, top = int(counts[number <= low].sum()), int(counts[number >= high].sum())
+        found[name] = {
+            "bottom": bottom, "top": top,
+            "below": max(low - least, 0.0) / span if bottom else 0.0,
+            "above": max(most - high, 0.0) / span if top else 0.0,
+        }  # fmt: skip
+    return found
 
 
 def notes(counted: Counted) -> tuple[str, ...]:

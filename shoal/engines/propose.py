@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, as_numbers, encode
-from shoal.engines.ibis import IbisTable
+from shoal.engines.codes import Coded, as_numbers, encode, on_a_line
+from shoal.engines.lazy import LazyTable
 from shoal.engines.open import open_table
 from shoal.engines.prepared import alike
 from shoal.engines.recognize import (
@@ -44,13 +44,13 @@ from shoal.engines.statistics import column_labels
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
 from shoal.errors import InputError
-from shoal.model.cards import several
+from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
 from shoal.paths import is_remote
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
 NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
-SAMPLED = 1_000_000  # rows of a table of a database that are looked at, drawn at random where it has more
+SAMPLED = 1_000_000  # rows of a table outside of memory that are looked at, drawn at random where it has more
 TEXTS = 0.5  # different texts per row above which a release would list one beside the other
 SHARING = 5  # rows that share the step of an end, the k that is proposed
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
@@ -139,7 +139,7 @@ def looked_at(
         frame, of, labels = path, path.height, dict[str, str]()
     else:
         opened = open_table(path, separator=separator, encoding=encoding, scope=scope)
-        if isinstance(opened, IbisTable):
+        if isinstance(opened, LazyTable):
             frame, of = opened.sample(SAMPLED)
             if not of:
                 raise InputError("the table has no rows, so there is nothing to look at")
@@ -401,9 +401,11 @@ def _role(
     if free:
         return DIRECT, "free text, which can name people, so it is removed", 0
     filled, different = _filled(series)
-    if series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts):
+    listed = series.dtype == pl.String and rows > 20 and different > TEXTS * filled and moments(texts)
+    if listed and not on_a_line(series.drop_nulls().unique()):
         why = (
-            "its moments are texts, and each group would list them: keep the date alone, or read the table from Parquet"
+            "its moments are texts in several forms or with zones, and each group would list them: write all of them "
+            "as 2024-12-31 23:59, in one zone, or keep the date alone"
         )
         return DIRECT, why, 0
     if found is not None:
@@ -511,6 +513,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         f"# {why}",
         f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}',
         *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
+        *_open_ranges(found, way),
         'effort = "balanced"',
     ]
     keys = [c for c in found if c.role in NOTED]
@@ -522,6 +525,15 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     return "\n".join(_CONTROL.sub(" ", line) for line in lines)  # of names in comments; values are written as escapes
 
 
+def _open_ranges(found: Sequence[Proposal], way: str) -> list[str]:
+    """A line on missing values of a column of ranges, if there are any."""
+    named = [quoted(c.name) for c in found if c.role == "quasi-identifier" and c.ordered and c.missing]
+    if way != "ranges" or not named:
+        return []
+    text = f"a missing value of {', '.join(named)} opens the range of its group, as in [60, missing]"
+    return [f'# missing = "apart"  # {text}; this groups rows with missing values among themselves']
+
+
 _KEYWORDS = {
     "quasi-identifier": "quasi_identifiers",
     "sensitive": "sensitive",
@@ -530,8 +542,8 @@ _KEYWORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Roles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Roles(Shown):
     """The roles that ``shoal init`` proposes for a table.
 
     columns    a ``Proposal`` for each column, in the table's order
@@ -542,7 +554,12 @@ class Roles:
     columns: tuple[Proposal, ...]
     dangerous: tuple[SingledColumns, ...]
     rows: int
-    table: pl.DataFrame = field(repr=False)
+    table: pl.DataFrame
+
+    def _lines(self) -> list[str]:
+        named = [f"{c.name}: {c.role}, {'; '.join((c.reason, *c.warnings))}" for c in self.columns]
+        together = [f"together: {sentence}" for sentence in self.sentences]
+        return [f"Roles proposed for {self.rows:,} rows", *named, *together, f"publish {': '.join(self.publish)}"]
 
     @property
     def person(self) -> str | None:

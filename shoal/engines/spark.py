@@ -54,7 +54,7 @@ class _Spark:
         shown = compared_sql(first, columns, self.sql)
         return f"xxhash64({', '.join(f'{c}, {c} is null' for c in shown)})"  # which passes over a missing value
 
-    def placed(self, salt: str, columns: Mapping[str, Any]) -> str:
+    def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> str:
         return f"substr(sha2({self.sql.name(salt)} || {payload_sql(columns, self.sql)}, 256), 1, {DIGITS})"
 
     def with_columns(self, native: Any, made: Mapping[str, str]) -> Any:
@@ -65,7 +65,7 @@ class _Spark:
         kinds = {field.name: field.dataType.typeName() for field in native.schema}
         return {n: "TIME" if kind == "time" else "INTERVAL" for n, kind in kinds.items() if kind.endswith(_OPAQUE)}
 
-    def bring(self, native: Any, frame: pl.DataFrame) -> Any:
+    def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -82,7 +82,7 @@ class _Spark:
     ) -> Iterator[pl.DataFrame]:
         return self.slices(self.ordered(native, by).drop(by), scratch, tell)
 
-    def aside(self, native: Any) -> int:
+    def row_memory(self, native: Any) -> int:
         return 0
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
@@ -127,7 +127,7 @@ class _Spark:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def stored(self, native: Any) -> Any:
+    def picklable(self, native: Any) -> Any:
         return native
 
     def workers(self, native: Any) -> Workers:

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.codes import as_text
-from shoal.engines.columns import flat, refuse_nested
+from shoal.engines.columns import begins_before, flat, refuse_nested
 from shoal.engines.csv import refuse_twice
 from shoal.engines.source import Source, codec_of, locate, spoiled
 from shoal.errors import InputError, MissingDependencyError
@@ -215,17 +214,16 @@ def text_in_statistics(column: pl.Series) -> bool:
         return bool((column.to_physical() % 1_000_000_000 != 0).any())
     if isinstance(kind, pl.Datetime):
         fine = {"ns": 1_000_000_000, "us": 1_000_000, "ms": 1_000}[kind.time_unit]
-        return kind.time_zone is not None or bool((column.to_physical() % fine != 0).any()) or _old(column.dt.date())
+        return (
+            kind.time_zone is not None
+            or bool((column.to_physical() % fine != 0).any())
+            or begins_before(column.dt.date(), _FIRST_IN_SPSS)
+        )
     if kind == pl.Date:
-        return _old(column)
+        return begins_before(column, _FIRST_IN_SPSS)
     if kind.is_integer():
         return any(isinstance(v, int) and abs(v) > _WHOLE for v in (column.min(), column.max()))
     return kind.is_float() and bool((column.abs() > _GREATEST).any())
-
-
-def _old(days: pl.Series) -> bool:
-    first = days.min()
-    return isinstance(first, datetime.date) and first < _FIRST_IN_SPSS
 
 
 def store_statistics(frame: pl.DataFrame, path: Path) -> None:
@@ -235,7 +233,7 @@ def store_statistics(frame: pl.DataFrame, path: Path) -> None:
         import pyreadstat
     except ImportError:
         raise MissingDependencyError.needed("pyreadstat", "writing SPSS or Stata", "statistics") from None
-    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_statistics(c) and c.dtype != pl.Duration))
+    frame = flat(frame, text_in_statistics)
     frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum, pl.Null).cast(pl.String))
     program = _IN_STATA if ends(path, STATA) else _IN_SPSS
     try:

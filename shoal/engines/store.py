@@ -24,8 +24,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from shoal.engines.atomic import publish_file
-from shoal.engines.codes import as_text
-from shoal.engines.columns import flat, refuse_nested, without_levels
+from shoal.engines.columns import begins_before, flat, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
@@ -39,6 +38,18 @@ if TYPE_CHECKING:
 
 logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
+
+
+def unread_sheets(path: Any, sheet: str | None) -> list[str]:
+    """A sentence if a file of Excel has several sheets and nobody said which one to read."""
+    if sheet is not None or not isinstance(path, Path) or kind_of(path) != "excel":
+        return []
+    import fastexcel
+
+    names = fastexcel.read_excel(path).sheet_names
+    others = ", ".join(map(repr, names[1:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    said = f"the file has {len(names)} sheets, and this is the first, {names[0]!r}; for {others}, say --table NAME"
+    return [said] if len(names) > 1 else []
 
 
 def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
@@ -374,20 +385,15 @@ def text_in_excel(column: pl.Series) -> bool:
         if kind.time_zone is not None:
             return True
         fine = {"ns": 1_000_000, "us": 1_000, "ms": 1}[kind.time_unit]
-        return bool((column.to_physical() % fine != 0).any()) or _early(column.dt.date())
+        return bool((column.to_physical() % fine != 0).any()) or begins_before(column.dt.date(), _FIRST_DAY)
     if kind == pl.Date:
-        return _early(column)
+        return begins_before(column, _FIRST_DAY)
     if kind.is_integer():
         ends = [v for v in (column.min(), column.max()) if isinstance(v, int)]
         return any(abs(v) > 2**53 for v in ends)
     if kind.is_float():
         return any(not math.isfinite(v) or float(f"{v:.16G}") != v for v in column.drop_nulls().unique().to_list())
     return False
-
-
-def _early(days: pl.Series) -> bool:
-    first = days.min()
-    return isinstance(first, datetime.date) and first < _FIRST_DAY
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
@@ -397,7 +403,7 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
         import xlsxwriter
     except ImportError:
         raise MissingDependencyError.needed("xlsxwriter", "writing Excel", "excel") from None
-    frame = flat(frame.with_columns(as_text(c) for c in frame if text_in_excel(c) and c.dtype != pl.Duration))
+    frame = flat(frame, text_in_excel)
     frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     book: Any = xlsxwriter.Workbook(
         str(path), {"strings_to_urls": False, "strings_to_formulas": False, "strings_to_numbers": False}

@@ -362,11 +362,11 @@ class Table(Protocol):
         """The frame without some columns, of the kind that came."""
         ...
 
-    def bring(self, frame: pl.DataFrame) -> Any:
+    def from_polars(self, frame: pl.DataFrame) -> Any:
         """A Polars frame as the kind of frame that came."""
         ...
 
-    def alike(self, frame: pl.DataFrame) -> Any:
+    def from_polars_rows(self, frame: pl.DataFrame) -> Any:
         """One answer for each row of the table, as the kind of frame that came, so that both go together."""
         ...
 
@@ -388,7 +388,7 @@ class Table(Protocol):
         """
         ...
 
-    def stored(self) -> Any:
+    def picklable(self) -> Any:
         """The frame as something that can be pickled, ``StoredFrame`` where it cannot be as it is."""
         ...
 

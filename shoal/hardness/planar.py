@@ -140,6 +140,7 @@ class GraphDrawing:
         A cap is joined to its vertex alone and has a multiple of three vertices, so no region holds part of it only.
         """
         degree = np.bincount(np.array(self.edges).ravel(), minlength=len(self.names))
+        # Caps are drawn near their vertex, so that the graph stays planar.
         for v in np.flatnonzero(degree < 3).tolist():
             x, y = self.positions[v]
             if degree[v] == 1:  # six vertices: a square, and two more joined to two of its corners each and to v

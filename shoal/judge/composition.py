@@ -15,8 +15,9 @@ Shares no code with what makes releases.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +30,8 @@ from shoal.judge.fitting import LARGEST, fitted, fitted_alone
 from shoal.model.audit import Composition, Learned, RowsAlone, Worst
 from shoal.model.foreign import STARS, domain_of, spread
 from shoal.model.hierarchy import GENERATED
-from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import SetOf, parse
+from shoal.model.members import Members, known_values, meanings, place, places, ruler_of
+from shoal.model.notation import SetOf, limits_of, of_limits, parse
 
 CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
 _AT_ONCE = 1 << 24  # pairs of a tuple and a group looked at in one go
@@ -136,6 +137,7 @@ def _with_originals(
     truth = np.full(n, -1)
     fits, placed = [], []
     used = 0
+    # Where everybody is in a release: told by its own original, else by what the other originals say of them.
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
             at, table = _anybody(release, given, rows)
@@ -255,7 +257,11 @@ def _overlap(left: list[Members], right: list[Members], notation: str | None, ot
 
     notation, other  of each side
     """
-    if notation != other:
+    if notation != other and all(n is None or of_limits(n) for n in (notation, other)):  # plain numbers, or with limits
+        left, right, notation = _opened(left, notation), _opened(right, other), "number"
+        if any(v is not None and place(v, notation) is None for v in known_values([*left, *right])):
+            return np.ones((len(left), len(right)), bool)
+    elif notation != other:
         return np.ones((len(left), len(right)), bool)
     known = known_values([*left, *right])
     ruler = notation or ruler_of(known)
@@ -274,10 +280,23 @@ def _overlap(left: list[Members], right: list[Members], notation: str | None, ot
     return ruled | patterns.reshape(ruled.shape)
 
 
+def _opened(cells: list[Members], notation: str | None) -> list[Members]:
+    """Cells of a column with limits as ranges of plain numbers, without an end where they reach a limit."""
+    if notation is None:
+        return cells
+    least, most = limits_of(notation)
+    found = []
+    for cell in cells:
+        low = -math.inf if cell.low is not None and cell.low <= least else cell.low
+        high = math.inf if cell.high is not None and cell.high >= most else cell.high
+        found.append(replace(cell, low=low, high=high, named=cell.named - {*notation.split()}, ruler="number"))
+    return found
+
+
 def _index(texts: pl.Series, distinct: pl.Series) -> np.ndarray:
     """int64 of every text among the distinct ones."""
-    place = pl.DataFrame({"v": distinct, "i": np.arange(len(distinct))})
-    joined = texts.alias("v").to_frame().join(place, on="v", how="left", nulls_equal=True, maintain_order="left")
+    numbered = pl.DataFrame({"v": distinct, "i": np.arange(len(distinct))})
+    joined = texts.alias("v").to_frame().join(numbered, on="v", how="left", nulls_equal=True, maintain_order="left")
     found: np.ndarray = joined["i"].to_numpy().astype(np.int64)
     return found
 
@@ -352,6 +371,8 @@ def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) 
     """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
     numbers = [np.zeros(original.height, np.int64)]
     masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # of no column: anybody
+    # For each column, which published texts can stand for which value, as bits; a group may hold a tuple if all columns
+    # say so.
     for name in (q for q in release.quasi_identifiers if q in original.columns):
         column = _text(original[name])
         shown = seen.texts[name]

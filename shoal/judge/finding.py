@@ -251,8 +251,11 @@ def is_number(text: str, notation: str | None) -> bool:
 def unmarked(text: str, notation: str) -> str:
     """A number with a decimal mark as Python writes it; of another text, or under a notation of dates, the empty one.
 
-    What separates thousands stands before three digits each, and is the same throughout.
+    What separates thousands stands before three digits each, and is the same throughout.  Under limits, such as
+    ``<=18 >=90``, what stands for the values beyond one is the limit.
     """
+    if notation[0] in "<>":
+        return text[2:] if text in notation.split(" ") else text
     whole, mark, part = text.partition(notation)
     apart = {c for c in whole if not c.isdigit() and c != "-"}
     if notation not in (",", ".") or len(apart) > 1 or not apart <= set(".,\u0020\u0027\u2019\u00a0\u202f"):

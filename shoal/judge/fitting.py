@@ -72,6 +72,7 @@ def fitted(
     joint = _product(weight) + twins_joint()
     posterior = np.zeros((profiles, width))
     least = 10.0 ** (-_DIGITS / len(faces))
+    # A step fits the factors of one release after the other to its counts, and ends when the posterior stands still.
     for _ in range(_STEPS):
         later = [*itertools.accumulate(reversed(weight[1:]), np.multiply, initial=np.ones((1, 1)))][::-1]
         before = np.ones((1, 1))

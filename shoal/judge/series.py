@@ -254,6 +254,8 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
     before: pl.DataFrame | None = None
     waited: Mapping[str, int] = {}
     sealed = ""
+    # A ledger is genuine by its MAC and by the hash of the one before; then it is held against its part and those
+    # earlier.
     for i in range(1, len(certificates) + 1):
         folder = place / "private" / f"ledger-{i:04d}"
         try:

@@ -73,8 +73,11 @@ def cut_cheapest(total, low, high, k, by_range, parent):
     since = np.empty(n + 1, dtype=np.int64)
     front, back, coming = 0, 0, 0
     parent[0] = 0
+    # Candidates j whose interval j..i has reached k come into the queue; the front is the cheapest for this i.
     for i in range(1, n + 1):
         parent[i] = -1
+        # A new candidate displaces those at the back that it beats from where they would win; against the last one left
+        # it wins from an index that bisection finds, or never.
         while total[i] - total[coming] >= k:
             j = coming
             coming += 1

@@ -57,6 +57,7 @@ def pour(sizes, level, label, limit):
     """
     m = len(level)
     heap = np.argsort(level)  # ascending, hence a heap
+    # The top of the heap takes the item and sinks to its new place.
     for i in range(len(sizes)):
         b = heap[0]
         load = level[b] + sizes[i]
@@ -100,6 +101,8 @@ def fill(sizes, k, high, label):
     while used < n:
         load = k - k
         at = 0
+        # The next item is the first unused from ``at`` on; if none fits, the smallest unused one. The rest of the turn
+        # finds where items of at most the room left begin.
         while load < k and used < n:
             while jump[at] != at:
                 jump[at] = jump[jump[at]]
@@ -234,6 +237,8 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
             break
         moved = False
         half = m // 2
+        # The first half of the steps pairs bins by rank; the others try every bin with the worst one, and only when no
+        # pair helped.
         for step in range(half + m - 1):
             if step < half:
                 a, b = order[m - 1 - step], order[step]
@@ -353,6 +358,7 @@ def walk(start, kind, times, counts, rng, steps, often):
             at[kind[e]] += 1
     left = counts.copy()
     unused = counts.sum()
+    # Every choice among equals is drawn by a reservoir: the n-th of them replaces the one kept with chance 1/n.
     for _ in range(steps):
         if unused == 0:
             break
@@ -409,6 +415,8 @@ def pack(values, counts, k, high, chosen, steps):
     bottom = np.empty(len(chosen), values.dtype)  # load of the open bin before each choice
     load = k - k
     depth, t = 0, -1  # t: the next kind to try at this depth, -1 to open a bin
+    # A step forward picks an item for the open bin, or closes it. Without one, the last choices are undone until
+    # another can be made.
     while True:
         picked = -1
         if t < 0:
@@ -476,6 +484,8 @@ def overfull(sizes, ks, bins, fold, spread):
         total[i + 1] = total[i] + sizes[i]
     level = np.empty(n, dtype=np.int64)
     place = np.empty(n, dtype=np.int64)
+    # Bins close as soon as they hold k. What is left over after the last then goes into these bins, whole or item by
+    # item.
     for q in range(len(ks)):
         begin, m = 0, 0
         while True:

@@ -68,7 +68,6 @@ class AreaConditions(NamedTuple):
             "Columns",
             "Column such as state: no region mixes its values.",
             "texts",
-            keyword="boundaries",
             sentence=UNMIXED,
         ),
     ] = None
@@ -78,7 +77,6 @@ class AreaConditions(NamedTuple):
             "Columns",
             "Column that a region mixes only to include areas too light for a region of their own.",
             "texts",
-            keyword="soft_boundaries",
             sentence="A {group} mixes values of {value} only where it must.",
         ),
     ] = None

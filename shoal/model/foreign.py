@@ -177,7 +177,7 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
         ends = parsed(text)
         if not isinstance(ends, RangeOf) or ends.low is None:
             return None
-        first, last = domain.place(ends.low), None if ends.high is None else domain.place(ends.high)
+        first, last = _end(ends.low, domain), None if ends.high is None else _end(ends.high, domain)
         if first is None or (last is None and ends.high is not None):
             return None
         stop = len(domain.values) if last is None else int(np.searchsorted(at, last, "right"))
@@ -185,6 +185,14 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     start = int(np.searchsorted(at, low, "left" if left else "right"))
     stop = int(np.searchsorted(at, high, "right" if right else "left"))
     return [(start, stop)] if start < stop else None
+
+
+def _end(text: str, domain: Domain) -> float | None:
+    """Where the end of a range lies; ``>=90`` and ``<=18`` stand for all numbers beyond."""
+    at = domain.place(text)
+    if at is None and domain.ruler == "number" and (found := _END.match(text)) and "=" in found[1]:
+        return -np.inf if found[1][0] == "<" else np.inf
+    return at
 
 
 def parsed(text: str) -> Any:

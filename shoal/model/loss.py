@@ -271,6 +271,7 @@ class _Boxes:
         patterns, inverse = np.unique(first[self.box], axis=0, return_inverse=True)
         order = np.argsort(inverse.reshape(-1), kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(inverse.reshape(-1)))[:-1])
+        # Cells and groups at these levels are joined by a key of their nodes.
         for levels, part in zip(patterns, parts, strict=True):
             here = np.arange(out.size)
             boxes = [self.box_kind[part]]
@@ -299,6 +300,8 @@ class _Boxes:
         out = self._by_key()
         order = np.argsort(self.kind, kind="stable")
         cell_begin = np.searchsorted(self.kind[order], np.arange(self.begin.size))
+        # Which boxes hold a cell is a bit each: the columns' bits are combined, and densities are summed a byte at a
+        # time.
         for kind in range(self.begin.size - 1):
             cells = order[cell_begin[kind] : cell_begin[kind + 1]]
             for at in _parts(self.wide_begin[kind], self.wide_begin[kind + 1], 2048):

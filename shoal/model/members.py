@@ -24,8 +24,10 @@ from shoal.model.notation import (
     in_order,
     numeral,
     of_days,
+    of_limits,
     of_numbers,
     parse,
+    within,
 )
 from shoal.model.settings import RECODINGS
 
@@ -103,9 +105,11 @@ def place(text: str, ruler: str | None) -> float | None:
             return float(text)
         if ruler is not None and ruler[0] == "%":
             return day_of(text, ruler)
-        if ruler in MARKS:
-            plain = numeral(text, ruler)
-            return None if plain is None else float(plain)
+        if ruler in MARKS or of_limits(ruler):
+            plain = numeral(text, ruler)  # type: ignore[arg-type]
+            if plain is None:
+                return None
+            return within(float(plain), ruler)[0] if of_limits(ruler) else float(plain)  # type: ignore[arg-type]
         if ruler in ("date", "moment") and _ISO.match(text):
             moment = datetime.datetime.fromisoformat(text)
             return (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
@@ -159,8 +163,16 @@ def meanings(
         found = read(shown) if notation is None else read(shown, notation)
     else:
         found = {t: Members(named=frozenset([t])) for t in shown}
+    if of_limits(notation):
+        found = {t: _at_limit(t, m, notation) for t, m in found.items()}
     known = {**found, star: Members(everything=True)}
     return [missing if t is None else known.get(t, known[star]) for t in texts]
+
+
+def _at_limit(text: str, found: Members, notation: str | None) -> Members:
+    """A value that stands for all numbers beyond a limit, as all of them lie at the limit; other cells as they are."""
+    at = place(text, notation) if notation is not None and text in notation.split() else None
+    return found if at is None else replace(found, low=at, high=at, ruler=notation)
 
 
 def of_ranges(shown: Sequence[str], notation: str | None = None) -> dict[str, Members]:

@@ -13,8 +13,9 @@ character.  In a column of sets or ranges a single value is published bare, but 
 text, or begins and ends like a set or a range (``[70-80)`` does not).
 
 Texts can also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` gives the order in which
-they lie.  They can be dates or numbers in a notation: ``%d.%m.%Y`` reads 31.12.2024, and the decimal mark ``,`` reads
-1.234,5.
+they lie.  They can be dates or numbers in a notation: ``%d.%m.%Y`` reads 31.12.2024, the decimal mark ``,`` reads
+1.234,5, and the limits ``<=18 >=90`` read ``>=90``, which stands for 90 and all above, and any number beyond at its
+limit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
@@ -101,6 +102,21 @@ def parse(text: str | None) -> str | SetOf | RangeOf | None:
     if text[0] == "{" and len(values) > 1:
         return SetOf(tuple(values))
     raise InputError("a set or a range is not written as it should be")
+
+
+def held_in(text: str) -> tuple[str | None, ...]:
+    """The values that a text of a column of sets or ranges names: itself, the ends of a range, the members of a set."""
+    try:
+        found = parse(text)
+    except InputError:
+        return (text,)
+    return (
+        found.values
+        if isinstance(found, SetOf)
+        else (found.low, found.high)
+        if isinstance(found, RangeOf)
+        else (found,)
+    )
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
@@ -182,6 +198,17 @@ _PARTS = {
 }  # fmt: skip
 _NOTATION = re.compile(r"(%[dmYy])([./ -]+)(%[dmYy])\2(%[dmYy])\Z")
 _FIRST = 1969  # the years of two digits are those from this one on, as POSIX and Python have it
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?\Z")
+
+
+def in_one_form(text: str, lengths: Collection[int], marks: Collection[str]) -> bool:
+    """Whether texts are dates with a time, such as 2024-12-31 23:59, all in one form, so that their texts are in order.
+
+    text  one of them;  lengths, marks: the different lengths of all, and the characters between date and time
+    """
+    return len(lengths) == 1 and len(marks) == 1 and _MOMENT.match(text) is not None
+
+
 NOTATIONS = tuple(
     mark.join(parts)
     for parts in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"), ("%Y", "%m", "%d"), ("%d", "%m", "%y"), ("%m", "%d", "%y"))
@@ -261,13 +288,41 @@ _NUMERALS = {
 def numeral(text: str, mark: str) -> str | None:
     """A number with a decimal mark, as Python writes it: ``1.234,50`` is ``1234.50``; None for another text.
 
-    Thousands may be separated by the other mark, a blank or an apostrophe, the same one throughout.
+    Thousands may be separated by the other mark, a blank or an apostrophe, the same one throughout.  Of limits in the
+    place of a mark, ``>=90`` is 90.
     """
+    if of_limits(mark):
+        plain = text[2:] if text in mark.split() else text
+        return plain if re.match(NUMBER, plain) else None
     found = _NUMERALS[mark].fullmatch(text)
     if found is None:
         return None
     whole = found[1].replace(found[2], "") if found[2] else found[1]
     return whole if found[3] is None else f"{whole}.{found[3]}"
+
+
+def limits_notation(bottom: float | None, top: float | None) -> str:
+    """The notation of a column with limits: what stands for the values beyond each, as in ``<=18 >=90``."""
+    ends_ = (("<=", bottom), (">=", top))
+    return " ".join(f"{mark}{Decimal(repr(limit)):f}" for mark, limit in ends_ if limit is not None)
+
+
+def of_limits(ruler: str | None) -> bool:
+    """Whether a ruler is of numbers with limits."""
+    return ruler is not None and ruler[0] in "<>"
+
+
+def limits_of(notation: str) -> tuple[float, float]:
+    """The limits that a notation names, infinite where it names none."""
+    found = {text[0]: float(text[2:]) for text in notation.split()}
+    return found.get("<", -math.inf), found.get(">", math.inf)
+
+
+def within(number: float, notation: str) -> tuple[float, str | None]:
+    """Where a number lies in a column with limits, and what stands for it there if it reaches one of them."""
+    low, high = limits_of(notation)
+    texts = notation.split()
+    return min(max(number, low), high), texts[0] if number <= low else texts[-1] if number >= high else None
 
 
 def marks_of(texts: Sequence[str]) -> list[str]:
@@ -283,6 +338,8 @@ def writer_of(texts: Sequence[str], notation: str) -> Callable[[str], str]:
     Of dates, zeros stand in front where all texts have them. Of numbers, it takes over what separates thousands, and
     the number of decimals where all texts have as many. OverflowError for a date that the notation cannot write.
     """
+    if of_limits(notation):
+        return str
     if notation in MARKS:
         return _writing(texts, notation)
     full = len(in_notation(datetime.date(1970, 1, 1), notation, zeros=True))
@@ -309,7 +366,7 @@ def reader_of(notation: str | None) -> Callable[[str], str | None] | None:
     """A function that writes a column's dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
     if notation is None:
         return None
-    if notation in MARKS:
+    if notation in MARKS or of_limits(notation):
         return partial(numeral, mark=notation)
 
     def as_day(text: str) -> str | None:
@@ -320,10 +377,12 @@ def reader_of(notation: str | None) -> Callable[[str], str | None] | None:
 
 
 def named_notations(asked: Mapping[str, Any]) -> dict[str, str]:
-    """Column -> the notation of its dates or numbers, of what a certificate says was asked."""
-    return {**asked.get("dates", {}), **asked.get("decimal", {})}
+    """Column -> the notation of its dates or numbers, of what a policy or a certificate says was asked."""
+    bottom, top = asked.get("bottom", {}), asked.get("top", {})
+    limits = {name: limits_notation(bottom.get(name), top.get(name)) for name in (*bottom, *top)}
+    return {**asked.get("dates", {}), **asked.get("decimal", {}), **limits}
 
 
 def of_numbers(ruler: str | None) -> bool:
-    """Whether a ruler is of numbers: plain ones, or with a decimal mark."""
-    return ruler == "number" or ruler in MARKS
+    """Whether a ruler is of numbers: plain ones, with a decimal mark, or with limits."""
+    return ruler == "number" or ruler in MARKS or of_limits(ruler)

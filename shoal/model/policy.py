@@ -18,10 +18,12 @@ from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
+from shoal.model.notation import named_notations
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
     limits_of,
+    limits_of_columns,
     minimality_of,
     refuse_coarsen,
     refuse_hierarchies,
@@ -163,6 +165,8 @@ class Policy:
     range_step: Mapping[str, float | str] = field(hash=False)
     dates: Mapping[str, str] = field(hash=False)
     decimal: Mapping[str, str] = field(hash=False)
+    top: Mapping[str, float] = field(hash=False)
+    bottom: Mapping[str, float] = field(hash=False)
     global_recoding: bool
     coarsen: str | None
     max_suppressed: float
@@ -308,6 +312,8 @@ class Policy:
                     f"⟨max_level[{name!r}] = {level!r}⟩: a level is a whole number from 0, the value itself"
                 )
         refuse_notations(self.dates, self.decimal)
+        for name, plain_limits in limits_of_columns(self).items():
+            object.__setattr__(self, name, FrozenMapping(plain_limits))
         self._check_steps()
 
     def _check_steps(self) -> None:
@@ -336,8 +342,13 @@ class Policy:
 
     @property
     def notations(self) -> dict[str, str]:
-        """Column -> the notation of its dates, or the decimal mark of its numbers."""
-        return {**self.dates, **self.decimal}
+        """Column -> the notation of its dates, the decimal mark of its numbers, or their limits."""
+        return named_notations({n: getattr(self, n) for n in ("dates", "decimal", "bottom", "top")})
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """Column -> its limits, as a notation writes them: ``<=18 >=90``."""
+        return named_notations({"bottom": self.bottom, "top": self.top})
 
     @property
     def units(self) -> tuple[str, ...]:

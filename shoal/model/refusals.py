@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
-from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
+from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
 
@@ -153,8 +153,8 @@ def refuse_missing(asked: Any) -> None:
         raise PolicyError.unknown("reading of missing values", str(asked.missing), tuple(READINGS))
     if asked.missing == "filled" and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
-            "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the values that "
-            "people have; say ⟨missing='category'⟩ too"
+            "⟨missing='filled'⟩ gives rows values that are not theirs, and a population is counted by the "
+            "values that people have; say ⟨missing='category'⟩ too"
         )
     if asked.missing == "filled" and asked.coordinates is not None:
         raise PolicyError("⟨missing='filled'⟩ would put rows without a place where most are; drop or place them first")
@@ -208,6 +208,75 @@ def limits_of(asked: Any) -> dict[str, Any]:
         other = "coarsen" if asked.coarsen is not None else "⟨missing='apart'⟩"
         raise PolicyError(f"shards and {other} both cut the table in parts; leave one of them out")
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
+
+
+def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
+    """The top and the bottom of columns as plain numbers; asked is a ``Policy``.
+
+    PolicyError for what is no number, and for a column or a request in which a value at a limit has no meaning.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for what in ("top", "bottom"):
+        found[what] = {}
+        for name, limit in getattr(asked, what).items():
+            says = "a limit is a number; it and all beyond are published as one value"
+            held = number(f"{what}[{name!r}]", limit, says, math.isfinite)
+            found[what][name] = int(held) if held == int(held) else held
+    for name in {**found["top"], **found["bottom"]}:
+        low, high = found["bottom"].get(name, -math.inf), found["top"].get(name, math.inf)
+        if low >= high:
+            raise PolicyError(
+                f"⟨bottom[{name!r}] = {low:g}⟩ is not below ⟨top[{name!r}] = {high:g}⟩; correct one of them"
+            )
+        noted = next((setting for setting in ("dates", "decimal") if name in getattr(asked, setting)), None)
+        if noted is not None:
+            raise PolicyError(
+                f"column {name!r} is in ⟨{noted}⟩, and only plain numbers have limits; write its numbers as 1234.5 and "
+                f"take it out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
+            )
+        source = asked.hierarchies.get(name)
+        built = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars")
+        if built or source == "intervals" or (is_built(source) and source != "stars"):
+            raise PolicyError(
+                f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a "
+                "file with a row for them, such as >=90, or publish ranges"
+            )
+    if any(found.values()) and (asked.population is not None or asked.population_weights is not None):
+        raise PolicyError(
+            "⟨top⟩ and ⟨bottom⟩ change values before anything is counted, and a population is counted by the values "
+            "that people have; leave one of them out"
+        )
+    return found
+
+
+def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int, columns: int) -> dict[str, float]:
+    """The NCP at most, if what lies beyond a limit counts as lost; {} where no column has one.
+
+    shown  per column, the rows that show the limit "bottom" and "top", by itself or in a range, and the shares of the
+           span "below" and "above" them
+    """
+    if not shown:
+        return {}
+    lost = sum(held["rows_bottom"] * held["below"] + held["rows_top"] * held["above"] for held in shown.values())
+    return {"ncp_with_limits": ncp + lost / max(rows * columns, 1)}
+
+
+def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]] | None) -> list[str]:
+    """A sentence for each column with limits: the values that reach them, and what lies beyond.
+
+    limits  column -> as in ``<=18 >=90``
+    """
+    found = []
+    for name, notation in limits.items():
+        held = (counted or {}).get(name, {})
+        texts = notation.split()
+        each = [(t, "bottom", "below") if t[0] == "<" else (t, "top", "above") for t in texts]
+        parts = [
+            f"{held[at]:,.0f} values are {t}, and {100 * held[far]:.3g} % of its span lies beyond"
+            for t, at, far in each
+        ]
+        found.append(f"column {name!r} was coded before anything was counted: {'; '.join(parts)}; this counts as lost")
+    return found
 
 
 def minimality_of(asked: Any) -> dict[str, Any]:

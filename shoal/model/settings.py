@@ -382,6 +382,21 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
             default="category", words=("category", "apart", "filled"), shown=True, promised=True,
         ),
     ]  # fmt: skip
+    top: Annotated[
+        Mapping[str, float],
+        Setting(
+            "Release", "column=number: it and all above are published as one value, such as >=90. Repeatable.",
+            "Top coding, of quasi-identifiers that are numbers, before anything is counted. What lies beyond the limit "
+            "counts as lost.", default={}, stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
+    bottom: Annotated[
+        Mapping[str, float],
+        Setting(
+            "Release", "column=number: it and all below are published as one value, such as <=18. Repeatable.",
+            "Bottom coding, as `top`.", default={}, stated="asked", shown=True, promised=True,
+        ),
+    ]  # fmt: skip
     max_level: Annotated[Mapping[str, int], Setting("Release", "column=highest level. Repeatable.", default={})]
     range_step: Annotated[
         Mapping[str, float | str],

@@ -254,12 +254,16 @@ def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | Non
 
 
 def _by_models(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    found = []
+    """Models that all rows as one group miss; of one model for several columns, the first says what follows."""
+    found: list[Shortfall] = []
+    told: list[Model] = []
     for rule in requirement.rules:
         if rule.model.speaks != "persons" and not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
             counts = rule.counts(histogram.sensitive, histogram.count)
-            says = rule.model.refusal(counts, named, np.array(rule.table, np.int64))
+            before = rule.model.compares and rule.model in told
+            says = (rule.model.reached if before else rule.model.refusal)(counts, named, np.array(rule.table, np.int64))
+            told.append(rule.model)
             found.append(Shortfall("model", 0, 0, rule.columns[0], says=says))
     return found
 
@@ -332,8 +336,8 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         best = int(1 / found.share + 1e-9)
         return (
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
-            f"{found.largest:,}. Every group needs enough rows without it, so no release reaches this {found.says}. "
-            f"By this count the largest l possible is {best}, the least alpha {said(found.share, up=True)}"
+            f"{found.largest:,}, too few for this {found.says}; by this count the largest l possible is {best}, the "
+            f"least alpha {said(found.share, up=True)}"
         )
     if found.kind == "frequency":
         assert found.code is not None

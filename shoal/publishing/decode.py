@@ -19,7 +19,7 @@ from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import numeral, of_days, of_numbers
+from shoal.model.notation import limits_of, numeral, of_days, of_limits, of_numbers
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 
@@ -32,6 +32,7 @@ class DecodedColumn:
     known  every value that the release names, in their order
     ruler  "number", "date", "moment", or a notation, where all of them are; at: float64[known], their places
     classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
+    rounded  whether ranges end at steps, so that their ends do not tell what the values are like
     """
 
     cells: list[Members]
@@ -41,6 +42,7 @@ class DecodedColumn:
     ruler: str | None
     at: np.ndarray
     classes: bool = False
+    rounded: bool = False
 
     @property
     def measured(self) -> bool:
@@ -49,11 +51,13 @@ class DecodedColumn:
 
     @cached_property
     def whole(self) -> bool:
-        """Every value known is a whole number."""
+        """Every value known is a whole number; 34.0 is one, as pandas writes whole numbers of a column with gaps."""
         present = self.at[~np.isnan(self.at)]
         if not of_numbers(self.ruler) or not present.size:
             return False
         plain = [v if self.ruler == "number" else numeral(v, str(self.ruler)) or v for v in self.known if v]
+        if not self.rounded and self.ruler == "number":
+            plain = [v.removesuffix(".0") for v in plain]
         return not any("." in v or "e" in v for v in plain)
 
     @cached_property
@@ -85,6 +89,10 @@ class DecodedColumn:
             for side, end in enumerate((cell.low, cell.high)):
                 if end is not None and not math.isfinite(end):
                     found[i, [side, 2]] = np.nan
+        if of_limits(self.ruler):  # a value at a limit may be any beyond
+            low, high = limits_of(str(self.ruler))
+            for side, there in ((0, self.ends[:, 0] <= low), (1, self.ends[:, 1] >= high)):
+                found[there, side] = found[there, 2] = np.nan
         return found
 
 
@@ -148,8 +156,8 @@ class Decoded:
             )
             made = _column(cells, labels.to_list(), index.to_numpy(), frame.schema[name], policy.notations.get(name))
             classes = policy.publish == "hierarchy" and _of_labels(policy.hierarchies.get(name))
-            found[name] = replace(made, classes=classes)
-        return cls(frame, found, opened.alike)
+            found[name] = replace(made, classes=classes, rounded=name in policy.range_step)
+        return cls(frame, found, opened.from_polars_rows)
 
     def members(self, column: str) -> list[Members]:
         """Per row, what its cell stands for: ``"34" in release.members("age")[0]``.  O(rows)."""
@@ -199,7 +207,8 @@ class Decoded:
     def sample(self, seed: int | None = None) -> Any:
         """The table with one value drawn for every cell, each of its members as likely as the others.
 
-        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known.
+        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known. In
+        ``[60, missing]``, a missing value is one member more.
         One draw understates how unsure the release is; repeat with other seeds.  O(rows).
         """
         rng = np.random.default_rng(seed_of(seed))
@@ -296,6 +305,11 @@ def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator)
             numbers[rows] = (
                 rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
             )
+            if None in cell.named:  # one member more: of all numbers where they are whole, else of the values known
+                others = (
+                    int(high) - int(low) + 1 if exact else max(int(cell.held(column.known, column.at).sum()) - 1, 1)
+                )
+                numbers[rows[rng.random(rows.size) * (others + 1) < 1]] = np.nan
             continue
         held = np.flatnonzero(cell.held(column.known, column.at))
         if held.size:

@@ -46,7 +46,7 @@ def like(data: Any, frame: pl.DataFrame) -> Any:
     """A Polars frame as the kind of frame that data are; of a path it stays one."""
     if isinstance(data, (str, Path)):
         return frame
-    return frame.lazy() if isinstance(data, pl.LazyFrame) else open_table(data).bring(frame)
+    return frame.lazy() if isinstance(data, pl.LazyFrame) else open_table(data).from_polars(frame)
 
 
 def with_place(table: Table, coordinates: tuple[str, str]) -> Table:

@@ -24,6 +24,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationE
 from shoal.judge.tables.population import Census, Covered, check_of, covered, lacks, numbers, reading_of, weighed
 from shoal.judge.tables.privacy import fewest, judge
 from shoal.model.audit import Audit, Check
+from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.notation import reader_of
@@ -170,7 +171,7 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
             refuse_infeasible(held, need, lambda j, code: counted.sensitive[j].texts()[code] or "missing")
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"the {held.rows:,} rows {words} are grouped apart (⟨missing='apart'⟩), and among them alone: "
+                f"⟨missing='apart'⟩ groups the {several(held.rows, 'row')} {words} apart; among them alone: "
                 + error.sentence.marked.replace("the whole table", "that part")
             ) from None
     return lacking.astype(np.int64)

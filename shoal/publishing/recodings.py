@@ -10,6 +10,7 @@ they leave unsaid.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
@@ -29,7 +30,7 @@ from shoal.model import metric
 from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition, narrowest
-from shoal.model.notation import MARKS, numeral, reader_of, writer_of
+from shoal.model.notation import MARKS, held_in, limits_of, numeral, of_limits, reader_of, writer_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, TCloseness
 from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
@@ -97,6 +98,9 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
         zero = min(whole) if max(map(abs, whole)) > 2**53 else 0
     if number and isinstance(step, str):
         raise _no(column.name, step, "the column holds numbers; give a number")
+    for limit in limits_of(str(column.notation)) if of_limits(column.notation) else ():
+        if np.isfinite(limit) and Fraction(str(limit)) % Fraction(str(step)):
+            raise _no(column.name, step, f"the limit {limit:g} of the column is no multiple of it; take one that is")
     if number and column.notation is not None:
         texts = present.to_list()
         plain = {text: Fraction(str(numeral(text, column.notation))) for text in texts}
@@ -106,6 +110,8 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     if not isinstance(step, str) and step != int(step):
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
     a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
+    if kind == pl.String and column.notation is None:  # of a text with a time, midnight in its form
+        clock = re.sub("[0-9]", "0", present[0][10:])
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
@@ -123,7 +129,9 @@ def _no(name: str, step: float | str, why: str) -> PolicyError:
 
 def _of_numerals(column: Coded, present: pl.Series) -> bool:
     """Whether a column's texts are numbers."""
-    return column.notation in MARKS if column.notation is not None else as_numbers(present) is not None
+    if column.notation is None:
+        return as_numbers(present) is not None
+    return column.notation in MARKS or of_limits(column.notation)
 
 
 def _of_numbers(
@@ -453,6 +461,20 @@ def column_texts(
     """Texts of every column; arguments by column as of ``column_text``."""
     made = (histogram, partition, recoding, published)
     return [column_text(*made, j, own, named, star) for j, (own, named) in enumerate(zip(values, labels, strict=True))]
+
+
+def at_limits(columns: Sequence[ColumnText], sizes: np.ndarray, notation: str, name: str) -> dict[str, int]:
+    """The rows that show the limits of a column, by themselves or in a range or a set: "rows_bottom", "rows_top".
+
+    sizes  int64[groups]  rows of each group;  notation: the limits, as in ``<=18 >=90``
+    """
+    column = next(c for c in columns if c.name == name)
+    rows = np.bincount(column.index, weights=sizes, minlength=len(column.texts))
+    found = {"rows_bottom": 0, "rows_top": 0}
+    for limit in notation.split():
+        there = [text is not None and limit in held_in(text) for text in column.texts]
+        found["rows_bottom" if limit[0] == "<" else "rows_top"] = int(rows[there].sum())
+    return found
 
 
 def replacement(column: ColumnText, coded: Any, numeric_stars: str, as_text: bool) -> Replacement:

@@ -433,11 +433,10 @@ def refuse_again(policy: Policy) -> None:
         )
     if max(m.l for m in policy.privacy if m.short == "l") < 2:  # type: ignore[attr-defined]
         raise PolicyError("mode 'again' with ⟨l=1⟩ would keep one possible value for everybody; ask for ⟨l=2⟩ or more")
-    levels = policy.global_recoding or policy.coarsen or policy.max_level or policy.range_step
+    levels = policy.global_recoding or policy.coarsen or policy.max_level
     if levels or policy.max_suppressed or policy.max_average_risk:
         raise PolicyError(
             "mode 'again' keeps groups, not levels or budgets; take ⟨global_recoding⟩, coarsen, ⟨max_level⟩, "
-            "⟨range_step⟩, "
             "⟨max_suppressed⟩ and ⟨max_average_risk⟩ out of the policy"
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, Category, Number, Place, rounded_up
 from shoal.report import pictures
-from shoal.report.outlines import outline, turned
+from shoal.report.outlines import doubled_area, outline
 from shoal.report.parts import rendered
 from shoal.report.pictures import figure, write_map
 
@@ -269,7 +269,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
         ends = float(np.interp(180.0, [edge[-1, 0], edge[0, 0] + 360], [edge[-1, 1], edge[0, 1]]))
         pole = 90.0 if north else -90.0
         ring = np.concatenate([[[-180, pole], [-180, ends]], edge, [[180, ends], [180, pole]]])
-        return [ring[::-1] if turned(ring) < 0 else ring]
+        return [ring[::-1] if doubled_area(ring) < 0 else ring]
     ring = np.column_stack([np.degrees(x) + middle, np.degrees(y)])[::-1]
     parts = []
     for shift in (-360.0, 0.0, 360.0):
@@ -294,7 +294,7 @@ def _clipped(ring: np.ndarray) -> np.ndarray:
         ring = np.array(out, np.float64).reshape(-1, 2)
         if len(ring) < 3:
             return ring
-    return ring if abs(turned(ring)) > 0 else ring[:0]
+    return ring if abs(doubled_area(ring)) > 0 else ring[:0]
 
 
 def geojson(
@@ -355,7 +355,7 @@ def draw_circles(
 
 def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
     """How opaque a circle is filled: the less, the more of them lie over each other, so that these stay apart."""
-    area = sum(abs(turned(ring)) / 2 for rings in sheet for ring in rings)
+    area = sum(abs(doubled_area(ring)) / 2 for rings in sheet for ring in rings)
     return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
 
 

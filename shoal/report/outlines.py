@@ -18,7 +18,7 @@ Point = tuple[float, float]
 ROUNDING = 1e-9  # of the extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
 
 
-def turned(ring: np.ndarray) -> float:
+def doubled_area(ring: np.ndarray) -> float:
     """Twice the signed surface of a ring, positive when it runs against the clock."""
     if len(ring) < 3:
         return 0.0
@@ -36,10 +36,11 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
     O(n log n) time for n points, and the holes times the outsides.
     """
     left: dict[tuple[Point, Point], int] = {}
+    # Each side is kept until its reverse comes, of which it then takes one away.
     for shape in _same_coordinates(shapes):
         for polygon in shape:
             for i, ring in enumerate(polygon):
-                surface = turned(ring)
+                surface = doubled_area(ring)
                 if surface == 0:
                     continue
                 around = ring if (surface > 0) == (i == 0) else ring[::-1]
@@ -78,6 +79,7 @@ def _rings(sides: dict[tuple[Point, Point], int]) -> list[np.ndarray]:
     for (a, b), times in sides.items():
         ways.setdefault(a, []).extend([b] * times)
     rings = []
+    # Walk from a start, by the leftmost turn; when the path meets itself, the loop is a ring and is taken off it.
     for start in list(ways):
         while ways[start]:
             path: list[Point] = [start]
@@ -113,7 +115,7 @@ def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
 
 def _polygons(rings: list[np.ndarray]) -> Shape:
     """Rings as polygons: each hole in the smallest outside around it."""
-    surface = [turned(ring) for ring in rings]
+    surface = [doubled_area(ring) for ring in rings]
     outside = sorted((i for i, s in enumerate(surface) if s > 0), key=lambda i: surface[i])
     found: dict[int, list[np.ndarray]] = {i: [rings[i]] for i in outside}
     boxes = {i: (rings[i].min(axis=0), rings[i].max(axis=0)) for i in outside}

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.paths import PICTURES, ending, is_page, is_picture
-from shoal.report.outlines import Shape, dissolve, turned
+from shoal.report.outlines import Shape, dissolve, doubled_area
 from shoal.report.parts import part
 from shoal.report.words import share
 
@@ -119,7 +119,7 @@ class Sheet:
 
 def sheet_of(shapes: Sequence[Shape], labels: np.ndarray, weights: np.ndarray, k: int, geographic: bool) -> Sheet:
     """Areas, outlines of their regions and colors; InputError where nothing can be drawn."""
-    shapes = [[[r for r in polygon if abs(turned(r)) > 0] for polygon in shape] for shape in shapes]
+    shapes = [[[r for r in polygon if abs(doubled_area(r)) > 0] for polygon in shape] for shape in shapes]
     shapes = [[polygon for polygon in shape if polygon] for shape in shapes]
     drawn = [i for i, shape in enumerate(shapes) if shape]
     if not drawn:

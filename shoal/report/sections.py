@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from shoal.model.cards import number, several
 from shoal.model.hierarchy import REGIONS
+from shoal.model.notation import named_notations
 from shoal.model.privacy import restore
 from shoal.model.refusals import READINGS
 from shoal.model.settings import RECODINGS
@@ -233,6 +234,10 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "decimal marks", ", ".join(f"{mark!r} in {n}" for n, mark in policy["decimal"].items())
     if policy.get("range_step"):
         yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
+    limits = named_notations({"top": policy.get("top") or {}, "bottom": policy.get("bottom") or {}})
+    if limits:
+        said = ", ".join(f"{' and '.join(notation.split())} in {name}" for name, notation in limits.items())
+        yield "values beyond limits are written", f"{said}; the loss counts such a value as one that is published"
     if policy["star"] != "*":
         yield "a hidden value is written", policy["star"]
 

@@ -325,6 +325,7 @@ MEASURES = {
     "suppressed_tuples": ("rows changed", "rows in which at least one value is hidden or coarser"),
     "ncp": ("loss (NCP)", "mean loss of a published value: 0 is the value itself, 1 is nothing left"),
     "ncp_with_filled": ("loss, filled cells lost", "at most: the NCP, and a filled cell counts as nothing left"),
+    "ncp_with_limits": ("loss, values beyond limits lost", "at most: the NCP, and what lies beyond a limit is lost"),
     "weighted_ncp": ("weighted loss", "the same, columns counted by their weights"),
     "precision": ("precision", "one less the mean share of the way to the star"),
     "discernibility": ("discernibility", "sum over the rows of the size of their group"),

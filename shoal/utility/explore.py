@@ -28,7 +28,7 @@ from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.paths import PAGE, certificate_of, record_path
 from shoal.pipeline import anonymize, prepare
-from shoal.publishing.crosswalks.answers import SAME, asked_again
+from shoal.publishing.crosswalks.answers import SAME, solved_again
 from shoal.publishing.opening import sources_of
 from shoal.publishing.verifying.recheck import read_record
 from shoal.publishing.verifying.verify import Verdict, verify, with_areas
@@ -462,7 +462,7 @@ def prove(
     else:
         progress("solving", None)
         sources = sources_of(original, known, separator, encoding, (hierarchies or {}, beside.parent))
-        pairs = asked_again(Path(release), known, sources, effort)
+        pairs = solved_again(Path(release), known, sources, effort)
     rest = tuple(f for f in verdict.findings if f.check not in pairs)
     findings = (*rest, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
     if effort == SAME:

@@ -225,13 +225,17 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
         if isinstance(held, str):  # of dates
             label = f"Ranges of {name} end with a full"
             ends = ui.select(["month", "year"], value=held, label=label, clearable=True).style("width: 16rem")
-            ends.on_value_change(lambda e, n=name: _step(window, n, e.value))
+            ends.on_value_change(lambda e, n=name: _of_column(window, "range_step", n, e.value or None))
             continue
         step = ui.number(f"Ranges of {name} end at multiples of", value=held, min=0)
         step.style("width: 16rem")
-        step.on("change", lambda _, n=name, s=step: _step(window, n, s.value))
+        step.on("change", lambda _, n=name, s=step: _of_column(window, "range_step", n, s.value or None))
     _effort(window, choices["settings"]["effort"])
     with ui.expansion("More settings").classes("wb-wide"):
+        for name in measured:
+            with ui.row().classes("wb-wide"):
+                _limit(window, "bottom", name, f"Values of {name} from here down are one (bottom)")
+                _limit(window, "top", name, f"Values of {name} from here up are one (top)")
         for name, setting in choices["settings"].items():
             if setting["section"] in SECTIONS and setting["kind"] in KINDS and name not in ELSEWHERE:
                 _field(window, name, setting)
@@ -288,6 +292,13 @@ def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
         number.on("change", lambda: change(int(number.value) if whole and number.value is not None else number.value))
 
 
-def _step(window: Any, name: str, value: float | str | None) -> None:
-    held = {n: v for n, v in window.task.settings.get("range_step", {}).items() if n != name}
-    window.set("Release", range_step={**held, **({name: value} if value else {})})
+def _limit(window: Any, setting: str, name: str, label: str) -> None:
+    """A number from which on values of a column are one."""
+    limit = ui.number(label, value=window.task.settings.get(setting, {}).get(name)).style("width: 24rem")
+    limit.on("change", lambda: _of_column(window, setting, name, limit.value))
+
+
+def _of_column(window: Any, setting: str, name: str, value: float | str | None) -> None:
+    """What a setting by column says of one column; None: nothing."""
+    held = {n: v for n, v in window.task.settings.get(setting, {}).items() if n != name}
+    window.set("Release", **{setting: {**held, **({} if value is None else {name: value})}})

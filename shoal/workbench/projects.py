@@ -122,7 +122,7 @@ class WorkSession:
         }  # fmt: skip
         values |= {what: None for what in PEOPLE if self.settings.get(what) == column}
         read = role in ("quasi_identifiers", "sensitive")  # in the column's notation
-        for by_column in ("hierarchies", "weights", "max_level", "range_step", "dates", "decimal"):
+        for by_column in ("hierarchies", "weights", "max_level", "range_step", "top", "bottom", "dates", "decimal"):
             held = self.settings.get(by_column)
             kept = read if by_column in ("dates", "decimal") else role == "quasi_identifiers"
             if held and column in held and not kept:

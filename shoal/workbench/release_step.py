@@ -329,11 +329,11 @@ def draw_series(window: Any) -> None:
     place.on("keydown.enter", look)
     if task.months is not None:
         _held(window)
-    elif task.series and not begun(task.series):
+    elif task.series and not series_started(task.series):
         _begin(window)
 
 
-def begun(folder: str) -> bool:
+def series_started(folder: str) -> bool:
     """Whether a series stands in a folder."""
     return bool(folder) and (Path(folder) / "series.json").is_file()
 
@@ -346,7 +346,7 @@ async def _look(window: Any, folder: str) -> None:
         return
     place = Path(folder).expanduser().resolve()
     months = None
-    if begun(str(place)):
+    if series_started(str(place)):
         months = await window.ask("months", long=True, folder=str(place))
         if months is None:
             return

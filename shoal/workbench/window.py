@@ -234,7 +234,7 @@ class Window:
             self.task.months = None
             self.changed(*STEPS)
             self.go(left["step"] if left["step"] in STEPS else "Open")
-            if release_step.begun(left["series"]):  # it is verified meanwhile
+            if release_step.series_started(left["series"]):  # it is verified meanwhile
                 months = await self.ask("months", long=True, folder=left["series"])
                 if self.task.series == left["series"]:
                     self.task.months = months

@@ -205,3 +205,15 @@ def test_columns_with_one_warning_share_a_line_though_their_counts_differ(tmp_pa
     frame.drop("age").write_csv(tmp_path / "q.csv")
     said = run("init", "q.csv", cwd=tmp_path).said
     assert "warning: zip: 3 rows contain a text that often means a missing value" in said
+
+
+def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    for names in (["Notes", "Data", "More"], ["Data"]):
+        with xlsxwriter.Workbook(str(tmp_path / "visits.xlsx")) as book:
+            for name in names:
+                book.add_worksheet(name).write_column(0, 0, ["age", *range(30)])
+        said = run("init", "visits.xlsx", "--force", cwd=tmp_path).ok().stdout
+        assert ("the first, 'Notes'; for 'Data', 'More', say --table NAME" in said) == (len(names) > 1)
+        assert "sheets" not in run("init", "visits.xlsx", "--table", "Data", "--force", cwd=tmp_path).ok().stdout

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines import open as opening
+from shoal.engines import propose
+from shoal.engines.codes import encode
 from shoal.engines.propose import looked_at, write_policy
 from shoal.errors import PolicyError
 from shoal.judge.finding import moment_of
-from shoal.judge.tables.covering import ColumnNotation, column
+from shoal.judge.tables.covering import ColumnNotation, _line, column
 from shoal.model.foreign import domain_of
 from shoal.model.notation import NOTATIONS, day_of, in_notation, is_notation, notations_of
 from tests.data import rows
@@ -206,3 +208,55 @@ def test_generated_intervals_of_dates_are_called_by_their_dates(kind: str, tmp_p
     assert (found["came_low"] <= found["came_high"]).all()
     notes = shoal.attack(tmp_path / "r.csv", original=frame).notes
     assert not [n for n in notes if "not understood" in n]
+
+
+FORMS = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f"]
+
+
+def visits(form: str) -> pl.DataFrame:
+    """Sixty moments as texts, two of them twice."""
+    first = datetime.datetime(2025, 1, 3, 14, 30)
+    moments = [first + datetime.timedelta(hours=31 * i, minutes=7 * i, microseconds=1000 * i) for i in range(60)]
+    texts = [m.strftime(form) for m in [*moments, *moments[:2]]]
+    ill = [*["flu", "gout", "burn", "cough"] * 15, "flu", "gout"]
+    return pl.DataFrame({"came": texts, "sex": ["f", "m"] * 31, "ill": ill})
+
+
+@pytest.mark.parametrize("step", [None, "month", 7])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["frame", "csv", "duckdb"])
+def test_moments_as_texts_in_one_form_are_ordered(form: str, kind: str, step: Any, tmp_path: Path) -> None:
+    table = visits(form)
+    table.write_csv(tmp_path / "visits.csv")
+    engine = {"engine": "duckdb"} if kind == "duckdb" else {}
+    steps = {} if step is None else {"range_step": {"came": step}}
+    data: Any = table if kind == "frame" else tmp_path / "visits.csv"
+    asked = {"quasi_identifiers": ["came", "sex"], "sensitive": ["ill"], "k": 6, "publish": "ranges", "seed": 1}
+    release = shoal.anonymize(data, **asked, **steps, **engine)
+    release.write(tmp_path / "out.csv")
+    holding(verify(tmp_path / "out.csv", tmp_path / "out.record.json", tmp_path / "visits.csv"))
+    shown = pl.read_csv(tmp_path / "out.csv", infer_schema=False)["came"]
+    assert shown.str.starts_with("[2025-").all()
+    ends = shown.str.strip_chars("[]").str.split(", ").explode().unique()
+    read = ends.map_elements(datetime.datetime.fromisoformat, return_dtype=pl.Datetime("us"))
+    if step is not None:
+        assert (read.dt.time() == datetime.time()).all()
+        assert set(ends.str.slice(10)) == {re.sub("[0-9]", "0", table["came"][0][10:])}
+    numbers = shoal.decode(tmp_path / "out.csv").numeric()
+    assert (numbers["came_low"] < numbers["came_high"]).all()
+    assert numbers["came_low"].min() <= datetime.datetime(2025, 1, 3, 14, 30)
+
+
+def test_moments_in_several_forms_or_with_zones_have_no_order() -> None:
+    for odd in ("2025-01-03 14:30:00", "2025-01-03T14:30", "2025-01-03 14:30Z", "2025-13-03 14:30", "2025-01-03 25:30"):
+        held = pl.Series("came", ["2025-01-01 10:00", "2025-01-02 10:00", odd])
+        assert encode(held).positions() is None
+        assert _line(held) is None
+
+
+def test_a_first_look_takes_moments_in_one_form_for_dates(tmp_path: Path) -> None:
+    for form, role in (("%Y-%m-%d %H:%M", "quasi-identifier"), ("%Y-%m-%d %H:%MZ", "identifier")):
+        visits(form).write_csv(tmp_path / "visits.csv")
+        came = propose.propose(tmp_path / "visits.csv")[0]
+        assert came.role == role
+        assert ("in one zone" in came.reason) == (role == "identifier")

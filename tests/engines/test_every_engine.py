@@ -73,7 +73,7 @@ class BagTable:
     def without(self, names):
         return bag(self.polars([c for c in self.columns if c not in names]))
 
-    def bring(self, frame):
+    def from_polars(self, frame):
         return bag(frame)
 
     def polars(self, names):
@@ -87,7 +87,7 @@ class BagTable:
     def parts(self, folder):
         return {}
 
-    def stored(self):
+    def picklable(self):
         return self.held
 
 

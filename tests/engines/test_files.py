@@ -1,8 +1,10 @@
 """Tables on disk: what stands there is what is read, and what cannot be read is said plainly."""
 
+import datetime as dt
 import gzip
 import os
 import sqlite3
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +240,23 @@ def test_a_release_dealt_out_is_written_as_its_table(tmp_path: Path, star: str) 
     other.write(tmp_path / "other.csv")
     store(other.table, tmp_path / "whole.csv")
     assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+KINDS_IN_EXCEL = {
+    "whole": ([1, 2], pl.Int64), "beyond digits": ([2**60, 1], pl.String), "part": ([0.5, 2.0], pl.Float64),
+    "no number": ([float("inf"), 2.0], pl.String),
+    "truth": ([True, False], pl.Boolean), "text": (["1", "2"], pl.String),
+    "decimal": ([Decimal("1.10"), Decimal("2.00")], pl.String), "day": ([dt.date(2024, 1, 2)] * 2, pl.Date),
+    "early day": ([dt.date(1900, 1, 2)] * 2, pl.String), "hour": ([dt.time(1, 2)] * 2, pl.String),
+    "span": ([dt.timedelta(hours=1)] * 2, pl.String),
+    "moment": ([dt.datetime(2024, 1, 2, 3, 4, 5, 6000)] * 2, pl.Datetime),
+    "beyond milliseconds": ([dt.datetime(2024, 1, 2, 3, 4, 5, 6)] * 2, pl.String),
+    "zone": ([dt.datetime(2024, 1, 2, tzinfo=dt.UTC)] * 2, pl.String),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS_IN_EXCEL)
+def test_a_cell_of_a_sheet_is_of_its_columns_kind_or_text_beside_it(tmp_path: Path, name: str) -> None:
+    values, kind = KINDS_IN_EXCEL[name]
+    store(pl.DataFrame({name: values}), tmp_path / "t.xlsx")
+    assert pl.read_excel(tmp_path / "t.xlsx")[name].dtype == kind

@@ -412,7 +412,9 @@ def compiled(backend: str) -> str:
     grouped = table._compared(names).group_by(names).agg(nw.len().alias("rows")).to_native()
     counted = table.dialect.with_columns(grouped, {"key": table._number_of_cells(names, 0)})
     joined = ibis.table(SCHEMA | {"salt": "string", "cell": "int64"}, name="joined")
-    hashed = nw.from_native(table.dialect.with_columns(joined, {"place": table.dialect.placed("salt", table.kinds)}))
+    hashed = nw.from_native(
+        table.dialect.with_columns(joined, {"place": table.dialect.placement_hash("salt", table.kinds)})
+    )
     ordinal = nw.col("place").cum_count().over("cell", order_by=["place", "weight"]).cast(nw.Int64)
     numbered = hashed.with_columns(ordinal.alias("ordinal")).to_native()
     return "\n\n".join(str(ibis.to_sql(query, dialect=backend)) for query in (counted, numbered)) + "\n"

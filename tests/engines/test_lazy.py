@@ -145,7 +145,7 @@ def test_what_is_written_is_the_table_row_by_row(publish: str, monkeypatch: pyte
         assert got.schema == whole.select(names).schema
         assert got.equals(whole.select(names))
     assert release._placement.rows.slices.__self__.late is not None, "each row is read once"
-    monkeypatch.setattr(DUCKDB, "aside", lambda _: 1)
+    monkeypatch.setattr(DUCKDB, "row_memory", lambda _: 1)
     again = shoal.anonymize(relation, secret=b"sixteen bytes or more", **asked)
     assert again._placement.rows.slices.__self__.late is None, "too many rows to put aside"
     got = pl.concat(again._placement.rows.slices(whole.columns, Path(), lambda _: None))

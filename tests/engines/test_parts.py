@@ -14,8 +14,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import atomic, duck, order, store
+from shoal.engines import atomic, duck, order, propose, store
 from shoal.engines import atomic as system
+from shoal.engines.source import Scope
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import writing as publishing
 from tests.commands import started
@@ -472,3 +473,29 @@ def test_rows_are_dealt_in_an_order_of_chance(small: None) -> None:
         seen[tuple(pl.concat(made)["s"].to_list())] += 1
     assert len(seen) == 6
     assert all(55 < n < 145 for n in seen.values()), seen
+
+
+@pytest.mark.parametrize("kind", ["folder", "duckdb"])
+def test_a_large_table_outside_of_memory_is_looked_at_by_a_sample(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pl.DataFrame({"age": [i % 60 for i in range(4_000)], "ill": ["flu", "gout"] * 2_000})
+    place = tmp_path / ("parts" if kind == "folder" else "visits.duckdb")
+    if kind == "folder":
+        place.mkdir()
+        for i in range(4):
+            table.slice(1_000 * i, 1_000).write_parquet(place / f"{i}.parquet")
+    else:
+        with duckdb.connect(str(place)) as made:
+            made.register("t", table.to_arrow())
+            made.execute("create table visits as select * from t")
+    monkeypatch.setattr(propose, "SAMPLED", 500)
+    scope = Scope(table="visits" if kind == "duckdb" else None)
+    look = propose.looked_at(place, scope=scope)
+    assert look.of == 4_000
+    assert 350 < look.rows < 650
+    assert {c.name for c in look.columns} == {"age", "ill"}
+    assert look.sampled
+    monkeypatch.setattr(propose, "SAMPLED", 4_000)
+    whole = propose.looked_at(place, scope=scope)
+    assert (whole.rows, whole.sampled) == (4_000, ())

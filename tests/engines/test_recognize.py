@@ -364,13 +364,15 @@ def test_codes_of_censuses_and_surveys_are_known() -> None:
         assert by_name(name) is None, name
 
 
-def test_moments_of_a_csv_are_texts_that_each_group_would_list(tmp_path: Path) -> None:
+def test_moments_of_a_csv_in_one_form_are_dates_and_others_are_texts_that_each_group_would_list(tmp_path: Path) -> None:
     moments = [f"2025-01-{1 + i % 28:02} {i % 24:02}:{i % 60:02}:07" for i in range(200)]
     days = [moment[:10] for moment in moments]
-    pl.DataFrame({"admission": moments, "discharge": days}).write_csv(tmp_path / "m.csv")
+    zoned = [f"{moment}{'Z' if i % 2 else '+01:00'}" for i, moment in enumerate(moments)]
+    pl.DataFrame({"admission": zoned, "arrival": moments, "discharge": days}).write_csv(tmp_path / "m.csv")
     found = {c.name: c for c in propose(tmp_path / "m.csv")}
     assert found["admission"].role == "identifier"
-    assert found["admission"].reason.startswith("its moments are texts, and each group would list them: keep the date")
+    assert found["admission"].reason.startswith("its moments are texts in several forms or with zones, and each group")
+    assert found["arrival"].role == "quasi-identifier"
     assert found["discharge"].role == "quasi-identifier"
     typed = pl.DataFrame({"admission": pl.Series(moments).str.to_datetime()})
     assert shoal.roles(typed).columns[0].role == "quasi-identifier"
@@ -516,3 +518,13 @@ def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None]
         wanted = 1 if odd == ["-3.5"] and column.name == "visit_date" else rows
         assert [w.split(" ", 1)[0] for w in said] == ([str(wanted)] if wanted else [])
         assert not any(str(value) in " ".join(said) for value in odd if value not in (None, "90+", "Total", "NA"))
+
+
+def test_proposed_roles_show_themselves_in_a_line_for_each_column() -> None:
+    found = shoal.roles(pl.DataFrame({"age": [20 + i % 50 for i in range(300)], "ill": ["flu", "gout", "burn"] * 100}))
+    lines = str(found).splitlines()
+    assert [line.split(":")[0] for line in lines[1:3]] == ["age", "ill"]
+    assert "quasi-identifier" in lines[1]
+    assert "Proposal(" not in repr(found)
+    assert lines[-1].startswith("publish ranges")
+    assert "<" in found._repr_html_()

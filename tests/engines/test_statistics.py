@@ -240,6 +240,12 @@ def test_values_stand_in_the_file_as_they_were(tmp_path: Path, ending: str) -> N
 LONG, ODD = "x" * 2_046, {"a": ["x "]}
 
 
+def test_a_name_of_as_many_bytes_as_a_program_holds(tmp_path: Path) -> None:
+    for ending, longest in ((".sav", "ü" * 32), (".dta", "x" * 32)):
+        store(pl.DataFrame({longest: ["x"]}), tmp_path / f"t{ending}")
+        assert read_table(tmp_path / f"t{ending}").columns == [longest]
+
+
 @pytest.mark.parametrize(
     ("ending", "table", "what"),
     [

@@ -338,3 +338,11 @@ def test_no_unit_is_too_small_for_a_bound(unit, method):
         assert g.certificate.lower_bound <= least * unit * ALIKE
         assert g.certificate.cost >= least * unit / ALIKE
         assert not g.certificate.optimal or g.certificate.cost <= least * unit * ALIKE
+
+
+@pytest.mark.parametrize("method", ["exact", "auto"])
+def test_members_may_be_as_far_apart_as_the_largest_diameter(method):
+    points = np.array([[0.0], [2.0], [10.0], [12.0]])
+    found = shoal.gathering.cellular(points, 2, max_diameter=2.0, method=method, seed=1)
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    assert found.certificate.details["cap_met"]

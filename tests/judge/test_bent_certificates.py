@@ -347,7 +347,7 @@ def test_what_regions_were_asked_for_cannot_be_bent(tmp_path: Path, asked: str, 
     areas = AREAS.with_columns(s=pl.Series(list("uuvvuuvv")), half=pl.Series(list("ttttoooo")))
     places = PLACES.select("x", "y").to_numpy()
     given = {
-        "soft_boundary": ({"soft_boundaries": list("uuvvuuvv")}, {"soft_boundary": "s"}),
+        "soft_boundary": ({"soft_boundary": list("uuvvuuvv")}, {"soft_boundary": "s"}),
         "max_diameter": ({"max_diameter": 1.5, "coordinates": places, "geographic": False}, {"max_diameter": 1.5}),
         "at_most": ({"at_most": {"pop": (areas["pop"].to_numpy(), 7)}}, {"at_most": {"pop": 7}}),
         "regions": ({"regions": 2}, {"regions": 2}),

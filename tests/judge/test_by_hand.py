@@ -14,7 +14,7 @@ from shoal.judge import composition, series
 from shoal.judge.crosswalk import StatedCrosswalk, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
-from shoal.judge.places.areas import NAMED, judge_regions
+from shoal.judge.places.areas import NAMED, judge_regions, uncrossed
 from shoal.judge.places.clusters import judge_clusters
 from shoal.judge.tables.covering import ColumnNotation, column
 from shoal.judge.tables.population import (
@@ -347,3 +347,10 @@ def test_everybody_is_read_from_the_last_of_the_widest_originals_that_has_them()
     at, table = composition._anybody(release, [narrow, wide, wider], rows)
     assert at.tolist() == [-1, 0, 2, 3]
     assert table.rows() == [("10", "a"), ("20", "b"), ("100", "c"), ("200", "d")]
+
+
+def test_areas_in_no_region_cross_no_boundary() -> None:
+    states = ["a", "b", "a", "b"]
+    assert uncrossed(np.array([0, 1, 0, 1]), states).holds
+    assert uncrossed(np.array([-1, -1, 0, 1]), states).holds
+    assert not uncrossed(np.array([-1, 0, 0, 1]), states).holds

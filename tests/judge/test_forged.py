@@ -270,5 +270,5 @@ def test_why_areas_are_in_no_region_is_looked_at(tmp_path: Path) -> None:
 
     assert looked({})["why left out"] == (True, "recomputed")
     assert looked({"exclude": np.arange(6) == 5})["why left out"] == (True, "stated")
-    merged = {"light": "nearest", "coordinates": np.c_[np.arange(6.0), np.zeros(6)], "geographic": False}
+    merged = {"islands": "join", "coordinates": np.c_[np.arange(6.0), np.zeros(6)], "geographic": False}
     assert "why left out" not in looked(merged)

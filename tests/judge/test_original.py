@@ -297,3 +297,27 @@ def test_a_value_outside_a_certified_order_is_found_and_not_shown(tmp_path: Path
     verdict = verify(out, record)
     assert {f.check for f in verdict.findings if not f.holds} >= {"file", "order of ill"}
     assert "dreadful" not in str(verdict)
+
+
+def test_a_budget_in_columns_of_numbers_whose_missing_values_look_like_stars(tmp_path: Path) -> None:
+    """Two rows are starred whole, and two only seem to be: the file allows both readings, the original just one."""
+    rows = [(1, 10)] * 3 + [(2, 20), (3, 30), (4, None), (5, None)]
+    table = pl.DataFrame(rows, schema={"x": pl.Int64, "y": pl.Int64}, orient="row")
+    out = tmp_path / "r.parquet"
+    release = shoal.anonymize(table, quasi_identifiers=["x", "y"], k=2, missing="category", max_suppressed=0.3, seed=1)
+    assert release.certificate.details["suppressed_rows"] == 2
+    certificate = release.write(out)
+    for original in (None, table):
+        verdict = shoal.verify(out, certificate, original=original)
+        assert verdict.holds
+        how = {f.check: (f.found, f.how) for f in verdict.findings if f.check.startswith("suppressed rows")}
+        assert how["suppressed rows"] == (
+            "0 to 4 rows starred whole, for a star may be a missing value; 2 allowed", "checked for consistency"
+        )  # fmt: skip
+    assert how["suppressed rows, with the original"] == ("at least 2 rows starred whole, 2 allowed", "recomputed")
+    facts = json.loads(Path(certificate).read_text())
+    facts["policy"]["max_suppressed"] = 0.15
+    facts["seal"] = seal(facts)
+    Path(certificate).write_text(json.dumps(facts))
+    failing = {f.check for f in shoal.verify(out, certificate, original=table).findings if not f.holds}
+    assert failing == {"suppressed rows, with the original"}

@@ -43,6 +43,8 @@ TRIED: dict[str, tuple[Any, dict[str, Any]]] = {  # a value that is not the defa
     "range_step": ({"age": 5, "zip": "month"}, {"publish": "ranges"}),
     "dates": ({"age": "%d.%m.%Y"}, {}),
     "decimal": ({"age": ","}, {}),
+    "top": ({"age": 90}, {}),
+    "bottom": ({"age": 17.5}, {}),
     "global_recoding": (True, {}),
     "coarsen": ("auto", HIERARCHY),
     "max_suppressed": (0.1, {}),

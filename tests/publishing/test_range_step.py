@@ -328,3 +328,30 @@ def test_a_value_on_the_grid_is_written_as_it_was():
 )  # fmt: skip
 def test_the_judge_knows_the_grid(text, step, lies):
     assert on_grid(text, step) is lies
+
+
+@pytest.mark.parametrize(("kind", "known"), [(int, 5), (float, 2)])  # 60 to 64, or the two that the release names
+def test_a_sample_of_a_range_with_a_missing_value_has_missing_values(kind: type, known: int) -> None:
+    half = 0 if kind is int else 0.5
+    ages = [*(60 + half + i % 5 for i in range(1000)), *[None] * 500, *[64 + half] * 1000]
+    table = pl.DataFrame({"age": ages, "zip": ["a"] * 1500 + ["b"] * 1000})
+    made = shoal.anonymize(
+        table, quasi_identifiers=["age", "zip"], k=1000, publish="ranges", seed=1, weights={"zip": 9.0}
+    )
+    there = made.table["age"].str.contains("missing")
+    assert there.sum() == 1500
+    drawn = made.sample(seed=1)["age"]
+    assert not drawn.filter(~there).null_count()
+    few = drawn.filter(there)
+    assert 0.8 * 1500 / (known + 1) < few.null_count() < 1.2 * 1500 / (known + 1)
+    assert few.drop_nulls().is_between(60, 64.5).all()
+
+
+def test_whole_numbers_that_pandas_holds_as_floats_are_drawn_as_whole_numbers() -> None:
+    asked: dict = {"quasi_identifiers": ["age"], "k": 30, "publish": "ranges", "seed": 1}
+    whole = pl.DataFrame({"age": [float(20 + i % 50) for i in range(300)]})
+    drawn = shoal.anonymize(whole, **asked).sample(seed=1)["age"]
+    assert (drawn == drawn.round()).all()
+    for table, more in ((whole / 4, {}), (whole, {"range_step": {"age": 5}})):  # 5.25, and ends that tell nothing
+        drawn = shoal.anonymize(table, **asked, **more).sample(seed=1)["age"]
+        assert (drawn != drawn.round()).any()

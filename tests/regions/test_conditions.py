@@ -15,7 +15,7 @@ from shoal.problems.regions.request import Conditions
 from shoal.publishing.crosswalks.areas import as_merged
 from tests.commands import options
 
-FOUND_ELSEWHERE = {"coordinates", "geographic", "light", "start", "exclude"}  # in the files, or asked of single areas
+FOUND_ELSEWHERE = {"coordinates", "geographic", "islands", "start", "exclude"}  # in the files, or asked of single areas
 COLUMNS = {
     "people": [4, 5, 6, 5, 4, 6, 0, 5], "state": list("aaaabbbb"), "county": list("ccddeeff"),
     "pair": ["p", "p", "", "", "q", "q", "", ""], "foe": ["", "", "v", "", "", "", "", "v"],

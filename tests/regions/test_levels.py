@@ -50,7 +50,7 @@ def second_rules(case, allowed, units):
         whole = set().union(*inside)
         if not inside or {v for v in whole if not (case["water"] and case["water"][v])} != set(r):
             return False
-        if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
+        if case["boundary"] and len({case["boundary"][v] for v in r}) > 1:
             return False
         return len(inside) == 1 or within(tuple(sorted(whole)), True)
 
@@ -88,7 +88,7 @@ def test_levels_with_options_mixed_against_every_choice(case):
     pair = [set(p) for p in [[v for v, x in enumerate(options["fixed"] or []) if x]] if p]
 
     def free(r):
-        sides = case["boundaries"]
+        sides = case["boundary"]
         return (set(r) <= held and not (sides and len({sides[v] for v in r}) > 1)
                 and all(len(p & set(r)) in (0, len(p)) for p in pair))  # fmt: skip
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_asked():
 
 def test_islands_joined_at_one_level_are_neighbors_above():
     weights, where = [5, 5, 5, 2, 9], [[0, 0], [1, 0], [2, 0], [4, 0], [50, 0]]
-    found = nested([(0, 1), (1, 2)], weights, [5, 8, 20], coordinates=where, geographic=False, light="nearest", seed=1)
+    found = nested([(0, 1), (1, 2)], weights, [5, 8, 20], coordinates=where, geographic=False, islands="join", seed=1)
     assert (found.labels >= 0).all()
     assert found.levels[0].joined.tolist() == [[2, 3]]
     assert [level.regions for level in found.levels] == [4, 2, 1]

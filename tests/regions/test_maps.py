@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import InputError, PolicyError
 from shoal.report import clusters, maps
 from shoal.report.maps import SHADES, UNDER, draw_regions
-from shoal.report.outlines import dissolve, geojson, outline, turned
+from shoal.report.outlines import dissolve, doubled_area, geojson, outline
 from shoal.report.pictures import COLORS, albers, as_svg, as_text, colors, seam, sheet_of, unwrapped
 
 
@@ -21,23 +21,23 @@ def square(x, y, side=1.0):
 
 
 def surface(shape):
-    return sum(turned(ring) for polygon in shape for ring in polygon) / 2
+    return sum(doubled_area(ring) for polygon in shape for ring in polygon) / 2
 
 
 def test_a_shared_side_goes_whichever_way_the_rings_run():
     right = [[ring[::-1] for ring in polygon] for polygon in square(1, 0)]
     [[ring]] = dissolve([square(0, 0), right])
     assert len(ring) == 6
-    assert turned(ring) == 4
+    assert doubled_area(ring) == 4
 
 
 def test_a_ring_of_squares_has_a_hole():
     around = [square(x, y) for x in range(3) for y in range(3) if (x, y) != (1, 1)]
     [[outside, hole]] = dissolve(around)
-    assert turned(outside) == 18
-    assert turned(hole) == -2
+    assert doubled_area(outside) == 18
+    assert doubled_area(hole) == -2
     [[filled]] = dissolve([*around, square(1, 1)])
-    assert turned(filled) == 18
+    assert doubled_area(filled) == 18
 
 
 def test_squares_that_meet_in_a_corner_stay_two():
@@ -48,15 +48,15 @@ def test_a_pinched_ring_becomes_an_outside_and_a_hole():
     """Seven squares around a hole that touches the outside in a corner."""
     ring = [square(x, y) for x in range(3) for y in range(3) if (x, y) not in ((1, 1), (2, 2))]
     [[outside, hole]] = dissolve(ring)
-    assert (turned(outside), turned(hole)) == (16, -2)
+    assert (doubled_area(outside), doubled_area(hole)) == (16, -2)
 
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_an_area_fills_the_hole_of_another(turn):
     [[outside]], [[hole]] = square(0, 0, 3), square(1, 1)
     holed = [[outside[::turn], hole]]
-    assert [turned(ring) for ring in dissolve([holed])[0]] == [18, -2]
-    assert [[turned(ring) for ring in polygon] for polygon in dissolve([holed, square(1, 1)])] == [[18]]
+    assert [doubled_area(ring) for ring in dissolve([holed])[0]] == [18, -2]
+    assert [[doubled_area(ring) for ring in polygon] for polygon in dissolve([holed, square(1, 1)])] == [[18]]
 
 
 def test_collapsed_rings_are_nothing():
@@ -71,8 +71,8 @@ def test_squares_of_a_grid_keep_their_surface(cells):
     made = dissolve([square(x, y) for x, y in sorted(cells)])
     assert surface(made) == len(cells)
     for polygon in made:
-        assert turned(polygon[0]) > 0
-        assert all(turned(hole) < 0 for hole in polygon[1:])
+        assert doubled_area(polygon[0]) > 0
+        assert all(doubled_area(hole) < 0 for hole in polygon[1:])
         for ring in polygon:
             assert len({tuple(p) for p in ring.tolist()}) == len(ring)  # no ring meets itself
 
@@ -100,7 +100,7 @@ def test_the_cone_keeps_areas_and_the_equator_is_drawn():
     for south in (30.0, -40.0, -1.0):
         place = albers(np.array([-10.0, south, 10.0, south + 12]))
         for lat in (south, south + 6, south + 11):
-            got = abs(turned(place(square(3.0, lat, 0.1)[0][0]))) / 2
+            got = abs(doubled_area(place(square(3.0, lat, 0.1)[0][0]))) / 2
             true = 6371.0**2 * np.radians(0.1) * np.diff(np.sin(np.radians([lat, lat + 0.1])))[0]
             assert got == pytest.approx(true, rel=1e-3)
         assert (place(np.array([[0.0, south + 1]])) < place(np.array([[1.0, south + 2]]))).all()  # east right, north up

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import shoal
 from shoal.problems.regions import merge, search
 from shoal.problems.regions.answer import OTHERS, most_regions
+from shoal.problems.regions.merge import against_prefixes
 from shoal.problems.regions.packing import _Master
+from shoal.problems.regions.request import moments
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Districting, RegionsFound, graph
+from shoal.problems.regions.task import Districting, RegionsFound, about_means, graph
 from tests.data import squares
 from tests.oracles import regions as oracle
 
@@ -93,24 +95,36 @@ def test_exact_compactness_given_the_most_regions(instance, data):
 
 def test_boundaries_between_areas_that_are_too_light_alone_leave_no_region():
     with pytest.raises(shoal.InfeasibleError, match="boundaries"):
-        shoal.regions.merge([(0, 1), (1, 2)], [2, 2, 2], 4, boundaries=["A", "B", "A"], seed=1)
+        shoal.regions.merge([(0, 1), (1, 2)], [2, 2, 2], 4, boundary=["A", "B", "A"], seed=1)
 
 
 def test_a_light_component_joins_the_nearest_one_across_the_date_line():
     edges = [(0, 1), (2, 3)]
     places = [(0.0, 0.0), (1.0, 0.0), (-179.0, 0.0), (-178.0, 0.0), (179.5, 0.0)]
     result = shoal.regions.merge(
-        edges, [5, 5, 5, 5, 1], 5, light="nearest", coordinates=places, objective="count", seed=1
+        edges, [5, 5, 5, 5, 1], 5, islands="join", coordinates=places, objective="count", seed=1
     )
     assert result.joined.tolist() == [[2, 4]]
     assert result.labels[4] == result.labels[2]
     assert result.regions == 4
 
 
+def test_former_words_are_taken_with_a_warning():
+    given = {"coordinates": [(0.0, 0.0), (1.0, 0.0)], "geographic": False, "seed": 1}
+    with pytest.warns(DeprecationWarning, match="light= of merge is called islands= now") as said:
+        found = shoal.regions.merge([], [9, 1], 5, light="nearest", **given)
+    assert said[0].filename == __file__
+    assert found.joined.tolist() == [[0, 1]]
+    assert shoal.regions.merge([], [9, 1], 5, **given).left_out.tolist() == [1]
+    with pytest.warns(DeprecationWarning, match="boundaries= of merge is called boundary= now"):
+        parted = shoal.regions.merge([(0, 1)], [9, 9], 5, boundaries=["a", "b"], seed=1)
+    assert parted.regions == 2
+
+
 def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
     places = [(0.0, 0.0), (1.0, 0.0), (1.1, 0.0)]
     result = shoal.regions.merge(
-        [], [9, 1, 9], 5, light="nearest", coordinates=places, geographic=False, boundaries=["A", "B", "C"], seed=1
+        [], [9, 1, 9], 5, islands="join", coordinates=places, geographic=False, boundary=["A", "B", "C"], seed=1
     )
     assert result.labels.tolist() == [0, -1, 1]
 
@@ -118,7 +132,7 @@ def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
 def test_joining_goes_on_until_the_joined_are_heavy_enough():
     places = [(float(x), 0.0) for x in (0, 1, 3, 6, 50)]
     result = shoal.regions.merge(
-        [], [2, 2, 2, 2, 9], 8, light="nearest", coordinates=places, geographic=False, objective="count", seed=1
+        [], [2, 2, 2, 2, 9], 8, islands="join", coordinates=places, geographic=False, objective="count", seed=1
     )
     assert result.labels.tolist() == [0, 0, 0, 0, 1]
 
@@ -157,13 +171,13 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"objective": ("max", "sums")}, "did you mean .sumsq"),
         ({"l": 2}, "needs sensitive"),
         ({"l": 0}, "at least 1"),
-        ({"light": "nearest"}, "needs coordinates"),
-        ({"light": "drop"}, "leave"),
-        ({"boundaries": ["A"]}, "boundaries has 1 values; give one for each of 3 areas"),
+        ({"islands": "join"}, "needs coordinates"),
+        ({"islands": "drop"}, "leave"),
+        ({"boundary": ["A"]}, "boundary has 1 values; give one for each of 3 areas"),
         ({"coordinates": [(0, 0)]}, "3 pairs"),
         *(
             ({name: [[1], [1, 2], [3]]}, f"{name} holds lists")
-            for name in ("boundaries", "soft_boundaries", "fixed", "apart")
+            for name in ("boundary", "soft_boundary", "fixed", "apart")
         ),
         *(({name: [[1], [1, 2], [3]]}, f"{name} holds rows") for name in ("exclude", "water")),
         ({"sensitive": [[1, 1]], "l": 2}, "one row for each"),
@@ -349,3 +363,21 @@ def test_nothing_is_searched_once_every_objective_is_as_low_as_it_can_be(objecti
     assert not calls
     merge(edges, weights=np.full(12, 5), k=10, objective="sumsq", method="search", seed=1, regions=4)
     assert calls
+
+
+def test_areas_fixed_together_are_not_kept_apart():
+    with pytest.raises(shoal.PolicyError, match="fixed together"):
+        shoal.regions.merge([(0, 1), (1, 2)], [5, 5, 5], 5, fixed=["x", "x", ""], apart=["e", "e", ""], seed=1)
+
+
+def test_inertia_is_the_same_across_the_date_line():
+    weight, north = np.array([3, 1, 2, 5]), np.array([10.0, 12.0, 11.0, 10.5])
+    here, there = np.array([-1.0, 1.0, -2.0, 0.5]), np.array([179.0, -179.0, 178.0, -179.5])
+    near, across = (about_means(moments(np.c_[east, north], weight, True).sum(axis=0)) for east in (here, there))
+    assert across == pytest.approx(near, rel=1e-9)
+
+
+def test_the_prefix_of_most_areas_is_that_of_a_region():
+    found = shoal.regions.merge([(0, 1), (1, 2)], [1, 1, 100], 102, seed=1)
+    *_, row = against_prefixes(["a1", "a2", "b1"], [(0, 1), (1, 2)], np.array([1, 1, 100]), 1, found, {}, "auto")
+    assert (row["groups"], row["areas_changed"]) == ("auto", 1)

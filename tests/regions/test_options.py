@@ -53,7 +53,7 @@ def asked(draw):
     return {
         "n": n, "edges": edges, "weights": weights, "ks": ks,
         "exclude": draw(pick(st.sampled_from([False, False, False, True]))),
-        "boundaries": draw(pick(st.sampled_from("aaab"))),
+        "boundary": draw(pick(st.sampled_from("aaab"))),
         "apart": draw(pick(st.sampled_from(["", "", "u", "v"]))),
         "fixed": draw(st.none() | st.sampled_from(edges)),
         "at_most": draw(st.none() | st.integers(ks[0], ks[0] + 13)),
@@ -94,7 +94,7 @@ def pieces(nodes, edges):
 def rules(case):
     """Whether a set of areas may be a region, and the options as merge takes them."""
     n, w = case["n"], [row[0] for row in case["weights"]]
-    options = {"objective": case["objective"], "exclude": case["exclude"], "boundaries": case["boundaries"]}
+    options = {"objective": case["objective"], "exclude": case["exclude"], "boundary": case["boundary"]}
     wet = {v for v in range(n) if case["water"] and case["water"][v]}
     options |= {"apart": case["apart"] and ["" if v in wet else a for v, a in enumerate(case["apart"])]}
     options |= {"water": case["water"]}
@@ -105,7 +105,7 @@ def rules(case):
         options |= {"max_diameter": case["widest"], "coordinates": case["places"], "geographic": False}
     if pair and case["exclude"] and any(case["exclude"][v] for v in pair):
         pair = None
-    if pair and case["boundaries"] and case["boundaries"][pair[0]] != case["boundaries"][pair[1]]:
+    if pair and case["boundary"] and case["boundary"][pair[0]] != case["boundary"][pair[1]]:
         pair = None
     if pair and options["apart"] and "" != options["apart"][pair[0]] == options["apart"][pair[1]]:
         pair = None
@@ -114,7 +114,7 @@ def rules(case):
     if case["widest"] is not None:
         case["soft"] = None
     if case["soft"]:
-        options["soft_boundaries"] = case["soft"]
+        options["soft_boundary"] = case["soft"]
     if case["cases"]:
         case["cases"] = [(0, 0) if v in wet else c for v, c in enumerate(case["cases"])]
         options |= {"sensitive": case["cases"], "l": case["l"]}
@@ -130,7 +130,7 @@ def rules(case):
 
     near, light = softened(case, wet)
     land = [v for v in range(n) if v not in wet and not (case["exclude"] and case["exclude"][v])]
-    side = case["boundaries"] or [0] * n
+    side = case["boundary"] or [0] * n
     lost = set().union(*(  # components that are no region as a whole hold none: l may be met by parts of them
         p for p in pieces(land, [(a, b) for a, b in near if a in land and b in land and side[a] == side[b]])
         if case["cases"] and not meets(tuple(p), case["weights"], case["ks"], case["cases"], case["l"])
@@ -139,7 +139,7 @@ def rules(case):
     def allowed(r, swims=False):
         if (case["exclude"] and any(case["exclude"][v] for v in r)) or (not swims and wet & set(r)):
             return False
-        if case["boundaries"] and len({case["boundaries"][v] for v in r}) > 1:
+        if case["boundary"] and len({case["boundary"][v] for v in r}) > 1:
             return False
         if pair and len(set(pair) & set(r)) == 1:
             return False
@@ -167,7 +167,7 @@ def softened(case, wet):
         return case["edges"], []
     n = case["n"]
     zone = [None if v in wet or (case["exclude"] and case["exclude"][v]) else
-            (case["soft"][v], case["boundaries"] and case["boundaries"][v]) for v in range(n)]  # fmt: skip
+            (case["soft"][v], case["boundary"] and case["boundary"][v]) for v in range(n)]  # fmt: skip
     inside = [(a, b) for a, b in case["edges"] if zone[a] == zone[b] is not None]
     whole = pieces([v for v in range(n) if zone[v] is not None], inside)
     light = [p for p in whole if not meets(tuple(p), case["weights"], case["ks"], case["cases"], case["l"])]
@@ -294,13 +294,13 @@ def test_areas_fixed_together_must_hang_together():
 def test_soft_boundaries_are_crossed_only_for_what_is_too_light(method):
     """Counties a (two regions), b (too light, stays whole), c (one region)."""
     weights, county = [5, 5, 1, 1, 3, 3], list("aabbcc")
-    found = merge(PATH[:5], weights, 5, method, soft_boundaries=county, seed=1)
+    found = merge(PATH[:5], weights, 5, method, soft_boundary=county, seed=1)
     assert (found.labels >= 0).all()
     assert found.labels[2] == found.labels[3]
     assert found.certificate.details["regions_across_soft_boundaries"] == 1
     mixed = [{county[i] for i in np.flatnonzero(found.labels == r)} for r in range(found.regions)]
     assert sum(len(m) > 1 for m in mixed) == 1
-    alone = merge(PATH[:5], [5, 5, 3, 3, 3, 3], 5, method, soft_boundaries=county, objective="count", seed=1)
+    alone = merge(PATH[:5], [5, 5, 3, 3, 3, 3], 5, method, soft_boundary=county, objective="count", seed=1)
     assert alone.certificate.details["regions_across_soft_boundaries"] == 0
     assert alone.regions == 4
 
@@ -331,11 +331,11 @@ def test_areas_that_would_make_a_region_less_diverse_stay_out(method):
 @pytest.mark.parametrize("method", ["exact", "search", "auto"])
 def test_soft_boundaries_hold_where_fewer_regions_are_asked_for_and_on_water(method):
     """Two counties of two regions each are never one region; water of a third county goes to neither."""
-    two = merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=2, seed=1)
+    two = merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundary=list("aabb"), regions=2, seed=1)
     assert two.labels.tolist() == [0, 0, 1, 1]
     with pytest.raises(InfeasibleError):
-        merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundaries=list("aabb"), regions=1, seed=1)
-    wet = merge(PATH[:2], [5, 0, 5], 5, method, soft_boundaries=list("acb"), water=[False, True, False], seed=1)
+        merge(PATH[:3], [5, 5, 5, 5], 5, method, soft_boundary=list("aabb"), regions=1, seed=1)
+    wet = merge(PATH[:2], [5, 0, 5], 5, method, soft_boundary=list("acb"), water=[False, True, False], seed=1)
     assert wet.labels.tolist() == [0, -1, 1]
 
 

@@ -137,7 +137,7 @@ def test_columns_may_be_called_as_what_outlines_say(tmp_path, name):
         feature["properties"][name] = 2
     (tmp_path / "map.geojson").write_text(json.dumps(held))
     areas = geography.read(tmp_path / "map.geojson")
-    found = shoal.regions.merge(areas.edges, areas.whole(name), 4, boundaries=areas.column(name), seed=1)
+    found = shoal.regions.merge(areas.edges, areas.whole(name), 4, boundary=areas.column(name), seed=1)
     out = shoal.release(found, areas, weight=name, boundary=name)
     out.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.geojson"})
     for file in ("c.csv", "o.geojson"):

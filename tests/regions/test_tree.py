@@ -226,14 +226,14 @@ def test_what_hangs_on_one_area_bounds_the_heaviest_region():
 @given(st.integers(3, 8), st.data())
 @QUICK
 def test_hanging_weights_by_taking_each_vertex_out(n, data):
-    from shoal.kernels.regions.connected import hanging
+    from shoal.kernels.regions.connected import dependent_weights
 
     pairs = [(a, b) for b in range(n) for a in range(b)]
     edges = data.draw(st.lists(st.sampled_from(pairs), max_size=2 * n, unique=True))
     weights = np.array(data.draw(st.lists(st.integers(0, 6), min_size=n, max_size=n)))
     k = data.draw(st.integers(1, 12))
     g = graph(np.array(edges).reshape(-1, 2), n)
-    held = hanging(g.indptr, g.indices, weights[:, None].astype(np.int64), np.array([k]))
+    held = dependent_weights(g.indptr, g.indices, weights[:, None].astype(np.int64), np.array([k]))
     drawn = nx.Graph()
     drawn.add_nodes_from(range(n))
     drawn.add_edges_from(edges)

@@ -82,7 +82,7 @@ def test_a_region_of_two_shores_is_found_out(yes, no):
 def test_water_keeps_boundaries_and_maxima_and_has_no_weight():
     edges, weights = [(0, 1), (1, 2), (2, 3)], [5, 0, 0, 5]
     wet = [False, True, True, False]
-    found = shoal.regions.merge(edges, weights, 5, water=wet, boundaries=list("abbb"), seed=1)
+    found = shoal.regions.merge(edges, weights, 5, water=wet, boundary=list("abbb"), seed=1)
     assert found.labels.tolist() == [0, 1, 1, 1]
     found = shoal.regions.merge(edges, weights, 5, water=wet, at_most={"areas": ([1] * 4, 1)}, seed=1)
     assert found.labels.tolist() == [0, -1, -1, 1]

@@ -166,7 +166,6 @@ def test_the_judge_sees_somebody_whose_possible_values_change(tmp_path, monkeypa
     "asked",
     [
         {"max_level": {"age": 1}, "publish": "hierarchy", "hierarchies": {"age": "intervals:10"}},
-        {"range_step": {"age": 10}, "publish": "ranges"},
         {"l": None},
         {"t": 0.2},
         {"l": 1},
@@ -419,3 +418,56 @@ def test_newcomers_take_the_seats_of_who_left_until_there_are_no_more():
     assert len(left) == 2
     assert all(gout in hand.rows for hand in hands)
     assert sorted([*left, *(hand.rows[gout] for hand in hands)]) == [1, 2, 3, 4]
+
+
+def test_who_has_nobody_to_stand_beside_joins_newcomers_and_else_made_up_rows():
+    table = pl.DataFrame({"age": ["30"] * 3, "zip": ["1"] * 3, "ill": ["flu", "gout", "cold"]})
+    for known in (set(), {0}):  # whoever is known keeps the signature
+        people = seating.HashedRows(table, list("abc"), policy(), Keyed(b"k" * 32))
+        people.known = known
+        flu, gout, cold = people.value
+        hand = seating.Hand(tuple(sorted([flu, gout])), {flu: 0, gout: 1})
+        seats = seating.Seating(people)
+        seats.found([hand])
+        seats.squeeze([2])
+        made_up = sum(other.gaps for one in seats.classes.values() for other in one.hands)
+        assert (cold in hand.rows, made_up > 0) == (not known, bool(known))
+
+
+def test_hands_of_the_same_tuple_get_a_class_of_their_own():
+    ages, ills = ["30", "30", "40", "40"] * 2, ["flu", "gout"] * 4
+    table = pl.DataFrame({"age": ages, "zip": ["1"] * 8, "ill": ills})
+    people = seating.HashedRows(table, list("abcdefgh"), policy(), Keyed(b"k" * 32))
+    pairs = [
+        seating.Hand(tuple(sorted(people.value[:2])), {people.value[i]: i, people.value[i + 1]: i + 1})
+        for i in range(0, 8, 2)
+    ]
+    seats = seating.Seating(people)
+    seats.found(pairs[:2])
+    seats.found(pairs[2:])
+    before = {number: seats.loss[number] for number in seats.classes}
+    seats._gather()
+    new = [one for number, one in seats.classes.items() if number not in before]
+    found = [sorted(i for hand in one.hands for i in hand.rows.values()) for one in new]
+    assert found == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    assert all(seats.loss[one.number] == 0 < min(before.values()) for one in new)
+
+
+@pytest.mark.parametrize("limits", [{}, {"top": {"age": 60}}])
+def test_ranges_of_all_parts_end_at_steps(limits: dict, tmp_path) -> None:
+    draw = random.Random(4)
+    people = [
+        (f"p{i}", draw.randint(20, 69), draw.choice("ab"), draw.choice(["flu", "gout", "burn"])) for i in range(260)
+    ]
+    every = pl.DataFrame(people, schema=["who", "age", "zip", "ill"], orient="row")
+    asked = shoal.Policy(
+        quasi_identifiers=["age", "zip"], sensitive=["ill"], l=2, publish="ranges", range_step={"age": 5}, **limits
+    )
+    series = shoal.Series.start(tmp_path / "s", asked, mode="again")
+    for month in (every.head(150), every.slice(20, 190), every.slice(60)):
+        series.add(month, person="who")
+    assert series.verify().holds
+    shown = {text for number in (1, 2, 3) for text in table(series, number)["age"]}
+    ends = {end.strip("[]<>=") for text in shown for end in text.split(", ")}
+    assert len(shown) > 3
+    assert all(int(end) % 5 == 0 for end in ends - {"*"})

@@ -66,3 +66,21 @@ def test_what_is_missing_or_the_only_value_loses_nothing() -> None:
     policy = shoal.Policy(quasi_identifiers=["number"], k=1, publish="ranges", seed=1)
     (column,) = columns_of(policy, {"number": ["31", None]})
     assert (column.loss(None), column.loss("31"), column.loss("*")) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "step", "text", "value", "wide"),
+    [
+        ("number", 10, "[30, 40]", "58", "[30, 60]"),
+        ("number", 10, "[30, 40]", "31", "[30, 40]"),
+        ("number", 10, "70", "83", "[70, 90]"),
+        ("number", 10, "[40, 60]", "20", "[20, 60]"),
+        ("date", "month", "[2024-02-01, 2024-03-01]", "2024-05-11", "[2024-02-01, 2024-06-01]"),
+        ("date", "month", "[2024-02-01, 2024-03-01]", "2024-01-11", "[2024-01-01, 2024-03-01]"),
+    ],
+)
+def test_a_rounded_range_widens_to_the_next_step(column: str, step: object, text: str, value: str, wide: str) -> None:
+    policy = shoal.Policy(quasi_identifiers=[column], k=3, publish="ranges", range_step={column: step}, seed=1)
+    columns = columns_of(policy, {column: COLUMNS[column]})
+    assert widened(columns, [text], [value]) == (wide,)
+    assert columns[0].own("31" if column == "number" else "2024-02-11").startswith("[")

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies
 
 from shoal.clock import clock
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
-from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
+from shoal.kernels.tables.near_cells import CellsByPrice, Nearest, far_slack
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import KAnonymity, Requirement
@@ -436,8 +436,8 @@ def test_boxes_that_are_not_near_leave_no_less_than_is_said():
         near, far, _ = near_cells.nearest_cells(p, 2, None)
         price, found = random.random(table.cells) * 2, np.zeros(table.cells)
         order, base = np.argsort(-price), np.zeros(table.cells)
-        falling = Falling(price, base, order, p.columns(order))
-        far_slack(p.cells, p.index.column, 0, table.cells, falling, Nearest(near, far), found)
+        by_price = CellsByPrice(price, base, order, p.columns(order))
+        far_slack(p.cells, p.index.column, 0, table.cells, by_price, Nearest(near, far), found)
         rows = np.repeat(np.arange(table.cells), p.cells.count)
         for some in map(list, combinations(rows, 3)):
             quasi = [tuple(map(int, table.quasi[p.order[c]])) for c in some]

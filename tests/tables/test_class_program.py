@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.clock import clock
-from shoal.kernels.tables.min_cost_flow import Net, ship
-from shoal.kernels.tables.multipliers import REST, begun
+from shoal.kernels.tables.min_cost_flow import FlowNetwork, ship
+from shoal.kernels.tables.multipliers import REST, start_ascent
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
@@ -140,8 +140,13 @@ def test_a_flow_is_as_cheap_as_the_cheapest(data):
     guess = st.lists(st.integers(-40, 40), min_size=n + 1, max_size=n + 1)
     excess, potential = supply.astype(np.int64), np.array(data.draw(guess)) * exact
     start = np.searchsorted(np.concatenate([tail, head])[order], np.arange(n + 2))
-    net = Net(start, np.concatenate([head, tail])[order].astype(np.int32), left, np.concatenate([cost, -cost])[order],
-              np.concatenate([place[a:], place[:a]])[order].astype(np.int32))  # fmt: skip
+    net = FlowNetwork(
+        start,
+        np.concatenate([head, tail])[order].astype(np.int32),
+        left,
+        np.concatenate([cost, -cost])[order],
+        np.concatenate([place[a:], place[:a]])[order].astype(np.int32),
+    )
     error, shrink = data.draw(st.sampled_from([60 * exact, exact, 5, 1])), data.draw(st.sampled_from([2, 8]))
     ship(net, excess, potential, error, shrink)  # whatever the first prices, and however right they are
     sent = left[place[a:]]
@@ -204,14 +209,14 @@ def test_multipliers_that_rest_are_those_that_the_bound_counts():
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
     program = build(task, column(task))
     v = program.loss.size
-    course = begun(np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
+    ascent = start_ascent(np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
     woken, before = 0, np.zeros(v, np.bool_)
     for _ in range(120):
-        walk(program.arcs, course, 1, 1e-3 * UNIT)
-        resting = course.still > REST
+        walk(program.arcs, ascent, 1, 1e-3 * UNIT)
+        resting = ascent.still > REST
         woken += int((before & ~resting).sum())
         before = resting
-        assert course.state[0] == program.bound(course.best)
+        assert ascent.state[0] == program.bound(ascent.best)
     assert before.any()
     assert woken > 5
 
@@ -236,10 +241,10 @@ def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part
     p, v = program.owner.size, program.loss.size
 
     def after(parts: int, each: Any) -> Any:
-        course = begun(np.zeros(p, np.int64), np.zeros(v), 0.3, parts)
+        ascent = start_ascent(np.zeros(p, np.int64), np.zeros(v), 0.3, parts)
         for _ in range(6):
-            walk(program.arcs, course, 5, 1e-3 * UNIT, each)
-        return course
+            walk(program.arcs, ascent, 5, 1e-3 * UNIT, each)
+        return ascent
 
     whole, apart = after(1, in_turn), after(3, in_turn)
     with ThreadPoolExecutor(3) as pool:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal.kernels.tables.close_classes import RowSets, SetRequest, close_sets
-from shoal.kernels.tables.lattice import Raised
+from shoal.kernels.tables.lattice import GeneralizedCells
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search import close_classes
@@ -54,7 +54,7 @@ def test_sets_are_in_one_class_close_and_gain_what_they_say() -> None:
         out = RowSets(np.empty(2 * h.rows), np.empty(2 * h.rows, np.int64), np.empty(2 * h.rows, np.int64))
         done = 0
         while done < len(nodes):
-            steps, sets = close_sets(Raised(h.quasi, up, at, size, exact), nodes[done:], loss, asked, out)
+            steps, sets = close_sets(GeneralizedCells(h.quasi, up, at, size, exact), nodes[done:], loss, asked, out)
             assert steps > 0  # however little room is left, there was some for one node
             for x in range(sets):
                 cell = out.cell[out.end[x - 1] if x else 0 : out.end[x]]
@@ -83,7 +83,7 @@ def test_a_class_that_pays_is_found() -> None:
     rich = np.full(h.cells, 100.0)  # everyone gains at the top, where all rows are exactly the table
     asked = SetRequest(rich, np.arange(h.cells), h.count, value, limit.share, np.array([h.rows]), np.array([1e-6]), 0.0)
     out = RowSets(np.empty(9), np.empty(9, np.int64), np.empty(h.rows, np.int64))
-    assert close_sets(Raised(h.quasi, up, at, size, exact), top, loss, asked, out) == (1, 1)
+    assert close_sets(GeneralizedCells(h.quasi, up, at, size, exact), top, loss, asked, out) == (1, 1)
     assert np.isclose(out.gain[0], h.rows * (100.0 - sum(lost[-1][0] for lost in lattice.loss)))
     assert (np.bincount(out.cell, minlength=h.cells) == h.count).all()
 

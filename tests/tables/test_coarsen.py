@@ -100,7 +100,7 @@ def test_levels_stars_and_bounds_against_every_choice_and_every_partition(asked,
     assert facts["levels"] in [p["levels"] for p in facts["curve"]]
     task = Task(table, need, recoding, Effort("fast"))
     for here, total in least.items():
-        assert coarsen.least(coarsen.Coarse.of(task, here).task) <= total / scale + 1e-12
+        assert coarsen.least(coarsen.GeneralizedTable.of(task, here).task) <= total / scale + 1e-12
 
 
 def table_of(n: int, seed: int) -> tuple[Histogram, Recoding]:

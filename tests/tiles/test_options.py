@@ -130,3 +130,16 @@ def test_best_cuts_is_the_best_of_all_straight_cuts_under_limits(r):
     assert expected is not None
     lost = sum(row[5] for row, label in zip(r["rows"], tiles.labels, strict=True) if label < 0)
     assert (lost, tiles.cost if goal == "max" else -len(tiles)) == expected
+
+
+OF_METHOD = {"kd_tree": "rule", "best_cuts": "exact_among", "least_waste": "blocks", "proportional": "window"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_under_every_method_a_boundary_parts_tiles_and_the_facts_of_the_method_stay(method):
+    points = [(x / 8, y / 7) for x in range(8) for y in range(7)]
+    side = ["west" if x < 0.5 else "east" for x, _ in points]
+    found = split(points, 5, method=method, effort="fast", boundary=side)
+    assert all(len({side[i] for i, t in enumerate(found.labels) if t == tile}) == 1 for tile in range(len(found)))
+    assert found.certificate.details["sides_of_the_boundary"] == 2
+    assert OF_METHOD.get(method, "tiles") in found.certificate.details

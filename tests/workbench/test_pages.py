@@ -133,6 +133,8 @@ def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
 
 
 def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
+    from nicegui import ui
+
     born = [f"19{40 + i * 7 % 55}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(200)]
     table = pl.DataFrame({"born": born, "zip": ["01", "02"] * 100, "height": [150.25 + i / 4 for i in range(200)]})
     table.with_columns(disease=pl.Series(["flu", "gout"] * 100)).write_csv(tmp_path / "born.csv")
@@ -145,6 +147,12 @@ def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
         assert task.asked()["range_step"] == {"born": "month", "height": 2}
         field(user, "Ranges of born end with a full").set_value(None)
         assert task.asked()["range_step"] == {"height": 2}
+        label = "Values of height from here up are one (top)"
+        field(user, label).set_value(190)
+        user.find(kind=ui.number, content=label).trigger("change")
+        assert task.asked()["top"] == {"height": 190}
+        task.give_role("height", "insensitive")
+        assert not task.asked().get("top")
 
     run(walk, tmp_path, first=str(tmp_path / "born.csv"))
 

@@ -218,6 +218,7 @@ def judge_levels(
     below = spelled(part(frame, "region"), form)
     lighter = ["region_weight", *(f"region_{name}" for name in names[1:])]
     found: list[Finding] = []
+    # Each level against the one below: nested in it, its sums, and the sizes stated.
     for i, (wanted, fact) in enumerate(zip(asked, facts, strict=True), 2):
         own = spelled(part(frame, f"region{i}"), form)
         columns = [f"region{i}_weight", *(f"region{i}_{name}" for name in names[1:])]

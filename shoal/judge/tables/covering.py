@@ -32,7 +32,7 @@ from shoal.judge.finding import (
 )
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy, Resolved
-from shoal.model.notation import in_order
+from shoal.model.notation import in_one_form, in_order
 from shoal.model.settings import RECODINGS
 
 
@@ -107,6 +107,8 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
             found = [None if (at := moment_of(t, notation)) is None else float(at.toordinal() - 719163) for t in texts]
         if any(x is None for x in found):
             found = [_as_day(text) for text in texts]
+        if any(x is None for x in found) and in_one_form(texts[0], {*map(len, texts)}, {t[10:11] for t in texts}):
+            found = [_as_moment(text) for text in texts]
         if any(x is None for x in found) and (bands := in_order(texts)) is not None:
             found = [float(x) for x in np.argsort(bands)]
         if any(x is None for x in found):
@@ -129,6 +131,13 @@ def _as_day(text: str) -> float | None:
     try:
         return float(datetime.date.fromisoformat(text).toordinal() - 719163) if len(text) == 10 else None
     except ValueError:
+        return None
+
+
+def _as_moment(text: str) -> float | None:
+    try:
+        return (datetime.datetime.fromisoformat(text) - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
+    except (ValueError, TypeError):
         return None
 
 

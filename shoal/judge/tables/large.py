@@ -158,7 +158,7 @@ class _PartReport(NamedTuple):
     mark: int
 
 
-class _Errand(NamedTuple):
+class _CountJob(NamedTuple):
     """What a worker has to know to count a part.
 
     key      of the marks, drawn anew each time, so that no file can be made to fit them
@@ -193,18 +193,18 @@ def count_elsewhere(
     for name in names:
         if name not in columns:
             raise VerificationError(f"the parts have no column {name!r}; nothing was published")
-    errand = _Errand(str(folder.absolute()), tuple(names), columns, separator, secrets.token_bytes(16), 1)
+    job = _CountJob(str(folder.absolute()), tuple(names), columns, separator, secrets.token_bytes(16), 1)
     files = [file.name for file in _files(folder)]
     try:
         if spread is not None:
-            errand = errand._replace(buckets=min(len(files), _BUCKETS))
-            answers = spread(partial(_worked, errand), [name.encode() for name in files], _together)
+            job = job._replace(buckets=min(len(files), _BUCKETS))
+            answers = spread(partial(_worked, job), [name.encode() for name in files], _together)
             frames = [*_short(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
             said = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
             held = [frame for frame in frames if frame.columns[0] != "file"]
         else:
             assert ask is not None
-            found = [_asked(errand, name, ask) for name in files]
+            found = [_asked(job, name, ask) for name in files]
             said, held = [told for told, _ in found], [_added_up([cells for _, cells in found])]
         whole = pl.concat(held) if held else pl.DataFrame()
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -214,13 +214,13 @@ def count_elsewhere(
             raise VerificationError(f"the part {told.file!r} cannot be read back, or has other columns than the first")
     if sorted(told.file for told in said) != sorted(files) or not whole.height:
         raise VerificationError("the workers did not count each part once; nothing was published")
-    total = _part_report(errand, "", "", whole)
+    total = _part_report(job, "", "", whole)
     if total.rows != sum(told.rows for told in said) or total.mark != sum(told.mark for told in said) % 2**64:
         raise VerificationError("what the workers counted is not what the parts hold together; nothing was published")
     drawn = secrets.SystemRandom().sample(said, min(len(said), max(_AGAIN, len(said) // 100)))
     for told in drawn:
         cells, digest = _count_part(names, columns, separator, folder / told.file)
-        if _part_report(errand, told.file, digest, cells) != told:
+        if _part_report(job, told.file, digest, cells) != told:
             raise VerificationError(
                 f"the part {told.file!r} is not what the workers reported of it; nothing was published"
             )
@@ -243,18 +243,18 @@ def _short(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield frame.with_columns(pl.col(few).cast(same))
 
 
-def _worked(errand: _Errand, task: bytes) -> Iterator[tuple[int, bytes]]:
+def _worked(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
     """What a worker says of a part, its name the task: its tuples by bucket, and last what is told of it."""
     name = task.decode()
     try:
-        cells, digest = _count_part(errand.names, errand.columns, errand.separator, Path(errand.folder) / name)
+        cells, digest = _count_part(job.names, job.columns, job.separator, Path(job.folder) / name)
     except (VerificationError, pl.exceptions.PolarsError, OSError):
         cells, digest = pl.DataFrame(), ""
-    marks = _marks(errand, cells) if digest else np.zeros(0, np.uint64)
-    bucket = marks % np.uint64(errand.buckets)
+    marks = _marks(job, cells) if digest else np.zeros(0, np.uint64)
+    bucket = marks % np.uint64(job.buckets)
     for number in np.unique(bucket).tolist():
         yield number, _packed(cells.filter(pl.Series(bucket == number)))
-    told = _part_report(errand, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
+    told = _part_report(job, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
     kinds = {"file": pl.String, "sha256": pl.String, "rows": pl.Int64, "mark": pl.UInt64}
     yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
 
@@ -271,24 +271,24 @@ def _packed(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
-def _asked(errand: _Errand, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
+def _asked(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
     """What an engine answers of a part, and its SHA-256, which is made here."""
-    file = Path(errand.folder) / name
+    file = Path(job.folder) / name
     place = _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(file)), "'")
     if is_parquet(file):
         source = f"read_parquet({place}, hive_partitioning = false)"
     else:
-        kinds = ", ".join(f"{_quoted(c, chr(39))}: 'VARCHAR'" for c in errand.columns)
+        kinds = ", ".join(f"{_quoted(c, chr(39))}: 'VARCHAR'" for c in job.columns)
         source = (
             f"read_csv({place}, columns = {{{kinds}}}, auto_detect = false, header = true, nullstr = '', "
-            f"delim = {_quoted(errand.separator or ',', chr(39))}, quote = '\"', escape = '\"', "
+            f"delim = {_quoted(job.separator or ',', chr(39))}, quote = '\"', escape = '\"', "
             "hive_partitioning = false)"
         )
-    if tuple(ask(f"select * from {source} limit 0").columns) != errand.columns:
+    if tuple(ask(f"select * from {source} limit 0").columns) != job.columns:
         return _PartReport(name, "", 0, 0), pl.DataFrame()
-    picked = ", ".join(f'{_quoted(n, chr(34))} as "c{i}"' for i, n in enumerate(errand.names))
+    picked = ", ".join(f'{_quoted(n, chr(34))} as "c{i}"' for i, n in enumerate(job.names))
     cells = ask(f'select {picked}, count(*)::bigint as "n" from {source} group by all')
-    return _part_report(errand, name, hash_of(file), cells), cells
+    return _part_report(job, name, hash_of(file), cells), cells
 
 
 def _quoted(text: str, mark: str) -> str:
@@ -297,23 +297,23 @@ def _quoted(text: str, mark: str) -> str:
 
 
 def _part_report(
-    errand: _Errand, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None
+    job: _CountJob, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None
 ) -> _PartReport:
     """What counted tuples say of a part; the same whichever reader counted them."""
     counts = cells["n"].to_numpy()
-    marks = _marks(errand, cells) if marks is None else marks
+    marks = _marks(job, cells) if marks is None else marks
     return _PartReport(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
 
 
-def _marks(errand: _Errand, cells: pl.DataFrame) -> np.ndarray:
+def _marks(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
     """uint64[tuples]: a keyed hash of the texts of every tuple, the column ``n`` left out."""
-    form = "parquet" if is_parquet(Path(errand.folder)) else "csv"
+    form = "parquet" if is_parquet(Path(job.folder)) else "csv"
     made = np.zeros(cells.height, np.uint64)
     for column in cells.drop("n").iter_columns():
         texts = canonical(column, form).rename("text")
         distinct = texts.unique()
         own = [
-            hashlib.blake2b((t or "").encode(), digest_size=8, key=errand.key, salt=b"missing" if t is None else b"")
+            hashlib.blake2b((t or "").encode(), digest_size=8, key=job.key, salt=b"missing" if t is None else b"")
             for t in distinct.to_list()
         ]
         numbers = pl.Series("mark", [int.from_bytes(o.digest()) for o in own], dtype=pl.UInt64)

@@ -10,11 +10,13 @@ reading counts so.  A row's frequency is the number of rows that it could be.  B
 is then no equivalence, so there are no classes, and k means the least frequency.  It flatters: rows that hide in one
 another's blanks are told apart by who knows the blanks.
 
-What a table holds once its missing values are filled is counted here too, by other code than filled them.
+What a table holds once its missing values are filled is counted here too, by other code than filled them, and so are
+the numbers that reach a limit.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -26,7 +28,7 @@ from shoal.errors import PolicyError
 from shoal.judge import models
 from shoal.judge.file import codes, number
 from shoal.judge.finding import codes_of_both as codes_of
-from shoal.judge.finding import reading
+from shoal.judge.finding import reading, shown
 from shoal.judge.models import CLOSE, ClassCounts, closeness, number_of_rows
 from shoal.judge.models.size_and_diversity import (
     distinct_level,
@@ -303,6 +305,37 @@ def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dic
             column = column.fill_null(modes[at])
         new.append(column)
     return frame.with_columns(new), gone
+
+
+def limited(frame: pl.DataFrame, notations: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, dict[str, float]]]:
+    """The frame with the numbers of some columns that reach a limit as the text that stands for them there.
+
+    notations  column -> its limits, as in ``<=18 >=90``
+
+    And for each column the values at or beyond the limits, "bottom" and "top", and the shares of its span that lie
+    beyond them, "below" and "above".
+    """
+    new, seen = [], {}
+    for name, notation in notations.items():
+        column = (
+            frame[name].cast(pl.String) if isinstance(frame[name].dtype, (pl.Categorical, pl.Enum)) else frame[name]
+        )
+        text = pl.Series(name, shown(column), dtype=pl.String)
+        number = column.cast(pl.Float64, strict=False).fill_nan(None)
+        limits = {limit[0]: (float(limit[2:]), limit) for limit in notation.split(" ")}
+        least, most = float(number.min() or 0.0), float(number.max() or 0.0)  # type: ignore[arg-type]
+        low, high = limits.get("<", (-math.inf, ""))[0], limits.get(">", (math.inf, ""))[0]
+        below, above = (number <= low).fill_null(False), (number >= high).fill_null(False)
+        text = text.set(below, limits["<"][1]) if below.any() else text
+        text = text.set(above, limits[">"][1]) if above.any() else text
+        span = (most - least) or 1.0
+        seen[name] = {
+            "bottom": int(below.sum()), "top": int(above.sum()),
+            "below": max(low - least, 0.0) / span if below.any() else 0.0,
+            "above": max(most - high, 0.0) / span if above.any() else 0.0,
+        }  # fmt: skip
+        new.append(text)
+    return frame.with_columns(new), seen
 
 
 def _order(texts: Sequence[str]) -> Callable[[int], tuple[float, str]]:

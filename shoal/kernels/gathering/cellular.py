@@ -87,6 +87,7 @@ def greedy(near, far, r, setup, owner, center):
                 size += 1
                 _sift(key, who, size)
     opened = 0
+    # The top of the heap is stale or true: gone if it can't open any more, sunk if it has become dearer, else opened.
     while size:
         v = who[0]
         best, many = np.inf, 0
@@ -145,6 +146,7 @@ def better_centers(coded, start, member, near, setup, allowed, center):
     near   int64[n, w]  the candidates: the center's list, as far as they are allowed, bool[n]
     center int64[m]     in and out
     """
+    # The old center comes first, so that its cost is the limit at which the others are given up.
     for c in range(start.size - 1):
         k = start[c + 1] - start[c]
         if k == 0:
@@ -208,6 +210,7 @@ def drop_farthest(m, owner, away, center, r, setup, spare):
         rate[c] = -1.0
     gone = 0
     stale = np.ones(m, np.bool_)
+    # Only the cluster that lost points, or one whose saving needs more points than are left to spare, is priced anew.
     while True:
         best = -1
         for c in range(m):
@@ -257,6 +260,8 @@ def enclosing_ball(x, member, steps, center):
         center[0] = (low + high) / 2
     elif d == 2:
         radius = 0.0
+        # A point outside the smallest disc of those before it lies on the border of the next one (Welzl). The loops
+        # within fix a second and a third point of the border in the same way.
         for i in range(1, m):
             a = member[i]
             if math.hypot(x[a, 0] - center[0], x[a, 1] - center[1]) <= radius * (1 + 1e-12):
@@ -337,6 +342,8 @@ def disc_holds(x, reach, r, at):
     loose = reach * (1 + 1e-9)
     angle = np.empty(2 * m)
     change = np.empty(2 * m, np.int64)
+    # The center runs over the circle around q, and for q = 0 a full circle. Each other point is within reach on one arc
+    # of it, so the most points are within reach where most arcs overlap: a sweep over their ends.
     for q in range(m):
         dx, dy = x[0, 0] - x[q, 0], x[0, 1] - x[q, 1]
         apart = math.hypot(dx, dy)

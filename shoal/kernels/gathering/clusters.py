@@ -164,6 +164,8 @@ def nearest_records(s, rows, candidates, copies, k, index, found):
     m, q = rows.size, places.shape[1]
     sure = np.empty(m, np.bool_)
     near, order, other = np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64)
+    # Candidates come in the order of approximate distances. They are sorted by true ones if that order is wrong, and
+    # each place then gives its equal records, beginning with the one asked for.
     for i in range(m):
         me, line = rows[i], which[i]
         size, rising = 0, True
@@ -302,6 +304,8 @@ def open_remote(points, lists, order, r, reach, clusters, wanted, opened):
     owner, center = clusters
     served = np.zeros(owner.size, np.bool_)
     short = np.empty(points.near.shape[1], np.int64)
+    # Points within reach of an opened center count as served. A point without any center asks for longer lists of those
+    # centers that ran out of points.
     for p in order:
         if owner[p] >= 0 or served[p]:
             continue
@@ -378,6 +382,8 @@ def fill_deficits(start, member, owner, size, r):
     queue = np.empty(m, np.int64)
     chains = 0
     for c in range(m):
+        # Breadth first from the center that lacks points to one that has too many; then each point on the chain moves
+        # one center on.
         while size[c] < r:
             come_from[:] = -1
             come_from[c] = c
@@ -427,6 +433,7 @@ def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
     done = np.zeros(m, np.bool_)
     for i in range(m):
         taken = 0
+        # Count, in each sensitive column, how often the point's value was taken and how many different values were.
         for e in range(w):
             u = near[i, e]
             if u < 0 or taken == size:

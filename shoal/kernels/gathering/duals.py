@@ -58,6 +58,8 @@ def raise_prices(balls, cap, order, price):
             if price[u] > far[v, j]:
                 highest[v] = max(highest[v], price[u])
     total = 0.0
+    # Each ball that holds the point limits its price. Only a ball that ends at a distance at which a point lies, and
+    # with r points or more, is a cluster.
     for i in order:
         best = cap[i]
         if best <= price[i]:
@@ -67,6 +69,8 @@ def raise_prices(balls, cap, order, price):
             if away[e] >= max(best, highest[v]):
                 continue
             size, above = 0, 0.0  # others in the ball by falling price; sum of the r - 1 highest
+            # Grow the ball point by point, with the others' prices sorted: the r - 1 highest must be in it, further
+            # ones are in it while they pay more than its radius.
             for j in range(w):
                 u = near[v, j]
                 d = far[v, j]
@@ -128,6 +132,8 @@ def _next_opening(openings, v, now, status, alpha, paying):
     table, ranked, r, fixed, share, widest = openings
     n = table.shape[0]
     free, dead, best, where, many = 0, -1.0, np.inf, -1, 0
+    # Free points pay more the later it is, so each prefix opens at the time at which what is missing is shared among
+    # them.
     for j in range(n):
         u = ranked[v, j]
         d = table[v, u]
@@ -178,6 +184,8 @@ def procedure_one(openings, owner, center, alpha):
         key[v], _ = _next_opening(openings, v, 0.0, status, alpha, scratch)
     opened, now, free = 0, 0.0, n
     fresh, waits = np.empty(n, np.int64), np.empty(n, np.int64)
+    # An event: the cluster opens, its free points and those that still pay for it die, and points freeze around every
+    # center that a dying point shuts down.
     while free > 0:
         v = int(np.argmin(key))
         when, j = _next_opening(openings, v, now, status, alpha, scratch)
@@ -357,6 +365,8 @@ def _paid(near, far, r, price, v, top, who, kept):
     size, above, best, many = 0, 0.0, 0.0, 0
     high = _highest(near, price, v)
     w = near.shape[1]
+    # As in ``raise_prices``: the ball grows, with its prices sorted, and is asked at each distance at which a point
+    # lies.
     for j in range(w):
         i, d = near[v, j], far[v, j]
         if i < 0 or d >= high:
@@ -410,6 +420,8 @@ def excess(near, far, r, price, out):
     n, w = near.shape
     top, who, over, least = np.empty(w), np.empty(w, np.int64), np.empty(w), np.empty(w)
     out[:] = 0.0
+    # First the excess of every ball, with its r-th price; then each point takes the largest, where it may have to
+    # replace the r-th.
     for v in range(n):
         size, above, some = 0, 0.0, False
         high = _highest(near, price, v)

@@ -201,6 +201,7 @@ def prefixes(points, order, m, reverse, rules, d, cost, best):
     ecc, top, kinds = d.ecc, d.top, d.kinds
     for c in range(s):
         top[c], kinds[c] = 0.0, 0
+    # A new point changes the largest distances of those before it, so each prefix costs one pass over its points.
     for t in range(m):
         u = order[m - 1 - t] if reverse else order[t]
         far = 0.0
@@ -332,6 +333,8 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
             queued += 1
             waiting[c] = True
     looked, improved, most = 0, 0, looks * max(queued, 1)
+    # A queue of clusters to look at: one comes back when it has changed. Every cluster is looked at alone and with each
+    # neighbor.
     while queued and looked < most:
         a = queue[head]
         head = (head + 1) % slots
@@ -445,6 +448,7 @@ def _carve(pivot, k, rules, d, work):
     m, free, r = 0, k, max(rules.r, 1)
     for e in range(k):
         rest[e] = e
+    # The cut that costs least a point is kept; the last turn leaves r points or more for the rest.
     while free >= 2 * r:
         anchor, far = 0, -1.0
         for e in range(free):
@@ -519,6 +523,8 @@ def _recut(coded, near, rules, budget, center, pool, d, work):
     total = price_all(coded, pool, rules, largest, d)
     state = np.uint64(seed * 2 + 1)
     kept = 0
+    # Dissolve the clusters near a random point, carve and split the points again, and write them back if that is
+    # cheaper. New clusters take the old slots first; slots left over become empty.
     for _ in range(steps):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         i = np.int64(state >> np.uint64(33)) % n

@@ -177,6 +177,7 @@ def random_tree(indptr, indices, features, d, s, state):
     d.first[s] = 0
     kept = 0
     i = m
+    # Kruskal's algorithm with a shuffle: draw an edge that was not drawn yet, and keep it if it joins two trees.
     while kept < s - 1:
         j = int(uniform(state) * i)
         i -= 1
@@ -238,6 +239,7 @@ def long_tree(indptr, indices, features, d, s, state):
     above = -1
     depth = 0
     done = 0
+    # Visit x, then go on from the deepest vertex of the path that has a neighbor not visited.
     while True:
         v = d.node[x]
         done = _visited(features, d, x, above, done)
@@ -266,7 +268,7 @@ def long_tree(indptr, indices, features, d, s, state):
 
 
 @njit(**LEAN_INNER)
-def most(d, s, need, l):
+def cut_most(d, s, need, l):
     """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
     width = d.sub.shape[1]
     g = 0

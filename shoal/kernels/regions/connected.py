@@ -112,6 +112,7 @@ def _minimal(areas, growing, size):
     chosen, spare, reached, queue = growing.chosen, growing.spare, growing.reached, growing.queue
     total = growing.total[size]
     width = features.shape[1]
+    # If the rest without one vertex is eligible, a breadth-first search tells whether it is connected.
     for gone in range(size):
         for f in range(width):
             spare[f] = total[f] - features[chosen[gone], f]
@@ -191,6 +192,8 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
     found = 0
     used = 0
     looked = 0
+    # The sets whose lowest vertex is the root: vertices up to it are closed. Depth first, each level adds a vertex of
+    # the frontier, and what a level leaves out stays out below it, so that no set comes twice.
     for root in range(n):
         bound = limit
         level = 0
@@ -203,10 +206,8 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
         for f in range(width):
             total[0, f] = 0
         while level >= 0:
-            if (
-                front.end[level] == front.begin[level]
-            ):  # nothing left to add: give back the marks, then drop the last vertex
-                level -= 1
+            if front.end[level] == front.begin[level]:
+                level -= 1  # nothing left to add: give back the marks, then drop the last vertex
                 if level >= 0:
                     u = chosen[level]
                     given_back(front, level + 1, state)
@@ -282,6 +283,8 @@ def light_sets(indptr, indices, weights, need, few, capacity):
     )  # fmt: skip
     chosen = np.empty(n + 1, np.int64)
     total = np.zeros((n + 2, width), np.int64)
+    # As in ``_connected_sets``, from the last vertex of a set. If the root is in too many sets, what was written for it
+    # is taken back.
     for root in range(n):
         found_before = found
         used_before = used
@@ -404,6 +407,7 @@ def _separator(areas, out, search, state, parts):
     best = value
     if n == 0:
         return best
+    # Annealing: a vertex, or an edge's two ends, changes sides. Only the components that touch them change their value.
     for _ in range(steps):
         if visits < 0:
             break
@@ -463,6 +467,8 @@ def low_points(indptr, indices, gone):
         top = 0
         stack[0], disc[root], low[root], order[clock] = root, clock, clock, root
         clock += 1
+        # Follow the next edge of the vertex on top of the stack; when it has none left, its low point goes to its
+        # parent.
         while top >= 0:
             v = stack[top]
             if at[v] < indptr[v + 1]:
@@ -485,7 +491,7 @@ def low_points(indptr, indices, gone):
 
 
 @njit(cache=True, nogil=True)
-def hanging(indptr, indices, weights, need):
+def dependent_weights(indptr, indices, weights, need):
     """For every vertex v: its weight and that of all components of G - v that miss a threshold.
 
     Such a component cannot hold a region, so all of it belongs to v's region, and the sum bounds that region from

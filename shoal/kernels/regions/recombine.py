@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
-from shoal.kernels.regions.areas import Areas, eligible, gather, long_tree, most, random_tree, uniform, workspace
+from shoal.kernels.regions.areas import Areas, cut_most, eligible, gather, long_tree, random_tree, uniform, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
 _FEW = 64  # so many cuts at most are tried in pairs
@@ -133,6 +133,7 @@ def _cut_once(features, aim, moments, d, few, limit):
     """(value, position) of the best single cut."""
     best, one = np.inf, -1
     nothing, total = d.nothing, d.sub[0, 0]
+    # A cut leaves a subtree and the rest; which is worse decides whether it may be made, their sum how good it is.
     for c in range(few):
         i = d.heads[c]
         a = d.sub[i, 0]
@@ -162,6 +163,8 @@ def _cut_twice(areas, aim, moments, d, few, limit):
     """(value, position, position) of the best pair of cuts."""
     best, one, two = np.inf, -1, -1
     width, spare, nothing, total = d.sub.shape[1], d.spare, d.nothing, d.sub[0, 0]
+    # Two cuts leave three parts: two subtrees and the rest, or one subtree inside another, what lies between, and the
+    # rest.
     for c in range(few):
         i = d.heads[c]
         for e in range(c + 1, few):
@@ -331,6 +334,8 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
     for p in range(count):
         over += d.held[p] > aim.target
     temperature = hot
+    # A step merges the regions around a random edge, draws a spanning tree of them, and cuts it: into as many parts as
+    # can be if their number counts or grows, else where the value is least. Annealing decides whether it stays.
     for step in range(steps):
         if (form == COUNT and count >= aim.enough) or (form == OVER and over == 0):
             break
@@ -355,7 +360,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
         limit = aim.cap
         for j in range(q):
             limit = max(limit, d.held[d.ids[j]])
-        g = most(d, s, areas.need, areas.l)
+        g = cut_most(d, s, areas.need, areas.l)
         new = np.inf
         if form != COUNT and (g <= q or count + g - q > aim.enough):
             g = q
@@ -499,6 +504,8 @@ def _shift(areas, aim, cooling, label, state, work):
                 work.moments[label[v], f] += aim.moments[v, f]
     stamp = 0
     temperature = hot
+    # A step moves an area to the part of a neighbor, at times in exchange for one of its areas. Sums are asked first,
+    # then the value, and connectedness, the dearest test, last.
     for step in range(steps):
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / steps)

@@ -50,6 +50,8 @@ def deep_tree(indptr, indices, first, seed):
         done += 1
         for e in range(indptr[root], indptr[root + 1]):
             free[indices[e]] -= 1
+        # Go to the neighbor with the fewest exits, so that dead ends are used up early and paths get long; a wide
+        # vertex takes its first free one.
         while top >= 0:
             v = stack[top]
             best = -1
@@ -149,6 +151,8 @@ def cut(parent, order, features, need, l):
     label = np.full(n, -1, np.int64)
     count = 0
     i = 0
+    # One tree after the other, each a slice of the order. Where the root's own part is too light, it first takes the
+    # lightest part below it, then any.
     while i < n:
         root = order[i]
         end = i + 1
@@ -201,6 +205,7 @@ def _swap(parent, degree, mark, stamp, u, a, b):
     while y >= 0 and mark[y] != stamp:
         y = parent[y]
     meet = y
+    # Climb from either end to where the paths meet; when u is passed, drop its edge and turn the path below it around.
     for side in range(2):
         low = a if side == 0 else b
         high = b if side == 0 else a
@@ -276,6 +281,8 @@ def reduce_degree(indptr, indices, parent, phases):
     todo = np.empty((2 * n + 4, 3), np.int64)
     done = np.empty((2 * n + 4, 3), np.int64)
     stamp = 0
+    # A phase improves one vertex of the largest degree: it looks for an exchange while edges between components make
+    # bad vertices good, then carries it out after those that it rests on.
     for _ in range(phases):
         largest = 0
         for v in range(degree.shape[0]):
@@ -309,6 +316,7 @@ def reduce_degree(indptr, indices, parent, phases):
                     for sweep in range(2):  # look for a vertex of degree D first; only then make the path good
                         x = top[root_of(union, a)]
                         y = top[root_of(union, b)]
+                        # Climb from both ends to where the cycle closes, from the top of one component to the next.
                         while x != y:
                             if depth[x] < depth[y]:
                                 x, y = y, x
@@ -392,6 +400,7 @@ def long_path(indptr, indices, steps, state):
     length = 0
     v = int(uniform(state) * n)
     at = 0
+    # Each turn finds where a vertex goes in, and the next one puts it there; turns without one exchange or rotate.
     for _ in range(steps + n):
         if v >= 0:  # put v at place ``at``
             for i in range(length, at, -1):

@@ -198,6 +198,7 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
     price, rank, column, group = multipliers.price, multipliers.rank, index.column, cells.group
     place, own, distance, scratch = anchored
     many, looks, completes = 0, distance.size, may_lack(cells)
+    # Of each part of the index only the cells that its center's distance can't rule out, some at a time.
     for b in range(distance.size):
         begin, end = part_of(index, b, distance[b], price[a])
         looks += end - begin
@@ -267,6 +268,7 @@ def _shrunk(search, size, own, group):
 
     With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.
     """
+    # First the sums of the dearest rows that are left, then the cells whose loss these sums can't reach go.
     while True:
         rows, top, rest = 0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
         y = 0
@@ -389,6 +391,7 @@ def _parted(search, depth, first, need, group, heap):
             if search.amount[e] > search.level[search.axis[e]]:
                 asked[search.axis[e]] += 1
     held, total = 0, search.sum[depth] - group * search.box[depth]
+    # A candidate is worth its price less its part of what is asked; the ``need`` most valuable ones stay in a heap.
     for x in range(first, many):
         part = 0.0
         for e in range(search.start[member[x]], search.start[member[x] + 1]):
@@ -480,6 +483,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         nearest_first(other_values)
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     _ready(search, 1)
+    # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
+    # of the depth below. Before that, two bounds tell whether any group of them can pay.
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         top = _top(search, depth, x, need) if n - x >= need else -np.inf

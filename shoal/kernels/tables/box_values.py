@@ -80,6 +80,8 @@ def asks(cells, search, a, size, offset, apart):
     """What each cell of the ball asks of the axes of a box around cell a, in all columns but one, -1 for none."""
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     e = 0
+    # An axis is a code of a set, or one of the two directions in which a range grows. Columns with classes of a
+    # hierarchy have one axis.
     for y in range(size):
         search.start[y] = e
         b = search.cell[y]
@@ -265,6 +267,8 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
     (box, lost), least, weight = known, other_values.least, other_values.weight
     rows, found = min(rows, FURTHER * cells.group), 0
     y = 0
+    # The cells come by rising loss. The box's losses with one of them are kept sorted, until no later cell can be among
+    # the ``rows`` least.
     for y in range(other_values.many[0]):
         if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
             break

@@ -106,6 +106,8 @@ def raises(cells, near, first, last, nodes, prices, out):
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     d, w = code.shape[1], near.shape[1]
     work = _workspace(w, d, cells.distinct, cells.group, nodes)
+    # What each near cell asks of the axes of a box around cell i, numbered as they come up; then a quick bound, the
+    # cells that can matter under it, and the search.
     for i in range(first, last):
         if not prices.active[i]:
             continue
@@ -146,6 +148,7 @@ def _greedy(near, cells, i, prices, axes, work):
     rows, values, paid = min(count[i], group), 1, 0.0
     taken, active = rows * prices.price[i], rows
     work.seen[0] = value[i]
+    # Rows come nearest first, but places are kept for values that are still missing.
     for x in range(near.size):
         if rows >= group and values >= cells.distinct:
             break
@@ -226,6 +229,8 @@ def _look(work, s, near, cells, i, prices, axes):
         if live[x]:
             for e in range(work.start[x], work.start[x + 1]):
                 work.held[work.axis[e]] += count[near[x]]
+    # The cells still allowed, by what they ask beyond the box; ``share`` is a cell's part of it, if all cells that ask
+    # the same axis bear it together.
     for x in range(near.size):
         if not live[x]:
             continue
@@ -277,6 +282,8 @@ def _ratio(work, s, alive, near, cells, i, prices):
     for x in range(alive):
         highest = max(highest, price[near[order[x]]])
     y, new = 0, True
+    # From one further loss t to the next at which a cell comes in: the dearest K - 1 rows so far, with each number of
+    # active ones among them, give the least slack at this t.
     while True:
         while y < alive and work.rest[order[y]] <= t:
             x = order[y]
@@ -335,6 +342,8 @@ def _least_slack(near, cells, i, nodes, prices, limit, axes, work):
     _look(work, 0, near, cells, i, prices, axes)
     work.open[0] = 0
     opened, used = 1, 1
+    # The box with the least bound is split in two: in one the axis grows as far as its nearest cell asks, in the other
+    # the cells that ask so much are out.
     while opened > 0:
         least = 0
         for y in range(opened):
@@ -413,6 +422,8 @@ def _best(cells, search, order, net, many, work):
     held[:] = 0.0
     for x in range(many):
         weight[x] = 0.0
+    # Each candidate gets the largest weight that leaves all limits: its rows, what is left of 1, the share of its
+    # value, and what is left of t.
     for x in range(many):
         y = order[x]
         c = search.cell[y]
@@ -460,6 +471,8 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
         np.empty(m),
         np.empty(cells.shares.high.size),
     )
+    # The anchor is the dearest row of its boxes. Around it are the cells that lose less with it than it pays; if a
+    # dearer one of them is in every box with the anchor, the anchor has no box of its own.
     for x in range(first, last):
         a = order[x]
         out.found[x - first] = -1.0
@@ -504,6 +517,8 @@ def _classes(cells, search, work, size, anchor, rank, nodes, out):
             own = search.price[y]
     search.many[0], search.box[0], search.saved[0] = size, 0.0, 0
     new = True
+    # Depth first: what the box by itself exceeds, then the cell to branch on, in the box or out of it. Where the search
+    # stops, the open boxes count with what they allow.
     while depth >= 0:
         if new:
             seen += 1

@@ -138,6 +138,8 @@ def anneal(classes, rows, heat, price, moves, random):
     for c in range(beyond.size):
         beyond[c] = _beyond(classes, held, size, c, -1, -1)
     astray = _astray(classes, at, beyond)
+    # Row x goes from class a to b; with a second row, y goes from class c to a. Each class's part of the change is
+    # added only while the sum can still be accepted.
     for _ in range(moves):
         if astray.size and draw(random) < 0.5:
             x = astray[int(draw(random) * astray.size)]
@@ -647,6 +649,7 @@ def close_sets(raised, nodes, loss, asked, out):
     first, second = np.empty(total, np.int64), np.empty(total, np.int64)
     cells = np.arange(m)
     sets, used = 0, 0
+    # Rows are sorted into the node's classes in the order asked, and each class of enough rows gives its best set.
     for v in range(nodes.shape[0]):
         if used + total > out.cell.size:
             return v, sets

@@ -71,6 +71,8 @@ def _mean_of_close(inside, b, e, price, asked, pay):
     for v in range(s):
         pay[v] = -np.inf
     total, mean = 0.0, 0.0
+    # The first row of a value is its dearest. With the equal distance the dearest values take their shares, the first
+    # of them t more, until they sum to 1.
     for i in range(b, e):
         v = asked.value[inside[i]]
         if pay[v] > -np.inf:
@@ -224,6 +226,8 @@ def _of_rows(asked, dear, n, way, whole):
     """
     level, multiplier = way
     total, took, over, sums = 0.0, 0.0, 0.0, dear.sums
+    # Of each value the rows within its share pay while they are above the level; those beyond it only while they are
+    # also above what the multiplier asks.
     for v in range(asked.share.size):
         held = asked.share[v] * n
         free = np.int64(held + SLIGHT)
@@ -266,6 +270,8 @@ def _lowered(asked, dear, n, way, whole, bar):
     """
     best, more, over = _of_rows(asked, dear, n, way, whole)
     step = 0.25 * max(way[1], 1e-3)
+    # The level moves, the multiplier, or both, each towards what the rows taken lack or have too many of; where none
+    # helps, the step is halved.
     for _ in range(TRIES if whole else LAST_TRIES):
         if best <= bar:
             break
@@ -320,6 +326,8 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted + 1, asked.least)
     dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    # Depth first over columns and levels, as in ``sweep``. Bounds from cheap to dear tell whether the class, or any
+    # within it, lowers what some cell may pay.
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
             level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)

@@ -70,6 +70,8 @@ def _grown(sets, base, n, many, root):
     for i in range(many):
         near[i], start[i] = apart[base + here * n + ends[i]] - total, here
     near[root] = 0
+    # The nearest area that is not connected yet is joined by a shortest path, whose areas bring others nearer
+    # (Takahashi, Matsuyama 1980).
     for _ in range(many):
         best = -1
         for i in range(many):
@@ -258,6 +260,8 @@ def take_area(areas, taken, cells, depth, c, limit):
     one = taken.weight[new]
     for v in range(n):
         one[v] = apart[here, v]
+    # For each set of the earlier areas with the new one, and each vertex v, the lightest tree that holds both: two
+    # parts meet at u, and a path leads from u to v.
     for rest in range(1, new):
         out = taken.weight[new + rest]
         for v in range(n):

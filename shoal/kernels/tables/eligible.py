@@ -181,6 +181,7 @@ def _tuples_hold(values, who, many, size, l):
     """Whether every row of who lies in l of them that differ pairwise in every column.  Exponential in l at worst."""
     s = values.shape[1]
     chosen = np.empty(l, np.int64)
+    # Depth first from row i: each depth takes the next row that differs from all chosen ones in every column.
     for i in range(size):
         if _held(many, i) == 0:
             continue
@@ -236,6 +237,7 @@ def _by_person(values, j, p, who, many, size, held, seen):
     """
     present, total, persons = 0, np.int64(0), np.int64(0)
     begin, last = 0, np.int64(-1)
+    # Each row's value counts once for its person, whose rows follow each other from ``begin`` on.
     for y in range(size):
         if _held(many, y) == 0:
             continue
@@ -360,6 +362,7 @@ def group_gap(rules, values, who, many, size, held, seen, enough):
             n += many[i]
     if n == 0:
         return 0.0
+    # The rows of each value of a column are counted once, for all rules of the column.
     for j in range(rules.size.size):
         present = -1
         for i in range(rules.kind.size):

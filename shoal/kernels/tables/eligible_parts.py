@@ -104,6 +104,8 @@ def _capped(required, sensitive, cells, left, scratch):
         held[w] += left[cells[i]]
         high = max(high, held[w])
     low, h = np.int64(0), high
+    # Bisection between ``low``, at which the class is known to hold, and ``high``; the last turn makes the part of
+    # ``low``.
     while True:
         for i in range(cells.size):
             held[sensitive[cells[i], j]] = 0
@@ -246,6 +248,7 @@ def deal(cells, start, value, left, quotas, group, out):
     share = quotas.share
     held, quota = np.zeros(share.size, np.int64), np.empty(share.size, np.int64)
     written = 0
+    # As long as the class has a quota left, its cells give rows of each value, the first cells first.
     for c in range(start.size - 1):
         held[:] = 0
         for i in range(start[c], start[c + 1]):

@@ -77,6 +77,8 @@ def queues(waiting, size, l, distinct, groups, out):
     made = 0
     at = 0
     begin[0] = 0
+    # Each group takes first what the rest could not do without, then, of the values that may still give, the row that
+    # comes first on the curve. A value of which later groups need one each is spared while others can give.
     for g in range(groups, 0, -1):
         target = _size(left, rest, max(size, rest // g // l * l), l)
         if target > rest:
@@ -172,6 +174,8 @@ def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
         for _ in range(count[c]):
             middle = np.searchsorted(first, place[c])
             done = False
+            # Groups on either side by turns. The rows that a group was given here are a chain, for its first ones lie
+            # in a row of their own.
             for step in range(2 * window):
                 g = middle + (step + 1) // 2 if step % 2 else middle - step // 2
                 if g < 0 or g >= groups:
@@ -226,6 +230,7 @@ def runs(count, sensitive, required, values, out):
     groups = 0
     opened = 0
     fits = True
+    # Row by row, with the counts of the open group; a group that is eligible is closed at once.
     for c in range(count.size):
         fresh = True
         for _ in range(count[c]):
@@ -257,6 +262,7 @@ def runs(count, sensitive, required, values, out):
                 fresh = True
     if rows:
         x = opened - 1
+        # Whole groups join from the last one back.
         while x >= 0 and not fits:
             g = out_group[x]
             while x >= 0 and out_group[x] == g:
@@ -296,6 +302,7 @@ def least_cuts(cell, leaf, slots, k, best, back):
     best[:] = np.inf
     best[0] = 0.0
     now = np.empty(width, np.int64)
+    # The last group of the first i rows grows backwards row by row; its loss is carried along.
     for i in range(k, n + 1):
         total = 0.0
         for t in range(width):

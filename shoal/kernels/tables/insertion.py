@@ -254,6 +254,8 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]
     joins, i, value = 0, 0, 1
+    # Rows of one cell at a time. Groups come by rising price, so the scan ends at the dearest place kept; groups that
+    # took rows here have another price and are looked at by themselves.
     while i < rows.size:
         x, stop = rows[i], i + 1
         for j in range(frequency.size):
@@ -267,6 +269,8 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
         for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
             y, end_ = (free, size.size) if turn == 0 else (0, free)
             y = _next(skip, stamp, value, y)
+            # A run of groups that publish the same tuple: their loss with the row is asked once, and the smallest that
+            # takes the row is kept. ``skip`` leads past groups that can't take the value.
             while y < end_:
                 g = order[y]
                 if price[g] > least or (price[g] == least and y >= last):  # a row costs at least what the group's do
@@ -316,6 +320,7 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
         for kept in range(many - 1, 0, -1):  # the heap sorted, the cheapest first
             _swap(best, 0, kept)
             _sink(best, kept)
+        # Each place takes rows until it takes no more; then its state and price are computed anew.
         for kept in range(many):
             g = best.host[kept]
             first = True

@@ -20,10 +20,10 @@ from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import GroupRequirement
 from shoal.kernels.tables.eligible_parts import Scratch, keep_of, part_of
 
-__all__ = ["GroupRequirement", "Raised", "Reserve", "Stock", "publish", "publish_priced"]
+__all__ = ["GeneralizedCells", "GroupRequirement", "HeldBackRows", "UnpublishedRows", "publish", "publish_priced"]
 
 
-class Raised(NamedTuple):
+class GeneralizedCells(NamedTuple):
     """Cells and the classes of their codes at every level, as above."""
 
     quasi: np.ndarray
@@ -33,7 +33,7 @@ class Raised(NamedTuple):
     exact: bool
 
 
-class Reserve(NamedTuple):
+class HeldBackRows(NamedTuple):
     """Rows held back for groups that lack one.
 
     common  bool[values of the column]  empty, or: with one sensitive column and no frequency, rows of other values than
@@ -46,17 +46,17 @@ class Reserve(NamedTuple):
     home: np.ndarray
 
 
-class Stock(NamedTuple):
+class UnpublishedRows(NamedTuple):
     """The rows of cells: sensitive int32[m, s], left int64[m] rows not yet published, order int64[m] in which cells are
     looked at, those of a person together where a rule counts persons, and the rows held back."""
 
     sensitive: np.ndarray
     left: np.ndarray
     order: np.ndarray
-    reserve: Reserve
+    reserve: HeldBackRows
 
 
-class Numbering(NamedTuple):
+class ClassNumbering(NamedTuple):
     """Where classes get their numbers.
 
     slots     int64[w]   table of class numbers, w a power of two above 2 a for a cells; -1 outside a call
@@ -68,7 +68,7 @@ class Numbering(NamedTuple):
     first_at: np.ndarray
 
 
-class Sorted(NamedTuple):
+class CellsByClass(NamedTuple):
     """Cells by class: rows, reserved int64[>= classes] rows of each class still there, and held back; start int64[>=
     classes] where a class ends in order int64[m], -1 where it is too small."""
 
@@ -82,7 +82,7 @@ class Sorted(NamedTuple):
 def classes(raised, level, cells, numbering, of):
     """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
 
-    raised, numbering    ``Raised``, ``Numbering``
+    raised, numbering    ``GeneralizedCells``, ``ClassNumbering``
     level     int32[d]; cells int64[a]
     of        int64[a]   out: class of each of the cells
 
@@ -93,6 +93,7 @@ def classes(raised, level, cells, numbering, of):
     d = quasi.shape[1]
     mask = slots.size - 1
     found = 0
+    # Open addressing: probe until the class is found or a slot is free. Where keys are hashes, codes are compared too.
     for i in range(cells.size):
         c = cells[i]
         key = np.int64(0)
@@ -135,7 +136,7 @@ def classes(raised, level, cells, numbering, of):
 
 @njit(**INNER)
 def numbering_for(cells, active):
-    """(``Numbering``, of) for ``classes`` of so many of all cells."""
+    """(``ClassNumbering``, of) for ``classes`` of so many of all cells."""
     width = 16
     while width < 2 * active + 2:
         width *= 2
@@ -143,12 +144,12 @@ def numbering_for(cells, active):
     slots = np.empty(width, np.int64)
     for h in range(width):
         slots[h] = -1
-    return Numbering(slots, table[0], table[1]), table[2]
+    return ClassNumbering(slots, table[0], table[1]), table[2]
 
 
 @njit(**LEAN_INNER)
 def by_class(active, of, found, left, spare, smallest, out):
-    """Sort active cells by class into ``Sorted``, without classes that are too small; whether any class is left.
+    """Sort active cells by class into ``CellsByClass``, without classes that are too small; whether any class is left.
 
     O(active).
     """
@@ -219,6 +220,8 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     h = np.int64(1) << 60
     lacking = n < k
     fine = s > 0 or not lacking
+    # Each column says how many rows the class may keep of a value, or whether it may keep any. If only one row or value
+    # is lacking, a row held back may fill it.
     for j in range(s):
         present, top = 0, np.int64(0)
         for i in range(cells.size):
@@ -301,6 +304,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
         back = _dispensable(required, cells, stock, scratch, n)
     held = scratch.held
     capped = frequency.size == 1 and frequency[0] > 1
+    # With a cap, each value gives at most h rows; else rows of rare values that the class can do without are held back.
     for i in range(cells.size):
         c = cells[i]
         give = left[c]
@@ -346,7 +350,7 @@ def still(active, left, spare):
 def publish(rules, raised, levels, stock, required, values, group, out):
     """The cascade: at each lattice node in turn, publish the eligible part of every class of the rows still there.
 
-    stock     ``Stock``, updated;  values int64[s]  number of codes of each sensitive column
+    stock     ``UnpublishedRows``, updated;  values int64[s]  number of codes of each sensitive column
     required  ``GroupRequirement``, only of the columns of which something is asked; with other models and one sensitive
               column a class keeps what ``part_of`` says
     rules     those of ``required``, by themselves: what an argument that is None asks for is not compiled
@@ -364,7 +368,9 @@ def publish(rules, raised, levels, stock, required, values, group, out):
         active[i] = order[i]
     active = active[: still(active, left, reserve.spare)]
     numbering, of = numbering_for(m, active.size)
-    by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64))
+    by = CellsByClass(
+        np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64)
+    )
     widest = 1
     for j in range(s):
         widest = max(widest, values[j])
@@ -377,6 +383,8 @@ def publish(rules, raised, levels, stock, required, values, group, out):
     for j in range(s):
         smallest = max(smallest, frequency[j], distinct[j])
     written, v = 0, 0
+    # The rows left are sorted into the node's classes. The hash table shrinks with the rows, so that later nodes cost
+    # little.
     while v < levels.shape[0]:
         if active.size == 0 or written + 2 * active.size + 2 > out.cell.size:
             break
@@ -405,11 +413,11 @@ def publish(rules, raised, levels, stock, required, values, group, out):
             width = numbering.slots.size
             while width > 64 and width > 8 * here + 16:
                 width //= 2
-            numbering = Numbering(numbering.slots[:width], numbering.key_at, numbering.first_at)
+            numbering = ClassNumbering(numbering.slots[:width], numbering.key_at, numbering.first_at)
     return v, written, group
 
 
-class Led(NamedTuple):
+class CascadePrices(NamedTuple):
     """What leads the cascade.
 
     loss float64[..] laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many
@@ -474,7 +482,9 @@ def publish_priced(raised, levels, led, left, floor, group, out):
         active[c] = c
     active = active[: still(active, left, none)]
     numbering, of = numbering_for(m, active.size)
-    by = Sorted(np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64))
+    by = CellsByClass(
+        np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64)
+    )
     start, order = by.start, by.order
     top, cell, chosen = np.zeros(group_size), np.empty(group_size, np.int64), np.zeros(m, np.int64)
     written, v = 0, 0
@@ -490,6 +500,8 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             continue
         end = 0
         changed = False
+        # A class is published if its K dearest rows nearly pay its cost: with these rows, and all others that pay it
+        # themselves.
         for x in range(found):
             if start[x] < 0:
                 continue

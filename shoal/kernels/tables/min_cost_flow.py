@@ -16,7 +16,7 @@ FAR = 8192  # steps of error to a deficit, beyond which nodes are not told apart
 OFTEN = 0.5  # relabels for each node between two looks at all of them
 
 
-class Net(NamedTuple):
+class FlowNetwork(NamedTuple):
     """A network of n nodes; the arcs of node u, reverse ones among them, are start[u] .. start[u + 1] - 1.
 
     start int64[n + 1]; to int32[a], price int64[a], back int32[a]  head, cost and reverse arc of each
@@ -46,7 +46,7 @@ class FlowWorkspace(NamedTuple):
     before: np.ndarray
 
 
-def ship(net: Net, excess: np.ndarray, potential: np.ndarray, error: int, shrink: int) -> None:
+def ship(net: FlowNetwork, excess: np.ndarray, potential: np.ndarray, error: int, shrink: int) -> None:
     """Carry every excess to the deficits; the cost is at most the number of nodes above the least.
 
     excess int64[n]     in and out: what is to leave a node, below 0 what is to arrive; sums to 0; zeros at the end
@@ -97,6 +97,7 @@ def _update(net, excess, potential, error, work):
         if excess[u] < 0:
             _moved(work, u, 0)
     d = 0
+    # Dijkstra's algorithm from the deficits backwards, with a list of nodes for each distance.
     while d < FAR - 1 and todo > 0:
         v = work.head[d]
         if v < 0:
@@ -126,6 +127,7 @@ def _ship(net, excess, potential, error, shrink, often, work):
     start, to, left, price, back = net
     queue, waiting, at = work.queue, work.waiting, work.at
     n = excess.size
+    # A scale: fill every arc of negative reduced cost, then discharge nodes until no excess is left.
     while True:
         for u in range(n):
             for e in range(start[u], start[u + 1]):
@@ -149,6 +151,7 @@ def _ship(net, excess, potential, error, shrink, often, work):
             u = queue[first]
             first = first + 1 if first < n else 0
             waiting[u] = False
+            # Push along admissible arcs; after the last arc, relabel the node so that one becomes admissible.
             while excess[u] > 0:
                 if at[u] == start[u + 1]:
                     best = -(np.int64(1) << 60)
@@ -262,6 +265,8 @@ def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
                 head[j] = used
                 used += 1
     for i in range(low, high):
+        # Dijkstra's algorithm from row i until a column with demand is reached; prices move by the distances, and the
+        # parcels along the path are exchanged.
         while supply[i] > 0:
             dist[:] = far
             done[:] = False
@@ -269,6 +274,8 @@ def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
             reached[i] = 0
             todo[0] = i
             waiting = 1
+            # Rows reached last lower the distances of columns; the nearest column is done, and the rows that ship to it
+            # are reached.
             while True:
                 for x in range(waiting):
                     r = todo[x]

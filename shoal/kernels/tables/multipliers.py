@@ -46,8 +46,8 @@ class Arcs(NamedTuple):
     most: int
 
 
-class Course(NamedTuple):
-    """Where a walk is; all in and out.
+class MultiplierAscent(NamedTuple):
+    """The state of an ascent of multipliers; all in and out.
 
     multiplier int64[p], best int64[p]  multipliers, at least 0, and those of the largest bound so far
     trend float64[p]    smoothed direction
@@ -70,27 +70,29 @@ class Course(NamedTuple):
     moved: np.ndarray
 
 
-def begun(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> Course:
-    """A walk from multipliers int64[p] and shares float64[v], which stay as they are; cells choose in so many parts."""
+def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> MultiplierAscent:
+    """An ascent from multipliers int64[p] and shares float64[v], which stay as they are; parts of cells that choose."""
     p, v = multiplier.size, share.size
     empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
-    return Course(
+    return MultiplierAscent(
         multiplier.copy(), multiplier.copy(), np.zeros(p), share.copy(), np.array([-np.inf, step, 0.0]), *empty
     )
 
 
 @njit(**LEAN)
-def move(arcs, course, step, start, end):
+def move(arcs, ascent, step, start, end):
     """Multipliers of the classes start .. end - 1 moved along their trend, and what a row of each pair then pays.
 
     A class that no row chose for some passes has hardly any trend left: its multipliers rest until one does.
     """
-    multiplier, trend, reduced, held = course.multiplier, course.trend, course.reduced, course.held
+    multiplier, trend, reduced, held = ascent.multiplier, ascent.trend, ascent.reduced, ascent.held
+    # What a row of a pair pays is the class's cost, l times its own multiplier, less what all rows of the class are
+    # given.
     for c in range(start, end):
-        if course.still[c] > REST:
+        if ascent.still[c] > REST:
             continue
         if step > 0.0:
-            course.moved[c] = True
+            ascent.moved[c] = True
         total, high = np.int64(0), np.int64(0)
         for p in range(arcs.first[c], arcs.first[c + 1]):
             moved = np.rint(step * arcs.scale[c] * trend[p])
@@ -105,9 +107,9 @@ def move(arcs, course, step, start, end):
 
 
 @njit(**LEAN)
-def choose(arcs, course, part, start, end):
+def choose(arcs, ascent, part, start, end):
     """Rows of the cells start .. end - 1 sent where they pay least; what they pay together, in whole numbers."""
-    reduced, held = course.reduced, course.held
+    reduced, held = ascent.reduced, ascent.held
     paid = np.int64(0)
     for i in range(start, end):
         e = arcs.start[i]
@@ -119,24 +121,25 @@ def choose(arcs, course, part, start, end):
         at = arcs.pair[e]
         paid += arcs.count[i] * least
         held[part, at] += arcs.count[i]
-        course.still[arcs.owner[at]] = -1  # whichever part says it first
+        ascent.still[arcs.owner[at]] = -1  # whichever part says it first
     return paid
 
 
 @njit(**LEAN)
-def follow(arcs, course, best, start, end):
+def follow(arcs, ascent, best, start, end):
     """Trends and shares of the classes start .. end - 1 after their rows have chosen; the squared length of a step.
 
     best  whether the multipliers proved most so far, and are kept
     """
-    multiplier, trend, held, still = course.multiplier, course.trend, course.held, course.still
+    multiplier, trend, held, still = ascent.multiplier, ascent.trend, ascent.held, ascent.still
     length = 0.0
+    # Keep the best multipliers, sum what the parts of the cells chose, and smooth the direction that it asks for.
     for c in range(start, end):
         first, last = arcs.first[c], arcs.first[c + 1]
-        if best and course.moved[c]:
-            course.moved[c] = False
+        if best and ascent.moved[c]:
+            ascent.moved[c] = False
             for p in range(first, last):
-                course.best[p] = multiplier[p]
+                ascent.best[p] = multiplier[p]
         still[c] += 1
         rows = np.int64(0)
         if still[c] == 0:
@@ -144,8 +147,8 @@ def follow(arcs, course, best, start, end):
                 for h in range(1, held.shape[0]):
                     held[0, p] += held[h, p]
                 rows += held[0, p]
-        if course.state[1] > CALM:
-            course.share[c] += SHARE * (rows - course.share[c])
+        if ascent.state[1] > CALM:
+            ascent.share[c] += SHARE * (rows - ascent.share[c])
         if still[c] > REST:
             continue
         highest = -1
@@ -191,6 +194,7 @@ def take(member, begin, end, cost, asked, price, seen, taken):
     values lack.  seen int64[distinct]"""
     count, value, distinct, group = asked
     held, values, over = 0, 0, 0.0
+    # All rows above the cost are taken; of others only as many as K or the values ask.
     for x in range(begin, end):
         i = member[x]
         above, y = price[i] - cost, 0
@@ -363,6 +367,7 @@ def nearest(types, index, distance):
     """
     t, m = index.shape
     index[:] = -1
+    # A sorted list for each type; most others are too far for it.
     for a in range(t):
         held = 0
         for b in range(t):
@@ -433,6 +438,8 @@ def price(types, prices, under, least, out, least_reduced):
     keep = least if least > 0 else 1
     best = np.empty((2, keep), np.int64)
     who = np.empty((2, keep, 2), np.int64)
+    # First the pairs of a with a later type, which leave those near enough for a triple; then two of these, with bounds
+    # from cheap to dear before the exact loss.
     for a in range(t):
         held = np.zeros(2, np.int64)
         n = 0

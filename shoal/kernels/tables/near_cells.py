@@ -287,6 +287,7 @@ def recentered(cells, column, start, member, center):
     O(c d) for the cells that are asked.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
+    # Of a large part only some codes are asked, and only some cells are heard.
     for b in range(center.shape[1]):
         many = start[b + 1] - start[b]
         ask, hear = max(1, many // ASK), max(1, many // HEARD)
@@ -329,6 +330,8 @@ def near_cells(cells, index, first, last, near, far, out):
         held, known = 0, _value(values, least, 0, distinct, value[i], 0.0)
         write_down(cells, place, column, i, own)
         losses_with(cells, place, own, column, i, center, 0, distance)
+        # Parts of the index, those near the cell's own first; of each only the cells that its center's distance can't
+        # rule out.
         for z in range(center.shape[1]):
             limit, b = np.inf, following[index.own[i], z]
             if held == most and known == distinct:
@@ -355,7 +358,7 @@ def near_cells(cells, index, first, last, near, far, out):
     return looks * place.size
 
 
-class Falling(NamedTuple):
+class CellsByPrice(NamedTuple):
     """Cells by falling price: price, base float64[m] of a row and what any box of a cell loses, order int64[m], and
     their codes in this order, column uint32[d, m]."""
 
@@ -373,18 +376,19 @@ class Nearest(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def far_slack(cells, codes, first, last, falling, nearest, out):
+def far_slack(cells, codes, first, last, by_price, nearest, out):
     """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
 
-    codes uint32[d, m]  of the cells;  falling, nearest  ``Falling``, ``Nearest``, far: any box with such a cell
+    codes uint32[d, m]  of the cells;  by_price, nearest  ``CellsByPrice``, ``Nearest``, far: any box with such a cell
     out float64[m]
     Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
     O((last - first) m d) at worst.
     """
-    (price, base, order, column), (near, far) = falling, nearest
+    (price, base, order, column), (near, far) = by_price, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
     scratch, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
+    # Cells by falling price, until even the dearest of the rest would leave more than the least slack so far.
     for i in range(first, last):
         write_down(cells, place, codes, i, own)
         least, best = max(far[i], base[i]), np.inf
@@ -468,6 +472,7 @@ def descend(slots, leaf, old, low, high, near, far, stamp):
     O((high - low) w^2 t).
     """
     w = old.shape[1]
+    # The cell itself, its neighbors, and each cell that was offered are stamped, so that nothing is looked at twice.
     for a in range(low, high):
         stamp[a] = a
         held = 0

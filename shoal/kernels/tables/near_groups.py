@@ -103,6 +103,7 @@ def drop(near, x):
 def refresh(slots, near, g):
     """State and price of a group, and of its rest without each row, by joins from the left and from the right."""
     n = near.size[g]
+    # The join of all rows before a row, then that of all rows after it: together the group without it.
     for t in range(near.leaf.shape[1]):
         first = near.member[g, 0]
         a = near.leaf[first, t]
@@ -177,6 +178,8 @@ def _stays(near, rules, g, gone, come):
     n = near.size[g] - (gone >= 0) + (come >= 0)
     if n < near.k[0]:
         return False
+    # Counts of values tell most cases; only where a row leaves does the share of a value, or the last row of one, ask
+    # for a look at the group.
     for j in range(near.frequency.size):
         held = near.held[g, j]
         out = near.value[gone, j] if gone >= 0 else -1
@@ -332,6 +335,7 @@ def _complete(slots, near, rules, g, most):
     if rules is None:
         return True
     gap = gap_of(near, rules, g, -1, -1)
+    # Rows alike in their values lead equally near, so the gap is asked once for each class of values.
     while gap > 0.0:
         if near.size[g] >= most:
             return False
@@ -397,6 +401,8 @@ def grow(slots, near, groups, target, random):
         near.looked[:] = 0
         for x in range(r):
             near.looked[near.value[x, asked]] += 1
+    # A random row, then row by row the cheapest one that the group may take. A group that gets stuck is dissolved, and
+    # ends the growing.
     while left >= target and made < groups:
         pick = int(draw(random) * left)
         for x in range(r):
@@ -462,6 +468,7 @@ def grow(slots, near, groups, target, random):
         made += 1
     if made == 0:
         return -1
+    # Rows that are left join the group where the loss rises least; where none takes any, they become a pool.
     while left > 0:
         waiting = left
         for x in range(r):
@@ -516,6 +523,8 @@ def _pool(slots, near, rules, made):
                 a = near.leaf[x, t]
                 near.state[pool, t] = a if near.size[pool] == 1 else join(slots, t, near.state[pool, t], a)
     made += 1
+    # The group that costs least, with a penalty for what the two then lack, joins the pool; the last group takes the
+    # place that becomes free.
     while not holds(near, pool):
         if made == 1:
             return -1

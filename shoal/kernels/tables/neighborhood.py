@@ -40,6 +40,8 @@ def to_a_local_optimum(slots, near, groups):
     near.looked[:] = 0
     near.changed[:groups] = 1
     quiet, x = 0, 0
+    # Row x in turn: the best move to another group, then the best swap with another row, until a whole round finds
+    # nothing.
     for turn in range(2, 200 * r + 2):
         if quiet >= r:
             break
@@ -224,6 +226,7 @@ def _nearest(slots, rows, work, x0, largest):
     by_rows, wide = kind < 0.5, kind > 0.75
     middle = work.state[g0] if wide else rows.leaf[x0]
     source = work.head[g0] if wide else x0
+    # The groups of rows in the cells near the row's, or near those of all rows in its group, the nearest of them kept.
     while source >= 0:
         for q in range(-1, rows.near_cell.shape[1]):
             c = rows.cell[source] if q < 0 else np.int64(rows.near_cell[rows.cell[source], q])
@@ -370,6 +373,8 @@ def _improve(slots, rows, need, steps, work, big):
         draw(random)
     _chained(slots, rows, work)
     gained = 0.0
+    # A neighborhood is a group that loses much with some near ones. It is grouped from scratch or disturbed, brought to
+    # a local optimum, and put back if annealing accepts it.
     for _ in range(steps):
         x0 = _dear(slots, rows, work)
         g0 = work.group[x0]

@@ -251,6 +251,8 @@ def _planned(table, open_, plan, sources, price, bar):
             change += more + plan.take[s] * gain
             inflow -= plan.take[s]
             inflow += _mark_closing(table, open_, plan, s, price)
+    # The tuple needs k rows: always the cheapest way to get one, by taking rows that a tuple can spare or by closing
+    # it.
     while inflow < k:
         if change >= bar:
             return np.inf
@@ -521,6 +523,7 @@ def open_close(table, of, state, cover, tried, annealing):
                 enlist(open_, plan.cells[y], g)
     gained, step, opened = 0.0, 0, 0
     new = np.empty(leaf.shape[1], np.int64)
+    # A step closes the tuple of a dear row, or opens one drawn near it or out of the pool.
     while fits and step < steps:
         step += 1
         x = int(draw(random) * n)

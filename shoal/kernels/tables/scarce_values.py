@@ -85,6 +85,7 @@ def _meets(rows, r, table):
     value, frequency, distinct = table.value, table.frequency, table.distinct
     if r < table.k:
         return False
+    # Groups are small, so values are compared pairwise instead of counted.
     for j in range(frequency.size):
         if frequency[j] <= 1 and distinct[j] <= 1:
             continue
@@ -146,6 +147,7 @@ def spare(table, groups):
         for x in range(n):
             top = max(top, value[x, j] + 1)
     held = np.zeros(top, np.int64)
+    # Where only values are asked, counts tell; where shares are, each row is left out in turn.
     for g in range(start.size - 1):
         a, b = start[g], start[g + 1]
         if b - a <= k:
@@ -193,6 +195,7 @@ def _around(table, groups, look, x, near, far):
     slots, leaf, value = table.slots, table.leaf, table.value
     n, size, places = leaf.shape[0], look.near, 2 * look.near
     first, second = 0, 0
+    # Two sorted lists: the nearest rows, and the nearest of another value than the seed's.
     for e in range(n):
         y = e + look.shift
         if y >= n:
@@ -267,6 +270,8 @@ def propose(table, groups, seeds, look, made):
         for t in range(width):
             state[t] = leaf[x, t]
         best_gain, best_many = 0.0, 0
+        # The group takes the row that costs least beyond what it loses now, if its old group can do without; the best
+        # size on the way is kept.
         while r < most:
             best, least = -1, np.inf
             for z in range(places):
@@ -332,6 +337,7 @@ def carry_out(table, groups, order, made):
     states = np.empty((out.shape[1], width), np.int64)
     prices = np.empty(out.shape[1])
     opened = 0
+    # Earlier proposals may have changed the groups that give, so each is priced again before it is carried out.
     for q in order:
         r = many[q]
         if r == 0:
@@ -421,6 +427,7 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
             continue
         held = 0
         guesses = c if i else 0
+        # The groups of the row before come first, since they make the bar low; then all by rising price.
         for e in range(-guesses, order.size):
             g = out[i - 1, e + guesses] if e < 0 else order[e]
             if g < 0:

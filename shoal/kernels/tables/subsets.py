@@ -86,6 +86,8 @@ def _loss(types, f, g):
     """Loss of a row of a group with g rows of each kind, f the first."""
     code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
     loss = np.int64(0)
+    # By the kind of column: the dearest pair with the first kind, the ends of the range, or the number of different
+    # codes.
     for j in range(code.shape[1]):
         low = high = np.int64(code[f, j])
         worst = np.int64(0)
@@ -133,6 +135,8 @@ def eligible_groups(types, asked, rules, places, found):
         g[:] = 0
         g[f] = 1
         total = np.int64(1)
+        # Vectors in lexicographic order, like an odometer: the last kind that can take a row gets one more, those
+        # behind it none.
         while True:
             good = _meets(asked, f, g, total, held)
             if good and rules is not None:
@@ -198,6 +202,8 @@ def least_cost(states, found, spared, upper, value, left, book, looks):
         value[:] = -1
         value[value.size - 1] = 0
     packed, rest = book[1], book[2]
+    # States by falling number, so that a state is reached before it is left. The rows left of each kind, the packed
+    # word, and the floor of what is left are counted down along.
     for state in range(book[0], 0, -1):
         if looks <= 0:
             book[0], book[1], book[2] = state, packed, rest
@@ -311,6 +317,115 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
+TRIED = 100  # rows for each group that there is room for, at most
+
+
+class GroupsAsked(NamedTuple):
+    """What the groups that ``few_groups`` lists are like.
+
+    least, most  int64  rows;  values int64 different values at least;  share int64  at most 1/share of the rows alike
+    dearest      float64  a group costs at most so much
+    """
+
+    least: int
+    most: int
+    values: int
+    share: int
+    dearest: float
+
+
+@njit(cache=True, nogil=True)
+def few_groups(fits, asked, use, kind, within, start, place):
+    """All groups of each published row that cost little, beside those that a published row before it fits as well.
+
+    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
+    use    float64[q]      what a group costs beside its rows
+    kind   int64[n]        type of each place;  within uint64[t, w] of each type a bit for each published row that fits
+    start  int64[c + 1], place int32[...]   out: the place of each row of each group
+    Returns how many there are; -1 where there is no room for all, or too many rows were tried for it.
+
+    Depth first, rows of a published row by rising cost: those that follow cost no less, so the fewest that are asked,
+    or all below 0, are the least that any group adds.
+    """
+    first, order, rows, value, cost = fits
+    found, words, last, tried = 0, within.shape[1], 0, 0
+    longest, many = 0, 0
+    for q in range(use.size):
+        held = np.int64(0)
+        for x in range(first[q], first[q + 1]):
+            held += min(rows[order[x]], asked.most)
+        longest = max(longest, held)
+    for y in range(value.size):
+        many = max(many, value[y] + 1)
+    row, fresh, upto = np.empty(longest, np.int64), np.empty(longest, np.bool_), np.zeros(longest + 1)
+    deepest = min(asked.most, longest) + 1
+    at, chosen, paid = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest)
+    common, held_of = np.zeros((deepest, words), np.uint64), np.zeros(many, np.int64)
+    for w in range(words):
+        common[0, w] = ~np.uint64(0)
+    for q in range(use.size):
+        n, below = 0, 0
+        for x in range(first[q], first[q + 1]):
+            for copy in range(min(rows[order[x]], asked.most)):
+                row[n], fresh[n] = order[x], copy == 0
+                upto[n + 1] = upto[n] + cost[order[x]]
+                below += cost[order[x]] < 0.0
+                n += 1
+        if n < asked.least:
+            continue
+        top, depth = min(asked.most, n), 0
+        at[0], paid[0] = 0, use[q]
+        while depth >= 0:
+            x = at[depth]
+            need = max(asked.least - depth, 1)
+            more = min(max(need, min(below - x, top - depth)), n - x)
+            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.dearest:
+                depth -= 1
+                if depth >= 0:
+                    held_of[value[row[chosen[depth]]]] -= 1
+                continue
+            at[depth] = x + 1
+            while at[depth] < n and not fresh[at[depth]]:  # without this row, without those that equal it
+                at[depth] += 1
+            y = row[x]
+            if (held_of[value[y]] + 1) * asked.share > asked.most:
+                continue
+            tried += 1
+            if tried > TRIED * start.size:
+                return -1
+            chosen[depth] = x
+            held_of[value[y]] += 1
+            paid[depth + 1] = paid[depth] + cost[y]
+            for w in range(words):
+                common[depth + 1, w] = common[depth, w] & within[kind[y], w]
+            depth += 1
+            at[depth] = x + 1
+            if depth < asked.least or paid[depth] > asked.dearest:
+                continue
+            different, alike = 0, np.int64(0)
+            for v in range(many):
+                different += held_of[v] > 0
+                alike = max(alike, held_of[v])
+            if different < asked.values or alike * asked.share > depth:
+                continue
+            known = False
+            for w in range(q // 64 + 1):
+                before = common[depth, w]
+                if w == q // 64:
+                    before &= (np.uint64(1) << np.uint64(q % 64)) - np.uint64(1)
+                known = known or before != 0
+            if known:
+                continue
+            if found + 1 == start.size or last + depth > place.size:
+                return -1
+            for z in range(depth):
+                place[last + z] = row[chosen[z]]
+            last += depth
+            found += 1
+            start[found] = last
+    return found
+
+
 @njit(cache=True, nogil=True)
 def cover(start, member, loss, of_start, of, count, k, pick):
     """Greedy weighted cover: always the published row that pays least for every row it covers anew.
@@ -336,6 +451,7 @@ def cover(start, member, loss, of_start, of, count, k, pick):
     pick[:] = -1
     picks = np.zeros(count.size, np.int64)
     made = 0
+    # The top is stale or true: put back with its price now, or picked with all types that it covers anew.
     while len(heap) > 0:
         price, p = heapq.heappop(heap)
         if uncovered[p] == 0:
@@ -360,6 +476,7 @@ def group_loss(mask, rows):
     """Loss per row of the group of the rows in mask; rows ``Types``, a line of its own for each row."""
     code, _, pair, start, size, kind = rows
     total = np.int64(0)
+    # By the kind of column, as in ``_loss``.
     for j in range(code.shape[1]):
         a, s = start[j], size[j]
         first, worst, low, high, many = np.int64(-1), np.int64(0), s, np.int64(-1), np.int64(0)
@@ -436,6 +553,8 @@ def halve(mask, upper, halves, progress):
     if n < 2 * k:
         return min(upper, n * group_loss(mask, rows))
     best, chosen = upper, np.int64(0)
+    # Every subset of each size; of equal rows the first must be in it, and of two halves of one size the one with the
+    # first row.
     for t in range(max(k, (n + 1) // 2), min(n - k, (n + 2 * k - 1) // 2) + 1):
         subset = (np.int64(1) << t) - 1
         while subset >> n == 0 and least < best:

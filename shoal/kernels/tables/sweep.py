@@ -384,6 +384,8 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
                 value[i] = sensitive[i, 0]
         asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
     p = 0
+    # Depth first: at depth p, classes of the first p columns wait to be split by the next level of column p. A class
+    # that may lower an out goes down, and at the last column it lowers it.
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
             level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)

@@ -39,6 +39,7 @@ def phase_one(start, count, l, k, distinct, taken):
     A type keeps min(count, h) of every value, h the largest with sum min(count, h) >= l h, which is
     h = min(c_1, min over j < l of floor((c_{j+1} + c_{j+2} + ...) / (l - j))).  O(m).
     """
+    # ``tail`` is the rows of all values but the j largest.
     for i in range(start.size - 1):
         a, b = start[i], start[i + 1]
         if a == b:
@@ -118,6 +119,8 @@ def _phase_two(table, top, l, k):
     total = residue.sum()
     heap = [np.int64(residue[v] * values + v) for v in range(values)]
     heapq.heapify(heap)
+    # The value that the residue has fewest of is next. Its stack of pillars gives the types that can give a row; a type
+    # that can't is popped for good, and a value without types leaves the heap.
     while len(heap) > 0 and total < max(l * top, k):
         key = heapq.heappop(heap)
         v = key % values
@@ -172,6 +175,8 @@ def _uncovered(table):
     common = residue == residue.max()
     wanted = common.sum()
     chosen = []
+    # The type that shares fewest of the pillars still common is chosen, and those that it lacks are not common any
+    # more.
     while wanted > 0:
         best, least = np.int64(-1), wanted
         for i in range(size.size):

@@ -99,6 +99,8 @@ def _scan(points, cell, axis, limits, scale, work, best):
     a = np.int64(0)
     start, stop = c[order[lo]], c[order[hi - 1]]
     parts = np.floor(weight / limits.full)
+    # Places between two different coordinates, where both sides weigh k, are cuts. A cut's score is first what it loses
+    # of a whole number of tiles, then the size of both sides and how uneven they are.
     for t in range(lo, hi - 1):
         p = order[t]
         low, high = min(low, other[p]), max(high, other[p])
@@ -313,6 +315,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
         np.empty(lines * lines + 1, np.int64), np.empty((2, lines + 1), np.int64),
     )  # fmt: skip
     m = cuts = 0
+    # Both partitions of a cell are made; the greedy one stands already, and is replaced where the program's is better.
     for cell in range(cells.shape[0]):
         lo, hi, weight = cells[cell, 0], cells[cell, 1], cells[cell, 2]
         if weight < 2 * k:

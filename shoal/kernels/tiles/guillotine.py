@@ -67,6 +67,7 @@ def _weighted_select(points, axis, lo, hi, target, seed):
     c = x if axis == 0 else y
     a, b = lo, hi
     before = np.int64(0)
+    # Quickselect by weight: partition around a median of three, then go on in the side in which the target lies.
     while True:
         seed = (seed * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         p = c[a + (seed >> 20) % (b - a)]
@@ -159,6 +160,7 @@ def select_tree(x, y, w, k, rule, geographic):
     stack = np.empty((max(depth, 256), 7), np.int64)
     stack[0] = np.array([0, n, total, -1, -1, -1, -1])
     sp = 1
+    # Take a cell off the stack. If its weight can make two, cut it where the rule says and put both parts back.
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
@@ -182,6 +184,8 @@ def select_tree(x, y, w, k, rule, geographic):
                 wide *= np.cos(np.deg2rad((y0 + y1) / 2))
             first = 0 if wide >= y1 - y0 else 1
             missed = np.int64(-1)  # imbalance of the wider side's cut, under MEDIAN
+            # The wider side, then the other; the third turn cuts the wider side again, because MEDIAN has compared
+            # both.
             for attempt in range(3):
                 cut_axis = first if attempt != 1 else 1 - first
                 at, low, high = _nearest_cut(points, cut_axis, lo, hi, weight, k, target, rule)
@@ -398,6 +402,8 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
     for i in range(rows):
         for j in range(nx):
             head_x[i, j] = nx
+    # Rectangles come after all rectangles within them. One weighs k only if its ends are beyond head and tail, which
+    # also limit the cuts that are worth a look.
     for x2 in range(nx):
         for i in range(rows):
             tail_x[i] = -1

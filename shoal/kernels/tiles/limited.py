@@ -114,6 +114,8 @@ def _sweep(cell, back, w, required, state, able, fitting):
     seen[:] = 0
     top[:] = 0
     weight = np.int64(0)
+    # Each place adds its values, so the counts hold the slice up to it; a value's old count is void when its stamp is
+    # old.
     for i in range(hi - lo):
         t = hi - 1 - i if back else lo + i
         p = order[t]
@@ -167,6 +169,7 @@ def _best(cell, c, w, weight, ranking, trim, work):
     whole = max(back_wide[lo], 1e-300)
     parts = back_fitting[lo]
     a = np.int64(0)
+    # What both sides of each place are was swept before; here only the rule's score decides.
     for t in range(lo, hi - 1):
         a += w[order[t]]
         if c[order[t]] == c[order[t + 1]]:
@@ -236,6 +239,8 @@ def limited(points, k, rules, columns, rule, lam, sides):
     sp, m, cuts = 1, 0, 0
     limit = _longest(sides)
     required, ranking = TileRequirement(k, rules, columns), Ranking(rule, lam, limit)
+    # Take a cell off the stack and find its best cut along both axes; a cell without one is a tile if it is good, and
+    # may be trimmed from one side where points may be left out.
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
@@ -321,6 +326,8 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
     spread = (xs[nx - 1] - xs[0] + ys[ny - 1] - ys[0]) * (KM_PER_DEGREE if geographic else 1.0)
     unit = 0.5 / max(sums[nx, ny] * spread, 1e-300)
     limit = _longest(sides)
+    # Rectangles by rising size: what each is as one tile, or left out, then what its best cut makes of it. Least weight
+    # lost comes first, then the value.
     for dx in range(nx):
         for dy in range(ny):
             for x1 in range(nx - dx):

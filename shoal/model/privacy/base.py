@@ -128,10 +128,16 @@ class Model(ABC):
         """
         level = said(self.level(counts, table), up=self.weaker is max)
         end = "least" if self.weaker is max else "most"
-        return (
-            f"all rows as one group reach {level} of {name}, so no table in which {self.words()} exists; "
-            f"ask for {named(self.short, level)} at the {end}"
-        )
+        finite = math.isfinite(float(level))
+        way = f"ask for {named(self.short, level)} at the {end}" if finite else f"no {self.short} is large enough"
+        return f"{self.reached(counts, name, table)}, so no table in which {self.words()} exists; {way}"
+
+    def reached(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
+        """The level of one group of all these rows; ``refusal`` says what follows from it."""
+        level = self.level(counts, table)
+        if self.compares and not math.isfinite(level):
+            return f"a value of {name} is in none of these rows"
+        return f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}"
 
 
 def said(level: float, *, up: bool) -> str:

@@ -505,6 +505,8 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClu
         out[points] = len(centers)
         centers.append(min(middles, key=lambda v: float(distances[v, points].max())))
 
+    # Leftovers of an open cluster are put together until they reach r; those that remain join its own points, which
+    # give up so many as they lack if they have 2 r together.
     for o, members in opened.items():
         group: list[int] = []
         weight, middle = 0, int(priced.center[o])

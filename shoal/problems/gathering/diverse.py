@@ -224,6 +224,7 @@ def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray
     reached = np.full(space.n, np.inf)
     todo, width = np.arange(space.n), min(2 * widest, space.n)
     near0, far0 = space.nearest(width)
+    # Longer lists for those without a core, and on each list one core of every size asked; the nearest counts.
     while todo.size:
         near, far = (near0, far0) if todo.size == space.n else space.nearest(width, rows=todo)
         for size in sizes:
@@ -272,6 +273,8 @@ def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clust
     if not bad:
         return found
     around = np.arange(center.size)
+    # The smallest failing cluster first calls points in from others. If these can't spare enough, it merges with the
+    # near one where that costs least.
     while bad:
         c = min(bad, key=lambda k: members[k].size)
         bad.discard(c)
@@ -315,6 +318,7 @@ def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: 
     moved: list[tuple[int, int]] = []
     lost: dict[int, np.ndarray] = {}
     worst = [int(np.bincount(diversity.codes[mine, j]).argmax()) for j in range(diversity.codes.shape[1])]
+    # The nearest points first; one helps if its value is not the commonest and brings a new value where one lacks.
     for u in near[0]:
         if len(moved) > 2 * r:
             break

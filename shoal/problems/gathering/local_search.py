@@ -454,6 +454,8 @@ def _move(w: int, p: int, r: int, limit: float, balls: _Balls) -> bool:
     gap[w] = np.inf
     others = [int(b) for b in np.argsort(gap)[:8] if np.isfinite(gap[b])]
     rest = [i for i in members[w] if i != p]
+    # Point p goes from w to b: for one of b's own points, which goes to w, alone if w keeps r, or for a point of a
+    # cluster near w, which w takes.
     for b in others:
         grown = [*members[b], p]
         if ball(grown) >= limit:

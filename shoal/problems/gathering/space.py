@@ -315,6 +315,8 @@ class Space:
         for a, b in pairwise(bounds):
             todo = turn[a:b]
             q = min(k if self.exact else k + 4, targets.places.size)
+            # Where the true distance is not the tree's, a row whose list is not certain asks for four times as many
+            # places.
             while todo.size:
                 own = line[self.place[rows[todo]]]  # rising, for todo stands in the order of the lines
                 new = np.append(True, own[1:] != own[:-1])

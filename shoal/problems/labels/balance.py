@@ -172,6 +172,7 @@ def search(
     stopped = None
     undecided = 0
     first = True
+    # Decide whether a packing within k..high exists: one found lowers the cost, a refusal raises the bound.
     while low < cost:
         high = low if first else (low + cost - 1) // 2  # the bound itself first, then halving
         if sums is not None:  # only a load that some filling has can be the largest

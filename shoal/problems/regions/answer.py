@@ -174,17 +174,17 @@ def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: di
         LISTED,
         most=int(label.max()) + 1 if first == "count" else None,
         least=cost_in(task, label, "max") if first == "max" else None,
-        squares=safe(cost_in(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
+        squares=safe_bound(cost_in(task, label, "sumsq"), squares_bound(task, bound)) if first == "sumsq" else None,
         details=details | {"proved": LISTED.theorem, "objectives": len(task.objective)},
     )
 
 
-def safe(cost: int, bound: int) -> int:
+def safe_bound(cost: int, bound: int) -> int:
     """A bound of a cost that an integer program proves least: itself, or a little less beyond the tolerance."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
 
 
-def so_many(
+def fixed_number(
     solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound, method: str
 ) -> RegionsFound:
     """Exactly ``task.regions`` regions: the method's answer with most regions, merged down, then searched.
@@ -259,7 +259,7 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
     return relabelled(final[label])
 
 
-def level(weight: np.ndarray, number: int) -> tuple[int, int]:
+def parts_bounds(weight: np.ndarray, number: int) -> tuple[int, int]:
     """Lower bounds of every partition into so many parts: on its heaviest part, and on its sum of squares.
 
     The j heaviest parts weigh at least what the j heaviest areas do, whatever else the partition is; under these
@@ -344,7 +344,7 @@ def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimi
     """The method's partition; under maxima one to begin with, for they are kept afterwards."""
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
-        return so_many(solve, task, bound, method)
+        return fixed_number(solve, task, bound, method)
     priced = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
     if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not priced:
         return most_regions(solve, task, bound)
@@ -366,7 +366,7 @@ def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bo
     largest, why = largest_bound(task, bound)
     squares = squares_bound(task, bound)
     if task.regions is not None:
-        spread, poured = level(task.features[:, 0], task.regions)
+        spread, poured = parts_bounds(task.features[:, 0], task.regions)
         squares = max(squares, poured)
         if spread > largest:
             largest, why = spread, "the weight is shared among so many regions, the heaviest areas apart"

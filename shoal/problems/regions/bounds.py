@@ -175,6 +175,7 @@ def price_out(
     for s in more:
         if not bound.heavy[s].any():  # connected, so in one light component
             others.setdefault(int(bound.nodes[s[0]]), []).append(s)
+    # Each light component by itself, with the regions in it as first columns.
     for c in np.flatnonzero(bound.capacity >= 2):
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:
@@ -213,13 +214,15 @@ def price_out(
 def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
     """The heaviest region weighs at least this much, and why."""
     from shoal.kernels import quick
-    from shoal.kernels.regions.connected import hanging
+    from shoal.kernels.regions.connected import dependent_weights
 
     if not task.n:
         return 0, "nothing to place"
     first = task.weights[:, 0]
     shared = -(-summed(first, bound.component) // np.maximum(bound.per_component(), 1))
-    held = quick(hanging, 2 * len(task.graph.indices))(task.graph.indptr, task.graph.indices, task.weights, task.need)
+    held = quick(dependent_weights, 2 * len(task.graph.indices))(
+        task.graph.indptr, task.graph.indices, task.weights, task.need
+    )
     found = [
         (int(first.max()), "the heaviest area"),
         (task.k, "the threshold"),

@@ -98,6 +98,60 @@ def refuse_unions(given: Mapping[str, Any], why: str) -> None:
         raise PolicyError(f"⟨max_diameter⟩ looks at single areas{why}")
 
 
+def refuse_below_thresholds(given: Mapping[str, Any], features: np.ndarray, need: np.ndarray) -> None:
+    """PolicyError where a maximum of a weight is below its threshold: areas that were merged could not keep both."""
+    for name, (values, limit) in (given.get("at_most") or {}).items():
+        for j, least in enumerate(need.tolist()):
+            if limit < least and np.array_equal(np.asarray(values), features[:, j]):
+                raise PolicyError(
+                    f"at most {limit} of {name!r} is below k = {least}, so no areas could be merged; raise it, or "
+                    "lower k"
+                )
+
+
+def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, Any]:
+    """The maxima and the number of regions that hold at one level.
+
+    Raises PolicyError for a sequence that has not one value for each level, and for one number of regions for several.
+    """
+
+    def one(name: str, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return value
+        if len(value) != levels:
+            raise PolicyError(f"{name} has {len(value)} values for {levels} levels; give one for each, or one for all")
+        return value[level]
+
+    found: dict[str, Any] = {}
+    if options.get("at_most"):
+        each = {
+            name: (values, one(f"⟨at_most⟩ {name!r}", limit)) for name, (values, limit) in options["at_most"].items()
+        }
+        found["at_most"] = {name: pair for name, pair in each.items() if pair[1] is not None} or None
+    if options.get("regions") is not None:
+        if levels > 1 and not isinstance(options["regions"], (list, tuple)):
+            raise PolicyError(f"⟨regions⟩ is one number for {levels} levels; give one for each")
+        found["regions"] = one("regions", options["regions"])
+    return found
+
+
+def counted_ashore(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray) -> dict[str, Any]:
+    """The maxima of a level above water: what water holds counts in the region below int64[n] that has it."""
+    maxima = given.get("at_most")
+    return {"at_most": {n: (_ashore(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
+
+
+def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
+    """Numbers of areas, those of water counted at an area of land in its region."""
+    found = np.array(values)
+    land = np.flatnonzero(~wet & (below >= 0))
+    shore = dict(zip(below[land].tolist(), land.tolist(), strict=True))
+    for v in np.flatnonzero(wet & (below >= 0)).tolist():
+        found[shore[int(below[v])]] += found[v]
+        found[v] = 0
+    return found
+
+
 def limits_of(
     given: Mapping[str, Any], apart: Sequence[Any] | None, places: np.ndarray | None, geographic: bool, n: int
 ) -> RegionLimits | None:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import drawn, keywords, recorded
+from shoal.model.arguments import drawn, keywords, recorded, renamed
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import RegionLimits, is_limited, refuse_unions
+from shoal.problems.regions.limits import RegionLimits, counted_ashore, is_limited, of_level, refuse_unions
 from shoal.problems.regions.request import (
     Conditions,
     Request,
@@ -49,6 +49,7 @@ from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 @heard
 @recorded
@@ -97,7 +98,7 @@ def merge(
     )  # fmt: skip
     found = _held(request, method) if request.in_units else _solved(request, method)
     if request.wet is not None:
-        found = attached(found, edges, request.wet, request.limits, (request.boundaries, request.soft_boundaries))
+        found = attached(found, edges, request.wet, request.limits, (request.boundary, request.soft_boundary))
     return replace(found, certificate=replace(found.certificate, details=_details(found, request)))
 
 
@@ -113,14 +114,14 @@ def _details(found: Regions, request: Request) -> dict[str, Any]:
 
 def _held(request: Request, method: str) -> Regions:
     """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
-    n, soft = len(request.features), request.soft_boundaries
-    held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundaries)
+    n, soft = len(request.features), request.soft_boundary
+    held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundary)
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
     if request.apart is not None:
         refuse_torn(held, request.apart)
     if soft is not None:
-        both = soft if request.boundaries is None else list(zip(soft, request.boundaries, strict=True))
+        both = soft if request.boundary is None else list(zip(soft, request.boundary, strict=True))
         need, l = request.need, request.l
         held = soften(held, both, lambda piece: _sets_eligible(held.summed(request.features), piece, need, l))
     return expanded(_solved(request.of(held), method), held, soft, n)
@@ -146,13 +147,13 @@ def _posed(request: Request) -> _Posed:
     features, need, l, places = request.features, request.need, request.l, request.places
     n = len(features)
     g = graph(request.edges, n)
-    border = None if request.boundaries is None else coded(request.boundaries, n, "boundaries")
+    border = None if request.boundary is None else coded(request.boundary, n, "boundary")
     if border is not None:
         g = without_crossings(g, border)
     joined = np.empty((0, 2), np.int64)
-    if request.light == "nearest":
+    if request.islands == "join":
         if places is None:
-            raise PolicyError("⟨light='nearest'⟩ needs coordinates; give them, or ⟨light='leave'⟩")
+            raise PolicyError("⟨islands='join'⟩ needs coordinates; give them, or ⟨islands='leave'⟩")
         g, joined = join_light(g, features, need, l, places, border, request.geographic)
     keep = _eligible_components(g, features, need, l)
     if not keep.any():
@@ -184,7 +185,7 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
 
     edges    int[m, 2]  pairs of neighbors
     found    regions whose areas, those left out apart, may be put together anew
-    options  as for ``merge``; boundaries, fixed and light="nearest" bound the number further
+    options  as for ``merge``; boundary, fixed and islands="join" bound the number further
 
     As a bound on fewer constraints it holds with all others.
     """
@@ -195,11 +196,11 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
     out = found.labels < 0
     if options.get("water") is not None:
         out |= np.asarray(options["water"]).astype(np.bool_)
-    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundaries"))
+    held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundary"))
     request = Request(
         edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",), effort=0.1, seconds=None,
         state=randomness(1), unit="",
-        boundaries=None if options.get("boundaries") is None else held.first(list(options["boundaries"])),
+        boundary=None if options.get("boundary") is None else held.first(list(options["boundary"])),
     )  # fmt: skip
     return count_bound(_posed(request).task, steps=2_000).value
 
@@ -225,7 +226,7 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, boun
         if weight.max() < least:
             return (
                 f"the heaviest set of areas connected {within}weighs {int(weight.max())}, below k = {least}; "
-                "lower k, or join what is apart with ⟨light='nearest'⟩"
+                "lower k, or join what is apart with ⟨islands='join'⟩"
             )
     if l > 1:
         return (
@@ -235,6 +236,7 @@ def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, boun
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
 
 
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
     """Regions at rising thresholds, a hierarchy in which each level merges the regions of the level below.
@@ -244,7 +246,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
              value for each level, None if a level has none. Not ``start``; no largest diameter if there are several
              levels
 
-    Areas left out at one level stay out above it, water stays in its region, and areas that ``light="nearest"`` joined
+    Areas left out at one level stay out above it, water stays in its region, and areas that ``islands="join"`` joined
     are neighbors from that level on.
     The bounds of a level hold for all unions of the regions below; ``Nested.most`` for all partitions of the areas.
     Raises what ``merge`` raises, and takes its time for each level.
@@ -286,9 +288,7 @@ def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None)
     land = below if wet is None else np.where(wet, -1, below)
     own = {**options, "water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
     own["exclude"] = land < 0 if (land < 0).any() else None
-    if wet is not None and own.get("at_most"):
-        own["at_most"] = {n: (_ashore(v, below, wet), most) for n, (v, most) in own["at_most"].items()}
-    return own
+    return own if wet is None else own | counted_ashore(own, below, wet)
 
 
 def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:
@@ -304,17 +304,6 @@ def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.where(below >= 0, of_region[below], -1)
 
 
-def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """Numbers of areas, those of water counted at an area of land in its region."""
-    found = np.array(values)
-    land = np.flatnonzero(~wet & (below >= 0))
-    shore = dict(zip(below[land].tolist(), land.tolist(), strict=True))
-    for v in np.flatnonzero(wet & (below >= 0)).tolist():
-        found[shore[int(below[v])]] += found[v]
-        found[v] = 0
-    return found
-
-
 def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
     """The thresholds of every level; PolicyError where one falls, or none rises."""
     if isinstance(ks, (str, bytes)) or not np.iterable(ks) or not len(list(ks)):
@@ -324,32 +313,6 @@ def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
         if len(last) != len(level) or any(a < b for a, b in zip(level, last, strict=True)):
             raise PolicyError(f"thresholds must rise from level to level, but {level} comes after {last}")
     return steps
-
-
-def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, Any]:
-    """The maxima and the number of regions that hold at one level.
-
-    Raises PolicyError for a sequence that has not one value for each level, and for one number of regions for several.
-    """
-
-    def one(name: str, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)):
-            return value
-        if len(value) != levels:
-            raise PolicyError(f"{name} has {len(value)} values for {levels} levels; give one for each, or one for all")
-        return value[level]
-
-    found: dict[str, Any] = {}
-    if options.get("at_most"):
-        each = {
-            name: (values, one(f"⟨at_most⟩ {name!r}", limit)) for name, (values, limit) in options["at_most"].items()
-        }
-        found["at_most"] = {name: pair for name, pair in each.items() if pair[1] is not None} or None
-    if options.get("regions") is not None:
-        if levels > 1 and not isinstance(options["regions"], (list, tuple)):
-            raise PolicyError(f"⟨regions⟩ is one number for {levels} levels; give one for each")
-        found["regions"] = one("regions", options["regions"])
-    return found
 
 
 class Choice(NamedTuple):
@@ -382,6 +345,7 @@ def check_choices(options: Mapping[str, Any]) -> None:
         )
 
 
+@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
@@ -429,15 +393,15 @@ def light_components(
     edges: Any,
     weights: np.ndarray,
     found: Regions,
-    boundaries: Any = None,
+    boundary: Any = None,
     exclude: Any = None,
     water: Any = None,
 ) -> list[dict[str, Any]]:
     """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
     n = len(ids)
     g = graph(edges, n)
-    if boundaries is not None:
-        g = without_crossings(g, coded(boundaries, n, "boundaries"))
+    if boundary is not None:
+        g = without_crossings(g, coded(boundary, n, "boundary"))
     _, component = components(g)
     touched = np.zeros(n, np.bool_)
     touched[found.joined.ravel()] = True

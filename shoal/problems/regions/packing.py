@@ -222,6 +222,8 @@ class _Search(NamedTuple):
         if known:
             master.solve()
             price, cut_price = master.prices()
+        # Columns are priced at these duals; any duals prove a bound. Without a new column the program is solved, and
+        # cuts follow if it is fractional.
         while not answer.proved:
             answer.rounds += 1
             members, stops, costs, looked = self.priced(price, cut_price, UNIT - _LOOSE, 0)

@@ -15,7 +15,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, seed_of, whole_number
 from shoal.model.metric import KM_PER_DEGREE
-from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_unions
+from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_below_thresholds, refuse_unions
 from shoal.problems.regions.task import (
     CHAINS,
     OBJECTIVES,
@@ -54,13 +54,13 @@ class Request:
     seconds: float | None
     state: np.ndarray
     unit: str
-    boundaries: list[Any] | None = None
-    soft_boundaries: list[Any] | None = None
+    boundary: list[Any] | None = None
+    soft_boundary: list[Any] | None = None
     fixed: list[Any] | None = None
     apart: list[Any] | None = None
     places: np.ndarray | None = None
     geographic: bool = True
-    light: str = "leave"
+    islands: str = "leave"
     alike: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     start: Any = None
     limits: RegionLimits | None = None
@@ -71,7 +71,7 @@ class Request:
     @property
     def in_units(self) -> bool:
         """Whether areas are put together, or left out, before anything is merged."""
-        return any(asked is not None for asked in (self.dry, self.fixed, self.soft_boundaries))
+        return any(asked is not None for asked in (self.dry, self.fixed, self.soft_boundary))
 
     def of(self, held: FixedAreas) -> Request:
         """This request, asked of units of areas that are fixed together."""
@@ -82,7 +82,7 @@ class Request:
             limits = limits._replace(values=held.summed(limits.values), points=points)
         return replace(
             self, edges=held.edges, features=held.summed(self.features), limits=limits,
-            boundaries=None if self.boundaries is None else held.first(self.boundaries),
+            boundary=None if self.boundary is None else held.first(self.boundary),
             places=None if self.places is None else held.centers(self.places, self.features[:, 0]),
             alike=held.summed(self.alike) if len(self.alike) else self.alike,
         )  # fmt: skip
@@ -206,11 +206,22 @@ def places_of(coordinates: Any, n: int) -> np.ndarray | None:
 
 def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndarray:
     """Mass, mass x, mass y, mass (x^2 + y^2) of every area, in km around the middle when geographic."""
+    if geographic:
+        places = np.column_stack([_eastwards(places[:, 0]), places[:, 1]])
     xy = places - places.mean(axis=0)
     if geographic:
-        turned = np.where(xy[:, 0] > 180, xy[:, 0] - 360, np.where(xy[:, 0] < -180, xy[:, 0] + 360, xy[:, 0]))
-        xy = np.column_stack([turned * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * KM_PER_DEGREE
+        xy = np.column_stack([xy[:, 0] * np.cos(np.radians(places[:, 1])), xy[:, 1]]) * KM_PER_DEGREE
     return _moments_of(xy, _mass(weight))
+
+
+def _eastwards(longitudes: np.ndarray) -> np.ndarray:
+    """Longitudes in degrees without a jump at the date line: where they span half the globe, from the widest gap on."""
+    rising = np.sort(longitudes)
+    if longitudes.size < 2 or rising[-1] - rising[0] <= 180:
+        return longitudes
+    gaps = np.diff(rising, append=rising[0] + 360)
+    first = rising[(int(np.argmax(gaps)) + 1) % rising.size]
+    return np.where(longitudes < first, longitudes + 360, longitudes)
 
 
 def _mass(weight: np.ndarray) -> np.ndarray:
@@ -255,8 +266,8 @@ def begin_of(
 class Conditions(TypedDict, total=False):
     """Keywords of ``merge`` and ``nested`` for what a region must satisfy; all are optional.
 
-    boundaries   n labels (such as states) that no region may mix
-    soft_boundaries  n labels that a region mixes only to include a set of areas that is too light for a region of its
+    boundary     n labels (such as states) that no region may mix
+    soft_boundary  n labels that a region mixes only to include a set of areas that is too light for a region of its
                      own
     fixed        n labels: areas with the same label, which must be connected, go to the same region; None or "" if an
                  area is free
@@ -266,22 +277,23 @@ class Conditions(TypedDict, total=False):
     at_most      name -> (int[n], largest sum in a region of several areas; areas fixed together count as one area).
                  Areas that no region can take under it are left out, least weight first; not with "tree"
     max_diameter  largest distance between the coordinates of two areas of a region, in km (or the plane's units); areas
-                 that no region can take under it are left out; not with "tree", fixed, or soft_boundaries
+                 that no region can take under it are left out; not with "tree", fixed, or soft_boundary
     regions      exactly this many regions instead of as many as the objective makes; not with maxima
     sensitive    int[n, s]  how often each sensitive value occurs in each area, with l: in every region no value has
                  more than 1/l of the records
     similar      float[n] or float[n, c]: numbers in which the areas of a region are similar, each divided by its
                  deviation
     coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
-    light        for a component that is too light alone: "leave" it out (label -1, the default), or "nearest": its area
-                 that is nearest another component becomes a neighbor there, within ``boundaries``; needs coordinates
+    islands      what becomes of a component that is too light alone: "leave" it out (label -1, the default), or "join"
+                 it: its area that is nearest another component becomes a neighbor there, within ``boundary``; needs
+                 coordinates
     water        bool[n]  areas of weight 0 that connect no others: lakes, harbors. Each goes to a neighboring region
                  that no maximum and no boundary forbids, the one with the most areas next to it; -1 if there is none
     start        int[n]  a valid partition from which the search begins
     """
 
-    boundaries: Sequence[Any] | None
-    soft_boundaries: Sequence[Any] | None
+    boundary: Sequence[Any] | None
+    soft_boundary: Sequence[Any] | None
     fixed: Sequence[Any] | None
     apart: Sequence[Any] | None
     exclude: Any
@@ -293,7 +305,7 @@ class Conditions(TypedDict, total=False):
     similar: Any
     coordinates: Any
     geographic: bool
-    light: str
+    islands: str
     water: Any
     start: Any
 
@@ -302,23 +314,17 @@ def _refuse_contradictions(
     given: Conditions, features: np.ndarray, need: np.ndarray, limits: RegionLimits | None, method: str, dry: Any
 ) -> None:
     """PolicyError for conditions that no region could keep together, by name."""
-    units = given.get("fixed") is not None or given.get("soft_boundaries") is not None
+    units = given.get("fixed") is not None or given.get("soft_boundary") is not None
     named = ", ".join(f"⟨{name}⟩" for name in LIMITS[:-1]) + f" and ⟨{LIMITS[-1]}⟩"
     if limits is not None and method == "tree":
         raise PolicyError(f"method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with {named}")
     if limits is not None and given.get("regions") is not None:
         raise PolicyError(f"regions goes with none of {named}; leave it or them out")
     if units:
-        refuse_unions(given, "; leave fixed and soft_boundaries out")
+        refuse_unions(given, "; leave fixed and soft_boundary out")
     if (units or dry is not None) and given.get("start") is not None:
-        raise PolicyError("start goes with none of exclude, fixed and soft_boundaries; leave it out")
-    for name, (values, limit) in (given.get("at_most") or {}).items():  # areas merged could not keep both
-        for j, least in enumerate(need.tolist()):
-            if limit < least and np.array_equal(np.asarray(values), features[:, j]):
-                raise PolicyError(
-                    f"at most {limit} of {name!r} is below k = {least}, so no areas could be merged; raise it, or "
-                    "lower k"
-                )
+        raise PolicyError("start goes with none of exclude, fixed and soft_boundary; leave it out")
+    refuse_below_thresholds(given, features, need)
 
 
 def request_of(
@@ -329,9 +335,12 @@ def request_of(
     features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places = places_of(given.get("coordinates"), n)
-    light = known("way to treat light components", given.get("light", "leave"), ("leave", "nearest"))
-    boundaries, soft, fixed, apart = (
-        each_of(name, given.get(name), n) for name in ("boundaries", "soft_boundaries", "fixed", "apart")
+    islands = given.get("islands", "leave")
+    if isinstance(islands, str) and islands == "nearest":  # its former word
+        islands = "join"
+    known("way to treat islands", islands, ("leave", "join"))
+    boundary, soft, fixed, apart = (
+        each_of(name, given.get(name), n) for name in ("boundary", "soft_boundary", "fixed", "apart")
     )
     limits = limits_of(given, apart, places, geographic, n)
     water, dry, wet = given.get("water"), given.get("exclude"), None
@@ -342,9 +351,9 @@ def request_of(
     relative, seconds = effort_of(effort)
     return Request(
         edges=edges, features=features, need=need, l=l,
-        chain=chain_of(objective, similar is not None, given.get("regions")), boundaries=boundaries,
-        soft_boundaries=soft, fixed=fixed, apart=apart, places=places, geographic=geographic,
-        alike=alike_of(similar, features[:, 0]), light=light, start=given.get("start"), limits=limits,
+        chain=chain_of(objective, similar is not None, given.get("regions")), boundary=boundary,
+        soft_boundary=soft, fixed=fixed, apart=apart, places=places, geographic=geographic,
+        alike=alike_of(similar, features[:, 0]), islands=islands, start=given.get("start"), limits=limits,
         regions=regions_of(given.get("regions")), effort=relative, seconds=seconds, state=randomness(seed), unit=unit,
         wet=wet, dry=dry,
     )  # fmt: skip

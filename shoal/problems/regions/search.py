@@ -48,8 +48,8 @@ from shoal.problems.regions.task import (
     SearchClock,
     cost_in,
     costs_in,
-    drawn,
     structure,
+    to_networkx,
 )
 from shoal.watching import done, within
 
@@ -261,6 +261,7 @@ def _improved(
     priced = task.regions is None and task.n > POOLED and chain[0] == "max"
     warm = priced or (task.regions is None and chain[0] in ("sumsq", "excess"))
     stages = ("count", *chain) if warm else chain
+    # A stage lowers one objective. If the objectives before it got worse, it is undone.
     for i, name in enumerate(stages):
         before = label.copy()
         seconds = None if clock.end is None else max(0.0, clock.left) * _SHARE[name] / max(shares, _SHARE[name])
@@ -475,7 +476,7 @@ def matched(g: Contiguity) -> np.ndarray | None:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    planar, embedding = nx.check_planarity(drawn(g))
+    planar, embedding = nx.check_planarity(to_networkx(g))
     if not planar or g.n < 4:
         return None
     full, outer = triangulate_embedding(embedding, True)

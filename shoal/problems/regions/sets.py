@@ -50,6 +50,8 @@ def grown(
     every = list(sets)
     program.add(every, [float(about_means(moments[members].sum(axis=0))) / unit for members in every])
     seen: set[int] = set()  # at these prices
+    # Local search for columns: neighbors of the sets with the least reduced cost, at the program's prices, which are
+    # solved anew with the best neighbors.
     for _ in range(max(1, int(_ROUNDS * min(1.0, task.effort)))):
         prices = program.prices(regions) if clock.left > 0 else None
         if prices is None:

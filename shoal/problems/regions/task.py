@@ -162,7 +162,7 @@ class GraphStructure:
     planar: bool
 
 
-def drawn(g: Contiguity) -> Any:
+def to_networkx(g: Contiguity) -> Any:
     """The graph as networkx has it."""
     import networkx as nx
 
@@ -185,7 +185,7 @@ def structure(g: Contiguity) -> GraphStructure | None:
     except ImportError:
         return None
 
-    planar, embedding = nx.check_planarity(drawn(g))
+    planar, embedding = nx.check_planarity(to_networkx(g))
     gone = np.zeros(g.n, np.bool_)
 
     def disconnects(*taken: int) -> bool:

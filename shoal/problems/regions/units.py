@@ -81,7 +81,7 @@ def contract(
         together = np.where(free | gone, np.arange(n) + n, codes)
         g = graph(edges, n)
         if boundaries is not None:
-            g = without_crossings(g, coded(boundaries, n, "boundaries"))
+            g = without_crossings(g, coded(boundaries, n, "boundary"))
         _, piece = components(without_crossings(g, together))
         kept = ~(free | gone)
         parts = np.unique(np.column_stack([together[kept], piece[kept]]), axis=0)
@@ -236,7 +236,7 @@ def attached(
     O(m log m) for m pairs.
     """
     g = graph(edges, len(water))
-    zones = [coded(side, len(water), "boundaries") for side in sides if side is not None]
+    zones = [coded(side, len(water), "boundary") for side in sides if side is not None]
     label, weight = found.labels.copy(), found.weights.reshape(found.regions, -1)[:, 0]
     home = [{tuple(z[v] for z in zones) for v in np.flatnonzero(label == r).tolist()} for r in range(found.regions)]
     waiting = np.flatnonzero(water).tolist()

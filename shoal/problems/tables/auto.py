@@ -110,7 +110,7 @@ def auto(task: Task) -> Grouping:
 
     ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
     """
-    race = _Race(task)
+    race = _PortfolioRun(task)
     race.begin()
     if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
         return race.lossless()
@@ -147,7 +147,7 @@ def auto(task: Task) -> Grouping:
     return race.end(bounds)
 
 
-class _Contender(NamedTuple):
+class _Candidate(NamedTuple):
     """A partition, its rank, and what found it."""
 
     order: tuple[int, float]
@@ -155,7 +155,7 @@ class _Contender(NamedTuple):
     partition: Partition
 
 
-class _Race:
+class _PortfolioRun:
     """One run of ``auto``: what was tried, the best of it, and what it may still take.
 
     best    the best partition so far, ``order`` its rank among partitions
@@ -175,7 +175,7 @@ class _Race:
         self.small = task
         self.rows = Rows.of(task)
         self.attempts: list[dict[str, Any]] = []
-        self.found: list[_Contender] = []
+        self.found: list[_Candidate] = []
         self.common = scarcity(task)
         self.long = task.effort.name in ("seconds", "thorough")
         self.deadline: float | None = None
@@ -202,7 +202,7 @@ class _Race:
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
         """Put on record what the end may choose; its rank."""
         order = self.attempt(method, partition, began)
-        self.found.append(_Contender(order, method, partition))
+        self.found.append(_Candidate(order, method, partition))
         return order
 
     def offer(self, method: str, partition: Partition, began: float) -> bool:
@@ -263,17 +263,17 @@ class _Race:
         made = certify(self.task, chosen.partition, chosen.method, Bounds({"nothing": 0}))
         return replace(made, attempts=tuple(self.attempts))
 
-    def chosen(self) -> _Contender:
+    def chosen(self) -> _Candidate:
         """The cheapest of all, of equals the first found, three-phase last.
 
         Where a union of good groups may be a bad one, groups that publish alike are merged first, and the cheapest
         afterwards counts: what a long search saves, merging can cost again.
         """
-        offered = [*self.found, _Contender(self.first, "three_phase", self.three)]
+        offered = [*self.found, _Candidate(self.first, "three_phase", self.three)]
         if not self.task.requirement.closed:
             offered.sort(key=lambda one: one.order)  # where the time is over, only the cheapest is merged
             merged = holding(self.task, [(one.method, one.partition) for one in offered])
-            offered = [_Contender(rank(self.task, made), method, made) for method, made in merged]
+            offered = [_Candidate(rank(self.task, made), method, made) for method, made in merged]
         cheapest = min(offered, key=lambda one: one.order)
         within_ceilings(self.task, cheapest.partition)
         return cheapest

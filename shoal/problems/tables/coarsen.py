@@ -59,7 +59,7 @@ def coarsen(task: Task) -> Grouping:
     if not task.histogram.cells or not task.recoding.columns:
         everybody = np.zeros(task.histogram.cells, np.int64)
         return certified(task, Partition.of(np.arange(everybody.size), everybody, task.histogram.count), "coarsen")
-    walk = _Walk(task)
+    walk = _LevelSearch(task)
     walk.run()
     chosen, partition, bound = walk.solve()
     facts = {
@@ -73,7 +73,7 @@ def coarsen(task: Task) -> Grouping:
 
 
 @dataclass(frozen=True, eq=False)
-class Coarse:
+class GeneralizedTable:
     """A table with every column at a level, published as that or as a star.
 
     task     the same request of the coarser table
@@ -86,7 +86,7 @@ class Coarse:
     whole: Histogram
 
     @classmethod
-    def of(cls, task: Task, levels: Sequence[int]) -> Coarse:
+    def of(cls, task: Task, levels: Sequence[int]) -> GeneralizedTable:
         """O(m log m)."""
         h = task.histogram
         codes, columns = [], []
@@ -155,7 +155,7 @@ class LevelChoice:
         return {"levels": levels, "stars": self.stars, "width": round(self.width, 12), "loss": self.loss}
 
 
-def measured(task: Task, coarse: Coarse, levels: tuple[int, ...], partition: Partition) -> LevelChoice:
+def measured(task: Task, coarse: GeneralizedTable, levels: tuple[int, ...], partition: Partition) -> LevelChoice:
     """A partition of a coarser table as a point."""
     shows = coarse.task.recoding.publish(coarse.task.histogram, partition)
     losses = coarse.task.recoding.losses(coarse.task.histogram, partition, shows)
@@ -179,7 +179,7 @@ def curve(points: Any, chosen: LevelChoice) -> list[LevelChoice]:
     return out
 
 
-class _Walk:
+class _LevelSearch:
     """The search of the levels.
 
     seen   what was solved, by levels;  cost float64[h] per column: what the whole table loses at each level
@@ -241,7 +241,7 @@ class _Walk:
     def look(self, levels: tuple[int, ...]) -> LevelChoice:
         """What the cascade loses there."""
         if levels not in self.seen:
-            coarse = Coarse.of(self.task, levels)
+            coarse = GeneralizedTable.of(self.task, levels)
             partition = start(coarse.task, Rows.of(coarse.task))
             self.seen[levels] = measured(self.task, coarse, levels, partition)
             self.task.progress("choosing levels", None)
@@ -250,7 +250,7 @@ class _Walk:
     def lower(self, levels: tuple[int, ...]) -> float:
         """No partition loses less there, in the recoding's unit."""
         if levels not in self.lowest:
-            self.lowest[levels] = least(Coarse.of(self.task, levels).task)
+            self.lowest[levels] = least(GeneralizedTable.of(self.task, levels).task)
         return self.lowest[levels]
 
     def solve(self) -> tuple[LevelChoice, Partition, float]:
@@ -271,7 +271,7 @@ class _Walk:
         return chosen, partition, bound
 
     def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[LevelChoice, Partition, float]:
-        coarse = Coarse.of(self.task, levels)
+        coarse = GeneralizedTable.of(self.task, levels)
         found = auto(replace(coarse.task, effort=effort, started=clock()))
         self.seen[levels] = measured(self.task, coarse, levels, found.partition)
         return self.seen[levels], coarse.back(found.partition), float(found.certificate.lower_bound)

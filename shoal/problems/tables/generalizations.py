@@ -29,7 +29,7 @@ from shoal.model.histogram import Histogram, Partition, merged, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, PublishedCodes, Recoding
 from shoal.model.task import Task
-from shoal.problems.tables.coarsen import Coarse
+from shoal.problems.tables.coarsen import GeneralizedTable
 
 LOOKS = 3e8  # nodes of the lattice times tuples that may be looked at
 
@@ -117,7 +117,7 @@ class Forms:
         return PublishedCodes(levels.astype(np.int32), wide.astype(np.int32))
 
 
-def raised(task: Task, levels: np.ndarray) -> Coarse:
+def raised(task: Task, levels: np.ndarray) -> GeneralizedTable:
     """A table whose cells are published at levels int64[m, d] or above: the same request of coarser cells."""
     h = task.histogram
     made = [_raised(c, h.quasi[:, j], levels[:, j]) for j, c in enumerate(task.recoding.hierarchies or ())]
@@ -125,7 +125,7 @@ def raised(task: Task, levels: np.ndarray) -> Coarse:
     columns = tuple(column for column, _ in made)
     small, first, of_cell = merged(h, quasi, tuple(c.size for c in columns), task.apart)
     apart = None if task.apart is None else task.apart[first]
-    return Coarse(replace(task, histogram=small, recoding=Recoding(columns), apart=apart), of_cell, h)
+    return GeneralizedTable(replace(task, histogram=small, recoding=Recoding(columns), apart=apart), of_cell, h)
 
 
 def _raised(column: Levels, codes: np.ndarray, levels: np.ndarray) -> tuple[Levels, np.ndarray]:

@@ -64,6 +64,7 @@ def good_groups(
     here = np.flatnonzero(count > 0)
     if here.size < cells.size:
         cells, group, count = cells[here], group[here], count[here]
+    # A table of groups times values where that is small, else pairs by sorting.
     for j in need.sensitive_columns:
         if need.frequency[j] <= 1 and need.distinct[j] <= 1:
             continue
@@ -362,6 +363,7 @@ class Rows:
         others = np.flatnonzero(~common)
         many, rest, ones = int(common.sum()), others.size, np.ones(cell.size, np.int64)
         near = others[np.argsort(cell[others], kind="stable")]
+        # A first piece tells whether the size can do; then all pieces of it, with both orders of the others.
         for a in range(1, min(many // (known + 1), LARGEST_PIECE) + 1):
             full, b = many // a, rest * a // many
             spread = others[np.arange(b) * rest // max(b, 1)]  # as various as can be

@@ -297,6 +297,7 @@ def composed(
         out.values["alone"] = single
     held: np.ndarray | None = None
     price = np.zeros(h.cells)
+    # What a row must lose in its shard, unless it is nearer to another shard than to its own rows.
     for s, part in enumerate(parts):
         own = alone.get(s)
         if own is None:

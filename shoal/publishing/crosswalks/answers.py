@@ -137,7 +137,7 @@ Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certifi
 How = dict[str, Any]  # method, effort, seed: how a search is run, as the function that answers takes it
 
 
-def asked_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
+def solved_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
     """The second answer to the question of any problem; InputError where the certificate does not hold all of it.
 
     path    the crosswalk, or what was written in its stead

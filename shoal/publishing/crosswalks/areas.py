@@ -41,11 +41,11 @@ def levels_of(answer: Any) -> tuple[Any, ...]:
 def asked_of(
     levels: Sequence[Any], at_most: Mapping[str, Any], regions: Any, ids: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What each level above the first had to keep: thresholds, maxima, number of regions, areas made neighbors."""
-    from shoal.problems.regions.merge import of_level
+    """What each level had to keep: thresholds, maxima, number of regions, areas made neighbors."""
+    from shoal.problems.regions.limits import of_level
 
     found = []
-    for i, level in enumerate(levels[1:], 1):
+    for i, level in enumerate(levels):
         own = of_level({"at_most": {n: (None, m) for n, m in at_most.items()}, "regions": regions}, i, len(levels))
         found.append(
             {
@@ -56,14 +56,6 @@ def asked_of(
             }
         )
     return found
-
-
-def first_of(levels: Sequence[Any], at_most: Mapping[str, Any], regions: Any) -> tuple[dict[str, int], int | None]:
-    """The maxima and the number of regions of the finest level."""
-    from shoal.problems.regions.merge import of_level
-
-    own = of_level({"at_most": {n: (None, m) for n, m in at_most.items()}, "regions": regions}, 0, len(levels))
-    return {name: most for name, (_, most) in (own.get("at_most") or {}).items()}, own.get("regions")
 
 
 def facts_of(answer: Any) -> list[dict[str, Any]]:
@@ -157,9 +149,9 @@ def _columns_of(asked: AreaConditions) -> list[str]:
     return [name for own in named for name in own]
 
 
-def _stated(asked: AreaConditions, at_most: Mapping[str, int], number: int | None) -> dict[str, Any]:
-    """What a certificate says of them: of a sequence of levels what the first keeps."""
-    held = asked._asdict() | {"at_most": dict(at_most), "regions": number}
+def _stated(asked: AreaConditions, finest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a certificate says of them: of a sequence of levels what the first keeps, ``finest`` by ``asked_of``."""
+    held = asked._asdict() | {name: finest[name] for name in ("at_most", "regions")}
     plain = {n: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for n, v in held.items()}
     return {e.key: plain[n] for n, e in AREA_CONDITIONS.items() if e.setting.stated == "always" or plain[n]}
 
@@ -185,13 +177,12 @@ def regions(
     names = [weight] if isinstance(weight, str) else list(weight)
     own = np.column_stack([given.whole(name) for name in names])
     _refuse_others(answer, own)
-    at_most, number = first_of(levels, asked.at_most, asked.regions)
-    above = asked_of(levels, asked.at_most, asked.regions, given.ids)
-    k, degrees = list(answer.k), given.geographic() if geographic is None else geographic
+    finest, *above = asked_of(levels, asked.at_most, asked.regions, given.ids)
+    degrees = given.geographic() if geographic is None else geographic
     parameters = {
-        **_read_as(given, id), "weight": names, "k": k, "objective": _objective(answer, objective, number),
-        **_stated(asked, at_most, number), "geographic": degrees,
-        "joined": [[given.ids[a], given.ids[b]] for a, b in answer.joined.tolist()],
+        **_read_as(given, id), "weight": names, "k": finest["k"],
+        "objective": _objective(answer, objective, finest["regions"]), **_stated(asked, finest),
+        "geographic": degrees, "joined": finest["joined"],
         **({"levels": above} if above else {}),
     }  # fmt: skip
     if odd := unmet(parameters, answer.certificate.details):

@@ -18,12 +18,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.codes import encode
 from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, of_ranges, place, ruler_of
 from shoal.model.notation import RangeOf, SetOf, in_order, parse, range_text, reader_of, set_text, single
 from shoal.model.policy import Policy
+from shoal.publishing.recodings import grid
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
 __all__ = ["ReleasedColumn", "Text", "Widening", "columns_of", "losses_of", "tuple_loss", "widened"]
@@ -42,6 +44,7 @@ class ReleasedColumn:
         self.name, self.star, self.publish = name, policy.star, policy.publish
         self.notation = policy.notations.get(name)
         self.values = sorted({v for v in values if v is not None})
+        self.step = policy.range_step.get(name)
         tree = policy.hierarchies.get(name) if policy.publish == "hierarchy" else None
         self.tree = None if tree is None else Hierarchy.of(tree)
         self._loss: dict[Text, float] = {}
@@ -117,6 +120,16 @@ class ReleasedColumn:
         return "band" if found is None and in_order(self.values) is not None else found
 
     @cached_property
+    def _rounded(self) -> Mapping[Text, tuple[str, str]]:
+        """Value -> the ends on the grid around it, if ranges end on one."""
+        if self.step is None or not self.values:
+            return {}
+        column = encode(pl.Series(self.name, self.values, dtype=pl.String), self.notation)
+        ends, names = grid(column, column.positions(), self.step)
+        lows, highs = ([str(names[end]) for end in side.tolist()] for side in (ends.low, ends.high))
+        return dict(zip(column.texts(), zip(lows, highs, strict=True), strict=True))
+
+    @cached_property
     def _span(self) -> tuple[float, float]:
         """Lowest and highest value."""
         at = [p for p in (place(v, self._ruler) for v in self.values) if p is not None]
@@ -161,7 +174,8 @@ class ReleasedColumn:
             low, high = (held.low, held.high) if isinstance(held, RangeOf) else (held, held)
             if not isinstance(low, str) or not isinstance(high, str):
                 return self.star
-            return range_text(value if more < ends[0] else low, value if more > ends[1] else high)
+            below, above = self._rounded.get(value, (value, value))
+            return range_text(below if more < ends[0] else low, above if more > ends[1] else high)
         if ends is None and more is None and not isinstance(held, RangeOf):
             old = set(held.values) if isinstance(held, SetOf) else {held if isinstance(held, str) else None}
             every = sorted({*old, value}, key=lambda v: (v is None, v))
@@ -169,7 +183,10 @@ class ReleasedColumn:
         return self.star
 
     def own(self, value: Text) -> Text:
-        """A value published as it is."""
+        """A value by itself, rounded if ranges end on a grid."""
+        below, above = self._rounded.get(value, (value, value))
+        if self.publish == "ranges" and below != above:
+            return range_text(below, above)
         return single(value) if self.publish == "ranges" else value
 
 

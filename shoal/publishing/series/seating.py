@@ -274,6 +274,8 @@ class Seating:
         for i in fresh:
             by_value[self.people.value[i]].append(i)
         left: list[int] = []
+        # One assignment of people to seats after the other, each dense enough for memory; what costs more than a made-
+        # up row stays open.
         for value, people in by_value.items():
             waiting = people
             step = max(DENSEST // max(len(people), 1), 1)

@@ -68,6 +68,7 @@ class Facts:
     before        privacy of the table as it came
     carried       the columns carried along, and how many rows they single out
     persons, missing  the people behind rows, and missing values, where either was asked for
+    limited       per column with limits, the values and rows that reach them, and what lies beyond
     harbor        what the Safe Harbor did to which columns, where it was asked for
     exposed       shares of the groups that show a value which only one of their rows holds
     notes         sentences on what the published table cannot tell
@@ -84,6 +85,7 @@ class Facts:
     carried: Unassigned = field(default_factory=Unassigned)
     persons: Persons = field(default_factory=Persons)
     missing: MissingValues = field(default_factory=MissingValues)
+    limited: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     harbor: SafeHarbor | None = None
     exposed: Exposed = field(default_factory=lambda: Exposed({}))
     notes: tuple[str, ...] = ()
@@ -237,7 +239,7 @@ class Release(Generic[Frame]):
             self.seconds,
             self._judged,
         )
-        return _revived, (self._opened().stored(), known)
+        return _revived, (self._opened().picklable(), known)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in {*object.__dir__(self)} if not name.startswith("_") or name.startswith("__"))

@@ -47,7 +47,7 @@ def public_figures(
     form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
     reading: Any = SimpleNamespace(
         grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
-        privacy=tuple(models), notations=named_notations(asked),
+        privacy=tuple(models), notations=named_notations(asked), range_step=asked.get("range_step") or {},
     )  # fmt: skip
     stars = certificate["stars"]
     release = SimpleNamespace(policy=reading, audit=audit, facts=SimpleNamespace(stars=stars))

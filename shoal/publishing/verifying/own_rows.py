@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.errors import VerificationError
 from shoal.judge.file import seal, stale
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, as_number
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.recodings.ranges import range_steps
@@ -32,8 +32,9 @@ from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_l
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
+from shoal.model.notation import held_in, limits_of
 from shoal.model.privacy import KAnonymity, KMap
-from shoal.model.refusals import with_filled
+from shoal.model.refusals import with_filled, with_limits
 from shoal.publishing.verifying.recheck import Record
 
 
@@ -81,13 +82,19 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     )
     if original is None:
         return Finding("missing values", good, text, STATED)
+    gone = lacking_values(original, record.policy.quasi_identifiers)
+    there = gone.height
+    same = good and there == rows and columns == [lacks.name for lacks in gone if lacks.any()]
+    return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
+
+
+def lacking_values(original: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """bool[rows, names]: which value is missing, of the rows that lack one."""
     gone = {
         name: (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
-        for name, column in ((n, original[n]) for n in record.policy.quasi_identifiers)
+        for name, column in ((n, original[n]) for n in names)
     }
-    there = pl.DataFrame(gone).filter(pl.any_horizontal(pl.all())).height
-    same = good and there == rows and columns == [n for n, lacks in gone.items() if lacks.any()]
-    return Finding("missing rows", same, f"{there} rows of the original lack a quasi-identifier")
+    return pl.DataFrame(gone).filter(pl.any_horizontal(pl.all()))
 
 
 def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
@@ -125,6 +132,56 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
         return Finding("filled values", good, text, STATED)
     text = f"{sum(cells.values())} values of the original are missing, and were filled"
     return Finding("filled cells", good and dict(cells) == said, text)
+
+
+def limited_cells(record: Record, seen: Mapping[str, Mapping[str, float]]) -> Finding:
+    """What lies at and beyond the limits of columns; seen: counted in the original."""
+    entry = record.raw.get("limited")
+    said = entry if isinstance(entry, dict) else {}
+    good = set(said) == set(seen) and all(
+        isinstance(said[name], dict)
+        and all(math.isclose(said[name].get(what, -1.0), x, rel_tol=1e-9, abs_tol=1e-12) for what, x in held.items())
+        for name, held in seen.items()
+    )
+    many = sum(held["bottom"] + held["top"] for held in seen.values())
+    return Finding("values at limits", good, f"{many:,.0f} values of the original reach a limit of their column")
+
+
+def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
+    """That nothing published lies beyond the limits of its column; with a record, the loss that counts what does."""
+    limits, counted = record.policy.limits, {}
+    for name, notation in limits.items():
+        low, high = limits_of(notation)
+        texts = texts_of(held.cells[name])
+        ends = {text: held_in(text) for text in set(texts) if text}
+        plain = {end for named in ends.values() for end in named if end} - {*notation.split(), record.policy.star}
+        for at in (as_number(end, None) for end in plain):
+            if record.said.publish != "hierarchy" if at is None else not low < at < high:
+                return [Finding("limits", False, f"column {name!r} shows a value at or beyond its limit")]
+        rows = {"rows_bottom": 0, "rows_top": 0}
+        for limit in notation.split():
+            there = pl.Series([limit in ends.get(text or "", ()) for text in texts], dtype=pl.Boolean).to_numpy()
+            rows["rows_bottom" if limit[0] == "<" else "rows_top"] = int(held.counts[there].sum())
+        counted[name] = rows
+    found = [Finding("limits", True, f"no value of {', '.join(map(repr, limits))} lies at or beyond its limit")]
+    if record.private:
+        entry = record.raw.get("limited")
+        said = entry if isinstance(entry, dict) else {}
+        good = all(isinstance(said.get(n), dict) and rows.items() <= said[n].items() for n, rows in counted.items())
+        ncp = (record.said.loss or {}).get("ncp", math.nan)
+        try:
+            total = with_limits(ncp, said, record.rows, len(record.policy.quasi_identifiers)).get(
+                "ncp_with_limits", 0.0
+            )
+            stated = record.raw["loss"].get("ncp_with_limits")
+            good = good and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
+        except (KeyError, TypeError):
+            good = False
+        text = (
+            f"the NCP with what lies beyond limits is {total:.6g}" if good else "another loss or other rows are stated"
+        )
+        found.append(Finding("loss beyond limits", good, text, CONSISTENT))
+    return found
 
 
 def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
@@ -213,6 +270,8 @@ def own_findings(
             wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
             text = wrong or "every published set of areas hangs together in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
+    if policy.limits:
+        findings += limits_kept(held, record)
     if policy.range_step:
         findings.append(range_steps(held.cells, policy.range_step, policy.notations))
     if policy.max_suppressed:
@@ -415,30 +474,52 @@ def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) 
     return Finding("coarser values", True, "sets, ranges and stars of every column of text, as certified")
 
 
-def _suppressed(held: ReleaseContents, record: Record) -> Finding:
-    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
-    policy = record.policy
-    allowed = int(policy.max_suppressed * record.rows + 1e-9)
-    whole, twofold = pl.Series([True]).new_from_index(0, held.cells.height), False
-    for name in policy.quasi_identifiers:
+def _whole_stars(held: ReleaseContents, record: Record) -> tuple[int, int, bool]:
+    """Rows that surely show a star in every quasi-identifier, those that may, and whether a column has other blanks.
+
+    In a typed column a star is a missing value, and so is a value that the original lacks; where all were filled in
+    none is.
+    """
+    surely = pl.Series([True]).new_from_index(0, held.cells.height)
+    maybe, others = surely, False
+    for name in record.policy.quasi_identifiers:
         column, stars = held.cells[name], record.said.stars[name]
-        starred = (column.cast(pl.String) == policy.star).fill_null(False)
+        starred = (column.cast(pl.String) == record.policy.star).fill_null(False)
         blank = column.is_null()
         typed = not isinstance(column.dtype, (pl.String, pl.Categorical)) or name in record.said.blanks
-        whole = whole & (starred | blank if stars and typed else starred)
-        twofold = twofold or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
-    there = int(held.counts[whole.to_numpy()].sum())
+        none_lacking = record.policy.missing == "filled"
+        surely = surely & (starred | blank if typed and none_lacking else starred)
+        maybe = maybe & (starred | blank if stars and typed else starred)
+        others = others or (typed and int(held.counts[blank.to_numpy()].sum()) > stars)
+    return int(held.counts[surely.to_numpy()].sum()), int(held.counts[maybe.to_numpy()].sum()), others
+
+
+def _suppressed(held: ReleaseContents, record: Record) -> Finding:
+    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
+    allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
+    surely, there, others = _whole_stars(held, record)
     if not isinstance(record.stated, Certificate):
-        text = f"{there} rows starred whole, {allowed} allowed"
-        return Finding("suppressed rows", there <= allowed or twofold, text, CONSISTENT if twofold else RECOMPUTED)
+        if there <= allowed or surely > allowed:
+            return Finding("suppressed rows", there <= allowed, f"{there} rows starred whole, {allowed} allowed")
+        text = f"{surely} to {there} rows starred whole, for a star may be a missing value; {allowed} allowed"
+        return Finding("suppressed rows", True, text, CONSISTENT)
     said = record.stated.details.get("suppressed_rows", 0)
     if isinstance(said, bool) or not isinstance(said, int):
         return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
     exact = there == said
     # a star of a typed column is a missing value, so beside rows that lack one more may seem to be starred whole
-    return Finding("suppressed rows", said <= allowed and (exact or (twofold and there > said)), text,
+    return Finding("suppressed rows", said <= allowed and (exact or (others and there > said)), text,
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
+
+
+def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
+    """Rows starred whole at the least: of those that seem to be, as many may not be as lack a value in the original."""
+    allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
+    surely, there, _ = _whole_stars(held, record)
+    least = max(surely, there - lacking_values(original, record.policy.quasi_identifiers).height)
+    text = f"at least {least} rows starred whole, {allowed} allowed"
+    return Finding("suppressed rows, with the original", least <= allowed, text)
 
 
 def _levels(record: Record, audit: Audit) -> Finding:

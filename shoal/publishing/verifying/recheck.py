@@ -342,6 +342,7 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         "population": policy.population is not None or bool(policy.weighed),
         "incomplete": policy.missing == "apart",
         "filled": policy.missing == "filled",
+        "limited": bool(policy.limits),
         "rule_book": book is not None,
         "safe_harbor": policy.preset == NAME,
     }

@@ -31,7 +31,7 @@ from shoal.judge.series import judge_series
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
-from shoal.judge.tables.privacy import filled
+from shoal.judge.tables.privacy import filled, limited
 from shoal.judge.tables.shown import judge_classes
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
@@ -43,7 +43,15 @@ from shoal.model.settings import SETTINGS
 from shoal.paths import certificate_of, has_tables, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
 from shoal.publishing.opening import opened, read_census, region_tree
-from shoal.publishing.verifying.own_rows import Outer, filled_cells, incomplete, own_findings, unchanged_columns
+from shoal.publishing.verifying.own_rows import (
+    Outer,
+    filled_cells,
+    incomplete,
+    limited_cells,
+    own_findings,
+    suppressed_beside,
+    unchanged_columns,
+)
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
 
@@ -430,6 +438,12 @@ def _matched(
     if policy.missing == "filled" and complete:
         source, cells = filled(source, policy.quasi_identifiers)
         findings += [filled_cells(record, cells)] if record.private else []
+    if policy.max_suppressed and complete and not record.private:
+        held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
+        findings.append(suppressed_beside(held, record, source))
+    if policy.limits and complete:
+        source, seen = limited(source, policy.limits)
+        findings += [limited_cells(record, seen)] if record.private else []
     findings.append(unchanged_columns(record, source))
     return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
 

@@ -498,6 +498,8 @@ class Sweeper:
     def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
         """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
         raised = None
+        # A round raises all active prices alike: by the slack that they share in their tightest class. With little
+        # time, one step that gives each row its part of the slack.
         for _ in range(rounds):
             since, current = clock(), price if raised is None else raised
             left = np.inf if until is None else (until - since) / max(spent, 1e-9)
@@ -553,6 +555,7 @@ class Sweeper:
         best, trend = price.copy(), np.zeros(price.size)
         last, limit = np.inf, until
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
+        # The classes that are tight within a smaller share each time join those known, and prices climb over these.
         for share in MIXED if self.mixed else CLIMBS:
             began = clock()
             if began > last:
@@ -603,6 +606,7 @@ class Sweeper:
         val: list[float] = []
         limit: list[float] = []
         cost_of: list[float] = []
+        # For each class that counts: one line that says what its K dearest rows pay, and one for each cell.
         for node in self.lattice.ordered(self.task):
             keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
             label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)

@@ -58,7 +58,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
            prove
     """
     from shoal.kernels.tables.boxes import Prices, raises
-    from shoal.kernels.tables.near_cells import Falling, Nearest, far_slack
+    from shoal.kernels.tables.near_cells import CellsByPrice, Nearest, far_slack
 
     m, group = task.histogram.cells, p.cells.group
     looked = nearest_cells(p, max(boxed[0], group - 1), until)
@@ -67,13 +67,16 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
     found = [p.back(base)]
+    # First the cheapest box of every cell, from prices of 0; then raises by what boxes leave the active cells.
     for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
-        falling = Falling(price, base, order, p.columns(order))
+        by_price = CellsByPrice(price, base, order, p.columns(order))
 
-        def one(first: int, last: int, falling: Falling = falling, prices: Prices = prices, rise: Any = rise) -> None:
+        def one(
+            first: int, last: int, by_price: CellsByPrice = by_price, prices: Prices = prices, rise: Any = rise
+        ) -> None:
             some, limit = slice(first, last), prices.limit
-            far_slack(p.cells, p.index.column, first, last, falling, Nearest(near, far), limit)
+            far_slack(p.cells, p.index.column, first, last, by_price, Nearest(near, far), limit)
             limit[some] = np.maximum(limit[some] * (1 - 1e-12), 0.0) / group
             raises(p.cells, near, first, last, boxed[1], prices, rise)
 
@@ -313,6 +316,8 @@ def raised(
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
         return None  # others prove more in the time, or no factor was known in time
     at = scale * best
+    # Column generation with a trust region: a sweep finds the columns that the multipliers violate, the program over
+    # all columns moves the multipliers within the reach, which grows and shrinks with success.
     while sweeps > 0:
         sweeps -= 1
         began, violated = clock(), np.empty(0, np.int64)
@@ -386,6 +391,7 @@ def classes_of_boxes(
     columns, promised = BoxColumns.none(0), np.inf
     history: list[float] = []
     next_looks, next_seconds = 0.0, 0.0
+    # The same turns as in ``raised``, with the classes of largest excess as columns.
     for _ in range(sweeps):
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.clock import clock
-from shoal.kernels.tables.multipliers import Arcs, Course
+from shoal.kernels.tables.multipliers import Arcs, MultiplierAscent
 from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
@@ -349,15 +349,15 @@ def raised(
 
     last  the step of the last pass, to which steps fall evenly; without it they are cut where nothing is gained
     """
-    from shoal.kernels.tables.multipliers import begun
+    from shoal.kernels.tables.multipliers import start_ascent
 
     program = multipliers.program
     parts = 1 if program.arcs.pair.size < APART else PARTS
-    course = begun(multipliers.multiplier, multipliers.share, step, parts)
+    ascent = start_ascent(multipliers.multiplier, multipliers.share, step, parts)
     gap = 1e-3 * float(program.loss.max()) * task.histogram.rows * UNIT
     done, pace = 0, np.inf
     with threads(parts) as each:
-        while done < passes and course.state[1] > LAST_STEP:
+        while done < passes and ascent.state[1] > LAST_STEP:
             began, now = clock(), min(SLICE, passes - done)
             if until is not None:
                 if began > until:
@@ -366,15 +366,20 @@ def raised(
             shrink = None
             if last is not None:
                 left = passes - done if until is None else min(passes - done, max((until - began) / pace, now))
-                shrink = (last / course.state[1]) ** (1 / left) if pace < np.inf or until is None else 1.0
-            walk(program.arcs, course, now, gap, each, shrink)
+                shrink = (last / ascent.state[1]) ** (1 / left) if pace < np.inf or until is None else 1.0
+            walk(program.arcs, ascent, now, gap, each, shrink)
             task.progress("bound", None)
             done, pace = done + now, max(clock() - began, 1e-9) / now
-    return replace(multipliers, multiplier=course.best, proved=program.bound(course.best), share=course.share)
+    return replace(multipliers, multiplier=ascent.best, proved=program.bound(ascent.best), share=ascent.share)
 
 
 def walk(
-    arcs: Arcs, course: Course, passes: int, least_gap: float, each: Each = in_turn, shrink: float | None = None
+    arcs: Arcs,
+    ascent: MultiplierAscent,
+    passes: int,
+    least_gap: float,
+    each: Each = in_turn,
+    shrink: float | None = None,
 ) -> None:
     """Some passes of a subgradient method for the multipliers that prove most.
 
@@ -391,24 +396,24 @@ def walk(
     from shoal.kernels.tables.multipliers import choose, follow, move
     from shoal.problems.programs import ascend
 
-    parts = range(len(course.held))
+    parts = range(len(ascent.held))
     classes, cells = even(arcs.first, len(parts)), even(arcs.start, len(parts))
 
     def moved(step: float) -> None:
-        each(lambda h: move(arcs, course, step, *classes[h]), parts)
+        each(lambda h: move(arcs, ascent, step, *classes[h]), parts)
 
     def followed(best: bool) -> float:
-        return sum(each(lambda h: follow(arcs, course, best, *classes[h]), parts))
+        return sum(each(lambda h: follow(arcs, ascent, best, *classes[h]), parts))
 
     def chosen() -> float:
-        return sum(each(lambda h: choose(arcs, course, h, *cells[h]), parts))
+        return sum(each(lambda h: choose(arcs, ascent, h, *cells[h]), parts))
 
     def reach(_: float) -> float:
-        return float(max(GAP * course.state[0], least_gap))
+        return float(max(GAP * ascent.state[0], least_gap))
 
     moved(0.0)  # which tells what rows pay
     patience = PATIENCE if shrink is None else None
     ascend(
-        course.state, passes, patience, reach, value=chosen, direct=followed, move=moved,
+        ascent.state, passes, patience, reach, value=chosen, direct=followed, move=moved,
         shrink=1.0 if shrink is None else shrink,
     )  # fmt: skip

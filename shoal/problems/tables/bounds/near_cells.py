@@ -65,6 +65,8 @@ class Pairs:
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
         place, alone, uneven, metric = 0, np.zeros(h.cells), False, True
+        # Each column's losses of a pair of codes, in the form that takes least room: a table, places on a line, or one
+        # price.
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
             n = values.size

@@ -236,6 +236,7 @@ def model_of(row_classes: RowClasses, places: PatternFits, need: Requirement, lo
         out.lines(places.pattern, (x, z[places.pattern], count), (x, x, -1.0))
         uses = PatternUses(z, fewest)
     size = np.bincount(places.pattern, weights=count, minlength=q)
+    # Lines for one sensitive column: shares by how many groups of each size a pattern has, then different values.
     for i, l, u in asked.columns:
         own, which = _pairs(row_classes, places, i)
         each = np.arange(own.size)

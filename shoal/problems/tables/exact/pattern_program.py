@@ -27,10 +27,12 @@ from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
+from shoal.problems.tables.exact.group_program import GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
     RowClasses,
+    SharedPrices,
     completed,
     conditions_of,
     least_sizes,
@@ -134,6 +136,8 @@ NEAR = 0.4  # part of what lies between bound and cost, within which patterns ar
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
+LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives
+PARTS = (1.0, 0.5, 0.25, 0.125)  # of what lies between bound and cost, up to which groups are listed
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
 
@@ -200,6 +204,7 @@ class _PatternSearch:
         self.step = math.gcd(*np.unique(found.loss).tolist()) or 1
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
         self.by_columns = len(conditions_of(self.need)) == 1
+        self.shared: SharedPrices | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -222,6 +227,7 @@ class _PatternSearch:
             self._supported(rows, SUPPORT)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
             return "gap"
+        self._by_groups()
         for turn in range(NARROWINGS):
             kept = self._within(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
@@ -231,6 +237,7 @@ class _PatternSearch:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
+            self._by_groups()
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
@@ -255,7 +262,7 @@ class _PatternSearch:
             pattern, place = paid(self.places, count, fewest, spare)
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
             relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
-        self.model, self.price = relaxed.model, relaxed.price
+        self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise(min(value * self.costs.scale, self.upper))
@@ -265,6 +272,46 @@ class _PatternSearch:
         """What the patterns of the linear program, by its rows of every place, and of the best partition make."""
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
         self._take(self._program(used[self.model.pattern], share)(Event()))
+
+    def _by_groups(self) -> None:
+        """A search over all groups that something cheaper may use, where these can be listed.
+
+        Where they are too many, dives into part of them may find a cheaper partition, below which they are fewer.
+        """
+        part = 0
+        while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
+            enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
+            losses = self.found.loss / self.costs.scale, enough
+            groups = GroupProgram.listed(
+                self.row_classes,
+                self.places,
+                self.found,
+                self.need,
+                losses,
+                (self.price, self.shared),
+                self.model,
+                PARTS[part],
+            )
+            if groups is None:
+                part += 1
+                continue
+            upper, whole = self.upper, part == 0
+            groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
+            for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
+                self._keep(x)
+            if self.upper < upper:
+                part = 0
+                if not whole:
+                    continue
+            elif not whole:
+                return
+            enough = (self.upper - self.step) / self.costs.scale
+            groups.leave(enough)
+            found, proved = groups.branched(enough, unit, self.deadline)
+            for x in found:
+                self._keep(x)
+            self._raise(min(proved * self.costs.scale, self.upper))
+            return
 
     def _within(self, part: float) -> tuple[np.ndarray, float]:
         """Columns that may be used below a part of what lies between each bound and cost; what others cost."""

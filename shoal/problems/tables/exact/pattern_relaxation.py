@@ -399,6 +399,7 @@ class ColumnProgram:
         at = best = (price, np.zeros(0))
         proved = value = before = -np.inf
         turns, solved = 0, False
+        # Prices bound and find columns; when the program over them is nearly at the bound, cuts follow.
         while True:
             for share in (SMOOTH, 0.0):
                 mixed = share * best[0] + (1 - share) * at[0], share * best[1] + (1 - share) * at[1]

@@ -172,6 +172,8 @@ def broken(columns: np.ndarray, x: np.ndarray, count: np.ndarray) -> np.ndarray:
     t = count.size
     out: dict[bytes, np.ndarray] = {}
     triple = columns[:, 2] >= 0
+    # Candidates are components of the columns above a threshold: odd ones with less than 1 within break their
+    # inequality.
     for threshold in THRESHOLDS:
         use = x >= threshold
         a = np.concatenate([columns[use, 0], columns[use & triple, 1]])
@@ -284,6 +286,8 @@ class _SetSearch:
     def bound(self) -> None:
         """Price and cut until neither helps."""
         master, rounds, cutting = self.master, 0, 0
+        # Prices are shifted until no column is below 0, which proves a bound. Missing columns come in first, and odd
+        # sets when none lacks.
         while True:
             if not master.solve(self.deadline):
                 self.stopped = "seconds"
@@ -324,6 +328,8 @@ class _SetSearch:
         free = np.zeros(costs.types + 1, bool)  # the last place answers for the -1 of pairs
         free[self.master.columns[split]] = True
         near = _near_order(columns, costs.types)
+        # Each hop decides the free types anew, piece by piece; pieces are shifted by half in every second hop, so that
+        # borders don't stay.
         for hop in range(HOPS):
             free[-1] = False
             order = near[free[near]]

@@ -96,6 +96,8 @@ def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]
         beside[b].append(a)
     seen = [False] * t
     out: list[Group] = []
+    # Each tree from its leaves up: a vertex gets the rows that its children could not place, and closes groups of k
+    # with them; the rest goes to its parent.
     for top in range(t):
         if seen[top]:
             continue

@@ -254,6 +254,7 @@ def _near(register: Histogram, person: np.ndarray, many: int, solve: Solve) -> n
     person  int64[items] a tuple of each, a multiple of ``many``
     """
     left, made = np.arange(person.size), []
+    # Groups of a grouping with k = many, cut into full parts; items that remain are grouped again.
     while left.size > many:
         tuples, of_item = np.unique(person[left], return_inverse=True)
         of_item = of_item.reshape(-1)

@@ -95,6 +95,7 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
     nodes = [top, *(n for n in sorted(nodes, key=price)[:most] if n != top)]
     lengths, members, losses = [], [], []
     held = 0
+    # The classes of a node that have k rows, each once: at the lowest node at which its members agree.
     for node in nodes:
         classes = np.zeros((t, d), np.int64)
         for j, column in enumerate(columns):

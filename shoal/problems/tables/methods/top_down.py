@@ -76,6 +76,8 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             "recoded alike; allow higher levels"
         )
     heapq.heapify(heap)
+    # The class whose specialization is worth most is split at the first level below it at which every group stays
+    # eligible.
     while heap:
         worth, _, j, level, codes = heapq.heappop(heap)
         if worth == 0:
@@ -164,6 +166,8 @@ def cut(task: Task) -> tuple[Partition, int]:
     active = np.arange(m)
     tried = np.zeros((1, d), bool)
     passes = 0
+    # A pass cuts every group in the widest column that it has not tried; a group that cannot be cut there tries the
+    # next one.
     while active.size and d:
         passes += 1
         names, group = np.unique(label[active], return_inverse=True)

@@ -62,6 +62,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
+    # The rows left are sorted into the node's classes, from which the kernel deals.
     for done, node in enumerate(nodes):
         cells = np.flatnonzero(left > 0)
         if not cells.size:
@@ -142,10 +143,10 @@ def _passes(
 
     floor  a bound on what a node is above the prices at least; raised as rows become fewer
     """
-    from shoal.kernels.tables.lattice import Led, Raised, publish_priced
+    from shoal.kernels.tables.lattice import CascadePrices, GeneralizedCells, publish_priced
 
     histogram = task.histogram
-    raised = Raised(histogram.quasi, *lattice.flat)
+    raised = GeneralizedCells(histogram.quasi, *lattice.flat)
     loss = np.concatenate([level.reshape(-1) for level in lattice.loss])
     value = rows.sensitive[:, 0].astype(np.int64) if rows.frequency.size else np.zeros(histogram.cells, np.int64)
     distinct = int(rows.distinct[0]) if rows.frequency.size else 1
@@ -154,7 +155,7 @@ def _passes(
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     for allowance in allowances:
-        led = Led(loss, prices, value, distinct, rows.k, allowance)
+        led = CascadePrices(loss, prices, value, distinct, rows.k, allowance)
         # Nothing is published at other nodes: rows only become fewer, classes never come nearer to their prices.
         index = np.flatnonzero(floor <= allowance + 1e-9)
         nodes, here = every[index], floor[index]
@@ -274,6 +275,7 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     size = np.bincount(runs.run, weights=runs.rows, minlength=runs.times.size).astype(np.int64)
     wanted = max(STAY, HELPERS * need.smallest * int(waiting.sum()))
     stay = _staying(size, runs.times // each, wanted)
+    # Twice as many rows stay each time, until those that stay meet the requirement together.
     while True:
         aside = (runs.times - each * stay)[runs.run] * runs.rows
         if asked:
@@ -420,7 +422,7 @@ def start(task: Task, rows: Rows) -> Partition:
 def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
     from shoal.kernels import quick
-    from shoal.kernels.tables.lattice import Raised, Reserve, Stock, publish
+    from shoal.kernels.tables.lattice import GeneralizedCells, HeldBackRows, UnpublishedRows, publish
 
     histogram, need = task.histogram, task.requirement
     lattice = Lattice.of(task.recoding)
@@ -434,12 +436,12 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rules = rules_of(need, histogram.sensitive_sizes)
     common = scarcity(task)
     left = histogram.count.copy()
-    raised = Raised(histogram.quasi, up, at, size, exact)
-    reserve = Reserve(common, np.zeros_like(left), np.zeros_like(left))
+    raised = GeneralizedCells(histogram.quasi, up, at, size, exact)
+    reserve = HeldBackRows(common, np.zeros_like(left), np.zeros_like(left))
     order = np.arange(histogram.cells)
     if rules is not None and (rules.person >= 0).any():  # persons are counted in linear time where theirs lie together
         order = np.argsort(sensitive[:, rules.person[rules.person >= 0][0]], kind="stable")
-    out, stock = GroupTriples.empty(4 * histogram.cells + 16), Stock(sensitive, left, order, reserve)
+    out, stock = GroupTriples.empty(4 * histogram.cells + 16), UnpublishedRows(sensitive, left, order, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
     done, group = 0, 0

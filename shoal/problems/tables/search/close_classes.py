@@ -194,6 +194,8 @@ def priced_in(
         return None
     random, pricing = np.random.default_rng(seed), _Pricing(task, rows, close.cells, close.program.arcs.count, limit)
     wanted, last = np.full(close.program.loss.size, np.inf), 0.0
+    # Multipliers are moved twice, towards the rows that classes have; then nodes with sets of negative reduced cost
+    # join, and classes that nobody chose leave.
     for turn in range(rounds + 1):
         began = clock()
         for step in (FIRST_STEP, WANTS_CHANGED):
@@ -256,12 +258,12 @@ class _Pricing:
     """Sets of rows that multipliers price in, from classes of the lattice drawn at random."""
 
     def __init__(self, task: Task, rows: Rows, cells: np.ndarray, count: np.ndarray, limit: Limit) -> None:
-        from shoal.kernels.tables.lattice import Raised
+        from shoal.kernels.tables.lattice import GeneralizedCells
 
         self.rows, self.cells, self.count, self.limit = rows, cells, count, limit
         self.lattice = Lattice.of(task.recoding)
         up, at, size, exact = self.lattice.flat
-        self.raised = Raised(np.ascontiguousarray(task.histogram.quasi[cells]), up, at, size, exact)
+        self.raised = GeneralizedCells(np.ascontiguousarray(task.histogram.quasi[cells]), up, at, size, exact)
         self.loss = np.concatenate([lost.reshape(-1) for lost in self.lattice.loss])
         sizes = np.unique(np.rint(rows.k * GROWTH ** np.arange(60)).astype(np.int64))
         sizes = sizes[sizes <= LARGEST]
@@ -492,6 +494,7 @@ def _cooled(
     cell = close.program.cell[at]
     whole = sum(stage.moves for stage in plan.stages)
     all_moves, tried, planned, began, pace = cell.size * plan.sweeps, 0, 0.0, clock(), 1.0
+    # A stage has its own near classes, heats, and prices of what is lacking, which rise while the heat falls.
     for stage in plan.stages:
         classes, kept = near_classes(close, limit, k, stage.near, stage.spare, at)
         here = np.searchsorted(kept, at)
@@ -640,6 +643,7 @@ def anneal_and_search(
     rounds = ROUNDS.get(task.effort.name, 1)
     spent = ANEW.pace * group.size
     anew = deadline is None or deadline - clock() > HASTE * spent
+    # A round anneals all classes or rearranges near ones; what it took decides what the next one can be.
     while report.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began

@@ -268,6 +268,8 @@ def _searched(
     shares = max(task.requirement.frequency, default=1) > 1 and not task.requirement.rules
     heated, given = deadline is None and shares and steps >= WARM * n, group
     with SearchThreads(workers) as pool:
+        # A round deals the groups into blocks, and threads search the blocks by themselves; labels are put together
+        # after it.
         while True:
             each, until = max(1, int(SLICE * slow)), None
             if deadline is None:

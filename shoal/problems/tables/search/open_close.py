@@ -134,6 +134,7 @@ def open_close(
     pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
+    # A round has its heat and as many steps as its time allows at the pace so far; the table is dealt into blocks anew.
     while part < 1.0:
         since = clock()
         if deadline is None:
@@ -321,7 +322,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
 
     fine  whole steps of cost between nothing and the dearest class: the flow is the cheapest to a step for each node
     """
-    from shoal.kernels.tables.min_cost_flow import Net, ship
+    from shoal.kernels.tables.min_cost_flow import FlowNetwork, ship
 
     program, count = multipliers.program, task.histogram.count
     arcs, owner, cell = program.arcs, program.owner, program.cell
@@ -351,7 +352,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     a = tail.size
-    net = Net(
+    net = FlowNetwork(
         start=np.searchsorted(np.concatenate([tail, head])[order], np.arange(sink + 2)),
         to=np.concatenate([head, tail])[order].astype(np.int32),
         left=np.concatenate([capacity, np.zeros(a, np.int64)])[order],

@@ -66,6 +66,7 @@ def open_and_search(
     scarce = _seeds(rows, np.random.default_rng([task.seed, 11]))
     each = max(1, LOOKS // n)
     turn, wait = 0, SHARE
+    # Groups are opened around the next seeds in turn; where none opens, the search gets more of the time.
     while True:
         began = clock()
         if deadline is not None and began >= deadline:
