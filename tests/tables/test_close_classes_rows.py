@@ -1,12 +1,13 @@
 """Rows annealed among published tuples: every class within t, nothing lost on the way, never dearer."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from shoal.kernels.tables.close_classes import OpenClasses, RowsOnArcs, anneal, covering
+from shoal.kernels.tables.close_classes import OpenClasses, RowsOnArcs, anneal, covering, rearrange
 from shoal.kernels.tables.eligible import prices
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
@@ -19,16 +20,16 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import close_classes
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.close_classes import (
-    AGAIN,
     ANEW,
     Close,
     Limit,
-    RoundPlan,
     anneal_and_search,
     annealed,
+    classes_of,
     close_rule,
     near_classes,
     program_of,
+    rearranged,
     repriced,
     trimmed,
     without_small,
@@ -37,6 +38,7 @@ from tests.oracles.models import meets
 from tests.tables.drawn import TREE
 
 T = 0.35
+Round = Callable[[Task, Rows, np.ndarray, int], np.ndarray]
 
 
 def made(seed: int, n: int, kind: str = "stars", more: tuple = ()) -> tuple[Task, Rows]:
@@ -79,24 +81,30 @@ def groups_meet(rows: Rows, group: np.ndarray) -> bool:
     )
 
 
-@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
+def anew(task: Task, rows: Rows, group: np.ndarray, turn: int) -> np.ndarray:
+    """A short round over all classes."""
+    return annealed(task, rows, group, turn, ANEW._replace(sweeps=60.0))
+
+
+@pytest.mark.parametrize("one", [anew, rearranged])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
-def test_every_group_is_within_t_and_no_row_is_lost(kind: str, plan: RoundPlan) -> None:
+def test_every_group_is_within_t_and_no_row_is_lost(kind: str, one: Round) -> None:
     for seed in range(4):
         task, rows = made(seed, 150, kind)
         group = rows.labels(start(task, rows))
-        found = annealed(task, rows, group, 0, plan._replace(sweeps=60.0))
+        found = one(task, rows, group, 0)
         assert found.shape == group.shape
         assert found.min() >= 0
         assert groups_meet(rows, found)
-        assert (found == annealed(task, rows, group, 0, plan._replace(sweeps=60.0))).all()
+        assert (found == one(task, rows, group, 0)).all()
 
 
-@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_blocks_anneal_by_themselves(monkeypatch: pytest.MonkeyPatch, plan: RoundPlan) -> None:
+@pytest.mark.parametrize("one", [anew, rearranged])
+def test_blocks_anneal_by_themselves(monkeypatch: pytest.MonkeyPatch, one: Round) -> None:
     monkeypatch.setattr(close_classes, "BLOCK", 60)
+    monkeypatch.setattr(close_classes, "NEAR_BLOCK", 60)
     task, rows = made(5, 240, "levels")
-    found = annealed(task, rows, rows.labels(start(task, rows)), 1, plan._replace(sweeps=60.0))
+    found = one(task, rows, rows.labels(start(task, rows)), 1)
     assert found.min() >= 0
     assert groups_meet(rows, found)
 
@@ -130,28 +138,6 @@ def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
             assert ((classes.start[cells] <= here) & (here < classes.start[cells + 1])).all()
 
 
-def test_rows_begin_where_they_are_published_if_there_is_such_a_class() -> None:
-    for seed in range(3):
-        task, rows = made(seed, 150, "levels")
-        group, limit = rows.labels(start(task, rows)), close_rule(task)
-        assert limit is not None
-        state = rows.states(group)
-        close = program_of(task, rows, np.arange(group.size), state[::2], limit)
-        assert close is not None
-        count = close.program.arcs.count
-        least = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
-        at = close.arcs_of(state[group], least)
-        assert (close.program.cell[at] == close.program.cell[least]).all()
-        there = close.state[close.program.owner[close.program.arcs.pair[at]]]
-        mine, open_now = (there == state[group]).all(axis=1), {tuple(s) for s in close.state.tolist()}
-        known = np.array([tuple(s) in open_now for s in state[group].tolist()])
-        assert (mine == known)[at != least].all()
-        assert mine[known].all()
-        assert (at == least)[~known].all()
-        assert known.any()
-        assert not known.all()
-
-
 def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
     random = np.random.default_rng(4)
     for _ in range(50):
@@ -170,10 +156,10 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
                 assert (before == after).all()
 
 
-@pytest.mark.parametrize("plan", [ANEW, AGAIN], ids=["anew", "again"])
-def test_models_asked_for_beside_it_hold_too(plan: RoundPlan) -> None:
+@pytest.mark.parametrize("one", [anew, rearranged])
+def test_models_asked_for_beside_it_hold_too(one: Round) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
-    found = annealed(task, rows, rows.labels(start(task, rows)), 0, plan._replace(sweeps=60.0))
+    found = one(task, rows, rows.labels(start(task, rows)), 0)
     value = rows.sensitive[rows.cell, 0]
     assert all(np.unique(value[found == g]).size == 4 for g in np.unique(found))
     assert groups_meet(rows, found)
@@ -243,6 +229,85 @@ def test_what_the_kernel_counts_is_what_stands_there() -> None:
     assert cold <= beyond + 1e-6
 
 
+def lacking(rows: Rows, cells: np.ndarray, share: np.ndarray) -> bool:
+    """Whether some rows are fewer than 3 or beyond t."""
+    held = np.bincount(rows.sensitive[cells, 0], minlength=share.size)
+    return bool(cells.size < 3 or np.maximum(held - share * cells.size, 0).sum() > T * cells.size + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
+def test_what_near_classes_become_is_within_t_and_saves_what_is_told(kind: str) -> None:
+    saved, opened, widened = 0.0, 0, 0
+    for seed in range(4):
+        task, rows = made(seed, 200, kind)
+        limit, group = close_rule(task), rows.labels(start(task, rows))
+        assert limit is not None
+        state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
+        label = of.reshape(-1)[group]
+        block = np.sort(np.random.default_rng(seed).permutation(len(state))[: 2 + len(state) // 2])
+        inside = np.flatnonzero(np.isin(label, block))
+        asked, kept = classes_of(task, rows, inside, label, state)
+        random, cells = np.array([seed + 1], np.uint64), rows.cell[inside]
+        for turn in range(60):  # few moves at a time: what one of them leaves wrong no later one covers up
+            loss, names = (kept.loss * kept.size).sum(), {tuple(s) for s in kept.state[kept.size > 0].tolist()}
+            told = rearrange(rows.slots, asked, kept, 60, 1 if turn < 40 else 30_000, random)
+            assert told >= 0
+            assert told == pytest.approx(loss - (kept.loss * kept.size).sum(), abs=1e-9)
+            saved += told
+            assert (kept.size == np.bincount(kept.of, minlength=kept.size.size)).all()
+            for c in range(kept.size.size):
+                here, x = [], kept.head[c]
+                while x >= 0:
+                    here.append(x)
+                    x = kept.next[x]
+                assert sorted(here) == np.flatnonzero(kept.of == c).tolist()
+                if here:
+                    narrow = rows.covers(cells[np.sort(here)], np.array([0]))
+                    assert (kept.state[c] == narrow[0]).all()
+                    assert kept.loss[c] == prices(rows.slots, narrow)[0]
+                    assert not lacking(rows, cells[here], limit.share)
+            now = {tuple(s) for s in kept.state[kept.size > 0].tolist()}
+            opened += len(now) > len(names)
+            widened += len(now) == len(names) and now != names
+    assert saved > 0
+    assert opened + widened > 0
+
+
+def partitions(n: int) -> Iterator[list[int]]:
+    """Every partition of n rows once, as the class of each."""
+
+    def more(held: list[int], many: int) -> Iterator[list[int]]:
+        if len(held) == n:
+            yield held
+            return
+        for c in range(many + 1):
+            yield from more([*held, c], max(many, c + 1))
+
+    yield from more([], 0)
+
+
+def test_near_classes_end_at_the_least_loss_of_all_partitions() -> None:
+    reached, worse = 0, 0
+    for seed in range(12):
+        task, rows = made(seed, 9, ("stars", "levels", "sets", "ranges")[seed % 4])
+        limit = close_rule(task)
+        assert limit is not None
+        group = np.zeros(9, np.int64)
+        least = np.inf
+        for label in map(np.array, partitions(9)):
+            if all(not lacking(rows, rows.cell[label == g], limit.share) for g in range(label.max() + 1)):
+                least = min(least, prices(rows.slots, rows.states(label))[label].sum())
+        asked, kept = classes_of(task, rows, np.arange(9), group, rows.states(group))
+        whole = float((kept.loss * kept.size).sum())
+        rearrange(rows.slots, asked, kept, 300, 200_000, np.array([seed + 1], np.uint64))
+        found = float((kept.loss * kept.size).sum())
+        assert found >= least - 1e-9
+        reached += found <= least + 1e-9
+        worse += whole > least + 1e-9
+    assert worse >= 6
+    assert reached >= 9
+
+
 def test_only_where_equal_distance_of_one_column_is_asked() -> None:
     task, _ = made(0, 60)
     histogram = task.histogram
@@ -259,11 +324,16 @@ def test_rounds_anneal_anew_until_one_is_in_vain_and_a_short_effort_once(
     task, rows = made(3, 120, "levels")
     task = replace(task, effort=Effort.of(name))
     group = rows.labels(start(task, rows))
-    plans, whole = [], np.zeros_like(group)
+    rounds, whole = [], np.zeros_like(group)
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: None) -> object:
-        plans.append(plan)
-        return group if turn == 2 else whole  # the dearest grouping there is is no gain
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: object, until: object) -> np.ndarray:
+        rounds.append("anew")
+        return whole
+
+    def near(task: Task, rows: Rows, group: np.ndarray, turn: int, until: None) -> np.ndarray:
+        rounds.append("near")
+        assert until is None  # a word counts moves
+        return whole
 
     def kept(task: Task, rows: Rows, group: np.ndarray, **given: object) -> tuple[np.ndarray, object]:
         return group, SimpleNamespace(steps=0)
@@ -271,27 +341,25 @@ def test_rounds_anneal_anew_until_one_is_in_vain_and_a_short_effort_once(
     losses = iter([(0, 9.0), *((0, 8.0 - i / 9) for i in range(4)), *[(0, 9.5)] * 99])
     monkeypatch.setattr(close_classes, "rank", lambda task, partition: next(losses))
     monkeypatch.setattr(close_classes, "annealed", noted)
+    monkeypatch.setattr(close_classes, "rearranged", near)
     monkeypatch.setattr(close_classes, "search", kept)
     anneal_and_search(task, rows, group, steps=40)
-    anew = [not plan.stay for plan in plans]
-    assert anew[0]
-    assert not any(anew[3:])
-    assert anew[1] == (name == "thorough")
-    hot = [plan.hot for plan in plans if plan.stay]
-    assert hot == sorted(hot, reverse=True)
-    assert name == "balanced" or hot[-1] < hot[0]
+    assert rounds == (["anew"] + ["near"] * 2 if name == "balanced" else ["anew"] * 3 + ["near"] * 9)
 
 
-def test_with_little_time_rows_anneal_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_little_time_near_classes_alone_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
     task, rows = made(3, 120, "levels")
-    group, plans = rows.labels(start(task, rows)), []
+    group, rounds = rows.labels(start(task, rows)), []
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: float) -> object:
-        plans.append(plan)
+    def noted(task: Task, rows: Rows, group: np.ndarray, *given: object) -> np.ndarray:
+        rounds.append(len(given))
         return group
 
     monkeypatch.setattr(close_classes, "annealed", noted)
-    for seconds in (0.3 * ANEW.pace * group.size, 1.0):
+    monkeypatch.setattr(close_classes, "rearranged", noted)
+    # Near classes are told the turn and the end, a round over all classes a plan beside these.
+    for seconds, first in ((0.3 * ANEW.pace * group.size, 2), (1.0, 3)):
+        rounds.clear()
         now = iter([0.0, *[0.0] * 4, *[9.0] * 99])
         monkeypatch.setattr(close_classes, "clock", lambda now=now: next(now))
         monkeypatch.setattr(
@@ -300,17 +368,17 @@ def test_with_little_time_rows_anneal_where_they_are(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(close_classes, "neighbor_graph", lambda *given: None)
         monkeypatch.setattr(close_classes, "looks", lambda *given: 0.0)
         anneal_and_search(task, rows, group, deadline=seconds)
-    assert plans[0].stay
-    assert plans[0].hot == 1.0
-    assert not plans[-1].stay
+        assert rounds[0] == first
 
 
-def test_rows_anneal_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("one", [anew, rearranged])
+def test_rows_anneal_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch, one: Round) -> None:
+    monkeypatch.setattr(close_classes, "NEAR_BLOCK", 40)
     task, rows = made(6, 150, "levels")
     group, found = rows.labels(start(task, rows)), []
     for many in (1, 2, 5):
         monkeypatch.setattr("os.cpu_count", lambda many=many: many)
-        found.append(annealed(task, rows, group, 0, ANEW._replace(sweeps=40.0)))
+        found.append(one(task, rows, group, 0))
     assert (found[0] == found[1]).all()
     assert (found[0] == found[2]).all()
 

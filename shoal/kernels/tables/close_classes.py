@@ -10,10 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, njit
-from shoal.kernels.tables.eligible import join
+from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels.tables.eligible import join, joined
 from shoal.kernels.tables.lattice import classes, numbering_for
 from shoal.kernels.tables.near_groups import draw
+
+CLOSE = 1e-9
+CLASSES, SWEEPS = 5, 30  # of a region that is annealed by itself, and moves tried there for each row
+TURNS, LATE = 24, 4  # steps of heat and price, the last of them at a price that nothing can pay
+HOT, COOLER, COLD = (
+    0.02,
+    0.1,
+    0.015,
+)  # the first heat by the dearest class, times some power of the next; the last by it
+PRICES = (0.3, 5.0)  # of a row beyond t, by the dearest class
+STAY, RAISE = 0.6, 0.5  # share of the regions where rows just move, and of the others, where a class is widened
+LOOKED, REACH = 8, 0.03  # rows whose classes are near, and how much dearer by the dearest class; rows tried for a swap
 
 
 class OpenClasses(NamedTuple):
@@ -182,7 +194,367 @@ def anneal(classes, rows, heat, price, moves, random):
     return beyond.sum()
 
 
-CLOSE = 1e-9
+class ClassesAsked(NamedTuple):
+    """Some rows, and what is asked of their classes.
+
+    leaf int64[n, t], value int64[n]   slots and sensitive value of each row
+    weight int64[s], rows int64   rows of each value in the whole table, and all of its rows
+    top float64, k int64   the rows of any values may exceed their share of a class of N rows by top N / rows; its least
+                           size
+    dearest float64   the largest loss of a row, by which heat and price go
+    """
+
+    leaf: np.ndarray
+    value: np.ndarray
+    weight: np.ndarray
+    rows: int
+    top: float
+    k: int
+    dearest: float
+
+
+class Published(NamedTuple):
+    """Classes of rows, and what they publish; all in and out.
+
+    of int64[n]   class of each row
+    head int64[v], next int64[n]   the first row of each class, the next of the same class; -1: none
+    size int64[v], state int64[v, t], loss float64[v]   rows of each class, what it publishes, what a row loses there
+    """
+
+    of: np.ndarray
+    head: np.ndarray
+    next: np.ndarray
+    size: np.ndarray
+    state: np.ndarray
+    loss: np.ndarray
+
+
+class Region(NamedTuple):
+    """A few classes and their rows: name int64[c] of a class in ``Published``; row int64[x] their rows, in this order;
+    state int64[c + 1, t] what they publish, and room for one more."""
+
+    name: np.ndarray
+    row: np.ndarray
+    state: np.ndarray
+
+
+class Seats(NamedTuple):
+    """Where the rows of a region may go.
+
+    start int64[x + 1], arc int64[a]   the rows x may go to the classes arc[start[x] : start[x + 1]]
+    mask int64[x]  the same as bits
+    free int64[f]  the rows that may go to several
+    value int64[x], at int64[x]   sensitive value and class of each row
+    held int64[c, s], size int64[c], loss float64[c]   rows of each value, rows, and the loss of a row of each class
+    """
+
+    start: np.ndarray
+    arc: np.ndarray
+    mask: np.ndarray
+    free: np.ndarray
+    value: np.ndarray
+    at: np.ndarray
+    held: np.ndarray
+    size: np.ndarray
+    loss: np.ndarray
+
+
+class RegionBuffers(NamedTuple):
+    """Buffers for gathering a region: inside bool[v] all false, tally int64[v]; name int64[..] and row int64[..], its
+    classes and rows."""
+
+    inside: np.ndarray
+    tally: np.ndarray
+    name: np.ndarray
+    row: np.ndarray
+
+
+@njit(**LEAN_INNER)
+def _covers(slots, state, leaf):
+    """Whether a tuple covers a row."""
+    inside, t = True, 0
+    while inside and t < leaf.size:
+        inside = join(slots, t, state[t], leaf[t]) == state[t]
+        t += 1
+    return inside
+
+
+@njit(**LEAN_INNER)
+def _lacking(asked, held, n):
+    """Rows by which n rows exceed t or are short of k, held int64[s] of each value.  O(values)."""
+    if n == 0:
+        return 0.0
+    over = np.int64(0)
+    for s in range(held.size):
+        over += max(np.int64(0), held[s] * asked.rows - asked.weight[s] * n)
+    return max(0.0, over - asked.top * n) / asked.rows + max(np.int64(0), asked.k - n)
+
+
+@njit(**LEAN_INNER)
+def _move(seats, x, into, step):
+    """Row x leaves its class for another, or (step -1) is back."""
+    a, s = seats.at[x], seats.value[x]
+    seats.held[a, s] -= step
+    seats.held[into, s] += step
+    seats.size[a] -= step
+    seats.size[into] += step
+
+
+@njit(**INNER)
+def _annealed(asked, seats, free, heat, price, moves, beyond, random):
+    """The moves of ``anneal`` of the rows in free, int64[..]; beyond float64[c] is what each class lacks, updated."""
+    at = seats.at
+    for _ in range(moves):
+        x = free[int(draw(random) * free.size)]
+        first = seats.start[x]
+        a, b = at[x], seats.arc[first + int(draw(random) * (seats.start[x + 1] - first))]
+        if a == b:
+            continue
+        c, y = a, x  # without a second row
+        bar = -heat * np.log(draw(random) + 1e-300)
+        if draw(random) < 0.5:
+            for _look in range(LOOKED):
+                y = free[int(draw(random) * free.size)]
+                c = at[y]
+                if c != a and (seats.mask[y] >> a) & 1:
+                    break
+                c = a
+            if c == a:
+                continue
+        change, before = seats.loss[b] - seats.loss[c], beyond[a] + beyond[b]
+        if c != a and c != b:
+            before += beyond[c]
+        if change - price * before > bar:
+            continue
+        _move(seats, x, b, 1)
+        if c != a:
+            _move(seats, y, a, 1)
+        at_a, at_c = _lacking(asked, seats.held[a], seats.size[a]), 0.0
+        good, at_b = change + price * (at_a - before) <= bar, 0.0
+        if good:
+            at_b = _lacking(asked, seats.held[b], seats.size[b])
+            if c != a and c != b:
+                at_c = _lacking(asked, seats.held[c], seats.size[c])
+            good = change + price * (at_a + at_b + at_c - before) <= bar
+        if not good:
+            _move(seats, x, b, -1)
+            if c != a:
+                _move(seats, y, a, -1)
+            continue
+        at[x] = b
+        beyond[a], beyond[b] = at_a, at_b
+        if c != a:
+            at[y] = a
+            if c != b:
+                beyond[c] = at_c
+
+
+@njit(**INNER)
+def _near(slots, asked, kept, z, inside, random):
+    """The class outside that loses least together with row z, by chance also another; -1: none."""
+    best, least = -1, np.inf
+    for e in range(kept.size.size):
+        if kept.size[e] and not inside[e]:
+            found = joined(slots, kept.state[e], asked.leaf[z], np.inf) * (0.5 + draw(random))
+            if found < least:
+                least, best = found, e
+    return best
+
+
+@njit(**INNER)
+def _covering(slots, asked, kept, row, inside, tally, random):
+    """The class outside that covers most of some random rows of row, int64[..], by chance also another; -1: none."""
+    tally[:] = 0
+    for _ in range(LOOKED):
+        z = row[int(draw(random) * row.size)]
+        limit = kept.loss[kept.of[z]] + REACH * asked.dearest
+        for e in range(tally.size):
+            if kept.size[e] and not inside[e] and kept.loss[e] < limit:
+                tally[e] += _covers(slots, kept.state[e], asked.leaf[z])
+    best, most = -1, 0.0
+    for e in range(tally.size):
+        if tally[e]:
+            found = tally[e] * (0.3 + draw(random))
+            if found > most:
+                most, best = found, e
+    return best
+
+
+@njit(**INNER)
+def _gathered(slots, asked, kept, most, wide, buffers, random):
+    """The classes of a region and their rows, written to the buffers: how many of each.
+
+    The first holds the dearer of two random rows.  Each other covers many of some random rows of those before it; in a
+    wide region half of them lose least with one of those rows.
+    """
+    x, y = int(draw(random) * asked.value.size), int(draw(random) * asked.value.size)
+    c = kept.of[x] if kept.loss[kept.of[x]] > kept.loss[kept.of[y]] else kept.of[y]
+    inside, tally, name, row = buffers
+    classes, rows = 0, 0
+    while c >= 0 and rows + kept.size[c] <= row.size:
+        inside[c], name[classes] = True, c
+        classes += 1
+        z = kept.head[c]
+        while z >= 0:
+            row[rows] = z
+            rows += 1
+            z = kept.next[z]
+        if classes == name.size or rows >= most:
+            break
+        if wide and draw(random) < 0.5:
+            c = _near(slots, asked, kept, row[int(draw(random) * rows)], inside, random)
+        else:
+            c = _covering(slots, asked, kept, row[:rows], inside, tally, random)
+    for x in range(classes):
+        inside[name[x]] = False
+    return classes, rows
+
+
+@njit(**INNER)
+def _changed(slots, asked, kept, region, random):
+    """What is tried in a wide region: (classes, the class closed or -1); a new one is the last in region.state.
+
+    A class is closed for one that also covers a row of another class, or one is opened that covers two rows.
+    """
+    classes, closed = region.name.size, -1
+    new, y = region.state[classes], region.row[int(draw(random) * region.row.size)]
+    if draw(random) < RAISE:
+        closed = int(draw(random) * classes)
+        if kept.of[y] == region.name[closed]:
+            return classes, -1
+        for t in range(new.size):
+            new[t] = join(slots, t, region.state[closed, t], asked.leaf[y, t])
+    else:
+        z = region.row[int(draw(random) * region.row.size)]
+        for t in range(new.size):
+            new[t] = join(slots, t, asked.leaf[y, t], asked.leaf[z, t])
+    return classes + 1, closed
+
+
+@njit(**INNER)
+def _seated(slots, asked, kept, region, classes, closed):
+    """The rows of a region where they are; those of a class closed, and those that lose more, in a new class that
+    covers them."""
+    rows, old = region.row.size, region.name.size
+    seats = Seats(
+        np.empty(rows + 1, np.int64), np.empty(rows * classes, np.int64), np.zeros(rows, np.int64),
+        np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64),
+        np.zeros((classes, asked.weight.size), np.int64), np.zeros(classes, np.int64), np.empty(classes),
+    )  # fmt: skip
+    for c in range(classes):
+        seats.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
+    arcs, free, mine = 0, 0, 0
+    for x in range(rows):
+        z, seats.start[x] = region.row[x], arcs
+        while region.name[mine] != kept.of[z]:
+            mine += 1
+        for c in range(classes):
+            if c != closed and (c == mine or _covers(slots, region.state[c], asked.leaf[z])):
+                seats.arc[arcs] = c
+                seats.mask[x] |= np.int64(1) << c
+                arcs += 1
+        if arcs - seats.start[x] > 1:
+            seats.free[free] = x
+            free += 1
+        at, last = mine, classes - 1
+        if classes > old and (seats.mask[x] >> last) & 1 and (mine == closed or seats.loss[last] < seats.loss[mine]):
+            at = last
+        seats.at[x], seats.value[x] = at, asked.value[z]
+        seats.held[at, seats.value[x]] += 1
+        seats.size[at] += 1
+    seats.start[rows] = arcs
+    return seats, free
+
+
+@njit(**INNER)
+def _narrowed(slots, asked, region, seats, seen):
+    """What all rows of a region lose where they are now; region.state and seats.loss become those of their classes,
+    seen bool[c] whether these have any rows."""
+    seen[:] = False
+    for x in range(region.row.size):
+        leaf, c = asked.leaf[region.row[x]], seats.at[x]
+        for t in range(leaf.size):
+            region.state[c, t] = join(slots, t, region.state[c, t], leaf[t]) if seen[c] else leaf[t]
+        seen[c] = True
+    total = 0.0
+    for c in range(seats.size.size):
+        if seen[c]:
+            seats.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
+            total += seats.loss[c] * seats.size[c]
+    return total
+
+
+@njit(**LEAN_INNER)
+def _written(kept, region, seats, fresh):
+    """The rows of a region in their new classes; fresh is the number of the new one, if there is one."""
+    for x in range(region.name.size):
+        kept.head[region.name[x]], kept.size[region.name[x]] = -1, 0
+    for c in range(seats.size.size):
+        if seats.size[c]:
+            here = region.name[c] if c < region.name.size else fresh
+            kept.size[here], kept.loss[here] = seats.size[c], seats.loss[c]
+            for t in range(kept.state.shape[1]):
+                kept.state[here, t] = region.state[c, t]
+    for x in range(region.row.size):
+        z, c = region.row[x], seats.at[x]
+        here = region.name[c] if c < region.name.size else fresh
+        kept.of[z], kept.next[z] = here, kept.head[here]
+        kept.head[here] = z
+
+
+@njit(cache=True, nogil=True)
+def rearrange(slots, asked, kept, most, moves, random):
+    """Few classes at a time annealed by themselves, and kept if they lose no more and lack nothing.
+
+    asked ``ClassesAsked``, kept ``Published`` within what is asked, updated; most int64 rows taken at once, about;
+    moves int64 tried, about; random uint64[1]
+    returns the loss saved.  O(moves values + moves / SWEEPS classes t).
+    """
+    v, t = kept.state.shape
+    name, row, saved = np.empty(CLASSES, np.int64), np.empty(2 * most, np.int64), 0.0
+    buffers = RegionBuffers(np.zeros(v, np.bool_), np.empty(v, np.int64), name, row)
+    state, seen = np.empty((CLASSES + 1, t), np.int64), np.empty(CLASSES + 1, np.bool_)
+    beyond = np.empty(CLASSES + 1)
+    while moves > 0:
+        wide = draw(random) > STAY
+        classes, rows = _gathered(slots, asked, kept, most, wide, buffers, random)
+        moves -= 1 + SWEEPS * rows
+        if not classes:
+            continue
+        region, before = Region(name[:classes], row[:rows], state), 0.0
+        for x in range(classes):
+            before += kept.loss[name[x]] * kept.size[name[x]]
+            for y in range(t):
+                state[x, y] = kept.state[name[x], y]
+        now, closed = classes, -1
+        if wide:
+            now, closed = _changed(slots, asked, kept, region, random)
+        fresh = -1
+        if now > classes:
+            for c in range(v):
+                if not kept.size[c]:
+                    fresh = c
+                    break
+            if fresh < 0:
+                continue
+        seats, free = _seated(slots, asked, kept, region, now, closed)
+        if not free:  # also where a class is alone
+            continue
+        for c in range(now):
+            beyond[c] = _lacking(asked, seats.held[c], seats.size[c])
+        hot = HOT * COOLER ** draw(random) * asked.dearest
+        each = max(1, SWEEPS * free // TURNS)
+        for turn in range(TURNS):
+            part = min(turn / (TURNS - LATE), 1.0)
+            price = PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4
+            _annealed(asked, seats, seats.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random)
+        if beyond[:now].sum() > CLOSE:
+            continue
+        after = _narrowed(slots, asked, region, seats, seen[:now])
+        if after <= before:
+            saved += before - after
+            _written(kept, region, seats, fresh)
+    return saved
 
 
 class SetRequest(NamedTuple):

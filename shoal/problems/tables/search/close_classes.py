@@ -11,14 +11,16 @@ Groups that publish the same tuple count as one class, and only of classes is it
 rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
 publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
 rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds begin at
-the cheapest arcs; those after one in vain begin where the rows are, among the tuples that the groups publish.
+row by row.  The classes are cut into groups, which search then makes narrower.  After the first round, or one in vain,
+a few near classes at a time are annealed by themselves, sometimes with a tuple widened or added, and kept if they lose
+no more: a round over all classes ends a little above or below where it began, a small region at its best.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +38,7 @@ from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_grap
 from shoal.problems.threads import SearchThreads, flag, threads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.close_classes import OpenClasses, SetRequest
+    from shoal.kernels.tables.close_classes import ClassesAsked, OpenClasses, Published, SetRequest
 
 
 ARCS = 12_000_000  # pairs of cell and class in a program, at most
@@ -100,18 +102,6 @@ class Close:
         above = paid - np.minimum.reduceat(paid, program.arcs.start[:-1])[program.cell]
         least = np.flatnonzero(above == 0)
         return least[np.searchsorted(least, program.arcs.start[:-1])], above
-
-    def arcs_of(self, published: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The arc of every row to what it publishes, int64[n, t]; that in other, int64[n], where it has no class."""
-        program = self.program
-        names = {tuple(s): i for i, s in enumerate(self.state.tolist())}
-        distinct, of = np.unique(published, axis=0, return_inverse=True)
-        mine = np.array([names.get(tuple(s), -1) for s in distinct.tolist()])[of.reshape(-1)]
-        v, cell = self.state.shape[0], program.cell
-        place = cell * np.int64(v) + program.owner[program.arcs.pair]
-        wanted = cell[other] * np.int64(v) + mine
-        found = np.minimum(np.searchsorted(place, wanted), place.size - 1)
-        return np.where((mine >= 0) & (place[found] == wanted), found, other)
 
 
 @dataclass(frozen=True)
@@ -367,30 +357,29 @@ class RoundPlan(NamedTuple):
     priced  times that tuples are priced in
     missed  rows by which whole ones are thought to miss the shares of a class
     wanted  the least rows that a class must want, by the least size of a group
-    stay    whether rows begin where they are, or where multipliers are least
     sweeps  moves tried for each row in all;  pace  seconds that this takes for a row, about
-    hot     heat by that of the stages, and rows that classes must want by those wanted
     """
 
     priced: int
     missed: float
     wanted: float
-    stay: bool
     sweeps: float
     pace: float
     stages: tuple[Stage, ...]
-    hot: float = 1.0
 
 
-ANEW = RoundPlan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, 1300.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
-AGAIN = RoundPlan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
-    Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
-    Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
-), 0.25)  # fmt: skip
+NEAR_BLOCK = 4000  # rows whose classes are rearranged by one core in turn
+DEALS = 4  # of classes to blocks in a round
+MOVES = 5000.0  # tried for each row in a round, about
+PACE = 1e-4  # seconds of a round for each row
+AT_ONCE = 200_000  # moves between two looks at the clock
+TAKEN = (300, 6)  # rows of a region at least, or those of so many classes
+SPARE_NAMES = 32  # classes that may be open beside those of a block
 
 
 def close_rule(task: Task) -> Limit | None:
@@ -430,16 +419,14 @@ def annealed(
     def one(i: int) -> np.ndarray | None:
         if stop.is_set():
             return None
-        block, held = blocks[i], group[blocks[i]]
-        seed, open_now = [task.seed, turn, i], state[np.unique(held)]
+        block = blocks[i]
+        seed, open_now = [task.seed, turn, i], state[np.unique(group[block])]
         close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
         if close is None:
             return None
-        close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
+        close = without_small(quiet, close, plan.wanted * rows.k, limit)
         count = close.program.arcs.count
         at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
-        if plan.stay:
-            at = close.arcs_of(state[held], at)
         with threads(tries) as each:
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
         return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
@@ -451,8 +438,14 @@ def annealed(
         if label is not None:
             out[block] = np.where(label < 0, -1, label + shift)
             shift += int(label.max(initial=-1)) + 1
-    good = rows.eligible(out, shift)
-    return rows.place(rows.cut(np.where((out >= 0) & good[out], out, -1)))
+    return cut_and_placed(rows, out)
+
+
+def cut_and_placed(rows: Rows, label: np.ndarray) -> np.ndarray:
+    """A group for every row, int64[n]: eligible classes cut into groups, the rows of others and those of none, -1,
+    placed one by one."""
+    good = rows.eligible(label, int(label.max(initial=-1)) + 1)
+    return rows.place(rows.cut(np.where((label >= 0) & good[label], label, -1)))
 
 
 def near_classes(
@@ -509,7 +502,7 @@ def _cooled(
         size = np.bincount(classes.owner, weights=held, minlength=v).astype(np.int64)
         placed, each = RowsOnArcs(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
-        for heat, price in zip(plan.hot * heats, prices, strict=True):
+        for heat, price in zip(heats, prices, strict=True):
             moves = max(1, int(each * pace))
             anneal(classes, placed, heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
@@ -540,6 +533,89 @@ def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
         kept[top[np.unique(classes.owner[top], return_index=True)[1]]] -= 1
 
 
+def rearranged(task: Task, rows: Rows, group: np.ndarray, turn: int, until: float | None = None) -> np.ndarray:
+    """A group for every row after few near classes at a time were annealed by themselves, int64[n].
+
+    turn   seeds the random numbers
+    until  clock reading at which it ends; None: after ``MOVES`` for each row
+    Where nothing but size and t is asked, classes lose no more than the groups given.
+    """
+    began = clock()
+    for part in range(DEALS):
+        end = None if until is None else began + (until - began) * (part + 1) / DEALS
+        if end is None or clock() < end:
+            group = _dealt_and_rearranged(task, rows, group, [task.seed, turn, part], end)
+    return cut_and_placed(rows, group)
+
+
+def _dealt_and_rearranged(
+    task: Task, rows: Rows, group: np.ndarray, seed: list[int], until: float | None
+) -> np.ndarray:
+    """The class of every row, int64[n], after one deal of the classes to blocks that cores take in turn."""
+    state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
+    label = of.reshape(-1)[group]
+    blocks = deal(rows, label, max(1, round(group.size / NEAR_BLOCK)), [*seed, 19])
+    numbers = np.random.SeedSequence([*seed, 23]).generate_state(len(blocks), np.uint64)
+    stop, cores = flag(), min(os.cpu_count() or 1, len(blocks))
+
+    def one(i: int) -> np.ndarray:
+        random, end, now = np.array([numbers[i] | np.uint64(1)], np.uint64), until, clock()
+        if until is not None:  # the blocks that a core has still to take share what is left
+            end = now + (until - now) / -(-(len(blocks) - i) // cores)
+        return _rearranged(task, rows, blocks[i], label, state, random, end, stop)
+
+    with SearchThreads(cores) as pool:
+        found = list(pool.map(one, range(len(blocks))))
+    out, shift = np.empty_like(label), 0
+    for block, name in zip(blocks, found, strict=True):
+        out[block] = name + shift
+        shift += int(name.max(initial=-1)) + 1
+    return out
+
+
+def _rearranged(
+    task: Task, rows: Rows, block: np.ndarray, label: np.ndarray, state: np.ndarray, random: np.ndarray,
+    until: float | None, stop: Event,
+) -> np.ndarray:  # fmt: skip
+    """The class of every row of a block, int64[b], from 0, every one used; at first it is that in label, int64[n],
+    which publishes a line of state."""
+    from shoal.kernels.tables.close_classes import rearrange
+
+    asked, kept = classes_of(task, rows, block, label, state)
+    most = max(TAKEN[0], TAKEN[1] * block.size // max(int((kept.size > 0).sum()), 1))
+    moves = MOVES / DEALS * block.size if until is None else np.inf
+    while moves > 0 and not stop.is_set() and (until is None or clock() < until):
+        now = int(min(moves, AT_ONCE)) + 1
+        rearrange(rows.slots, asked, kept, most, now, random)
+        moves -= now
+    found: np.ndarray = np.unique(kept.of, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def classes_of(
+    task: Task, rows: Rows, block: np.ndarray, label: np.ndarray, state: np.ndarray
+) -> tuple[ClassesAsked, Published]:
+    """What the kernel is told of the rows of a block, int64[b], and of their classes, some of label, int64[n]."""
+    from shoal.kernels.tables.close_classes import ClassesAsked, Published
+    from shoal.kernels.tables.eligible import prices
+
+    limit = close_rule(task)
+    assert limit is not None
+    name, of = np.unique(label[block], return_inverse=True)
+    of, v = of.reshape(-1).astype(np.int64), name.size + SPARE_NAMES
+    size, order = np.bincount(of, minlength=v), np.argsort(of, kind="stable")
+    following, head = np.full(block.size, -1), np.full(v, -1)
+    following[order[:-1]] = np.where(np.diff(of[order]) == 0, order[1:], -1)
+    head[: name.size] = order[np.cumsum(size)[: name.size] - size[: name.size]]
+    tuples = np.concatenate([state[name], np.repeat(state[:1], SPARE_NAMES, axis=0)])
+    kept = Published(of, head, following, size, tuples, prices(rows.slots, tuples))
+    cell, all_rows = rows.cell[block], task.histogram.rows
+    leaf, value = np.ascontiguousarray(rows.leaf[cell]), rows.sensitive[cell, 0].astype(np.int64)
+    weight = np.rint(limit.share * all_rows).astype(np.int64)
+    dearest = float(prices(rows.slots, rows.states(np.zeros(rows.cell.size, np.int64)))[0]) or 1.0
+    return ClassesAsked(leaf, value, weight, all_rows, limit.t * all_rows, rows.k, dearest), kept
+
+
 def anneal_and_search(
     task: Task,
     rows: Rows,
@@ -551,8 +627,8 @@ def anneal_and_search(
 ) -> tuple[np.ndarray, SearchReport]:
     """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
 
-    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time, more where
-    annealing no longer helps.
+    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time of a round
+    over all classes, and as much as one that did not help.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -564,41 +640,39 @@ def anneal_and_search(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds, plan, wait = ROUNDS.get(task.effort.name, 1), ANEW, 0.0
-    if deadline is not None and deadline - clock() <= HASTE * plan.pace * group.size:
-        plan = AGAIN._replace(hot=1.0)
-    spent = plan.pace * group.size
-    # A round anneals, from a new draw or near the best, and then searches from the best; what a round took decides what
-    # the next one can.
+    rounds = ROUNDS.get(task.effort.name, 1)
+    spent = ANEW.pace * group.size
+    anew = deadline is None or deadline - clock() > HASTE * spent
+    # A round anneals all classes or rearranges near ones; what it took decides what the next one can be.
     while report.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
-        if plan is ANEW and report.rounds and left <= spent:  # the next would end after the deadline
-            plan, spent = AGAIN, AGAIN.pace * group.size
-        if left > (spent if plan.stay else HASTE * spent):
-            task.progress("annealing", None if deadline else report.rounds / rounds)
-            until, now = Until(), plan._replace(sweeps=min(left / spent, 1.0) * plan.sweeps)
+        anew = anew and (not report.rounds or left > spent)  # the next would end after the deadline
+        task.progress("annealing", None if deadline else report.rounds / rounds)
+        if anew:
+            until, now = Until(), ANEW._replace(sweeps=min(left / spent, 1.0) * ANEW.sweeps)
             if deadline is not None:
-                until = Until(began + PRICING * left, began + COOLING * left)
-                now = now._replace(priced=LONG if plan.priced else 0)
+                until, now = Until(began + PRICING * left, began + COOLING * left), now._replace(priced=LONG)
             made = weighed(annealed(task, rows, best[1], report.rounds, now, until))
-            spent = 1.2 * (clock() - began)
-            gained = made[0] < best[0]
-            wait = SHARE * spent if gained else spent
-            if plan is ANEW:  # other tuples are drawn, for as long as these are better; for a short effort once
-                plan = ANEW if gained and task.effort.name != "balanced" else AGAIN
-            elif not gained:  # what is near the best that can be had, heat leads away from
-                plan = plan._replace(hot=plan.hot / 2)
-            best = min(best, made, key=lambda pair: pair[0])
         else:
-            wait = np.inf
+            end = None if deadline is None else began + min(PACE * group.size, COOLING * left)
+            made = weighed(rearranged(task, rows, best[1], report.rounds, end))
+        spent, gained = 1.2 * (clock() - began), made[0] < best[0]
+        # Near classes are narrow already, and rounds of them pay for as long as they gain.
+        wait = spent if not gained else SHARE * spent if anew else 0.0
+        # Other tuples are drawn for as long as these are better; for a short effort once.
+        anew = anew and gained and task.effort.name != "balanced"
+        best = min(best, made, key=lambda pair: pair[0])
+        report.rounds += 1
+        if deadline is not None and not wait:
+            continue
         if near is None:
             near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
-        other = replace(task, seed=task.seed + report.rounds)
+        other = replace(task, seed=task.seed + report.rounds - 1)
         if deadline is None:
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
             group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
         best = min(best, weighed(group), key=lambda pair: pair[0])
-        report.steps, report.rounds = report.steps + searched.steps, report.rounds + 1
+        report.steps += searched.steps
     return best[1], report
