@@ -20,9 +20,11 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import close_classes
 from shoal.problems.tables.search.cascade import start
 from shoal.problems.tables.search.close_classes import (
+    AGAIN,
     ANEW,
     Close,
     Limit,
+    RoundPlan,
     anneal_and_search,
     annealed,
     classes_of,
@@ -86,7 +88,12 @@ def anew(task: Task, rows: Rows, group: np.ndarray, turn: int) -> np.ndarray:
     return annealed(task, rows, group, turn, ANEW._replace(sweeps=60.0))
 
 
-@pytest.mark.parametrize("one", [anew, rearranged])
+def again(task: Task, rows: Rows, group: np.ndarray, turn: int) -> np.ndarray:
+    """A short round over all classes."""
+    return annealed(task, rows, group, turn, AGAIN._replace(sweeps=60.0))
+
+
+@pytest.mark.parametrize("one", [anew, again, rearranged])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
 def test_every_group_is_within_t_and_no_row_is_lost(kind: str, one: Round) -> None:
     for seed in range(4):
@@ -99,7 +106,7 @@ def test_every_group_is_within_t_and_no_row_is_lost(kind: str, one: Round) -> No
         assert (found == one(task, rows, group, 0)).all()
 
 
-@pytest.mark.parametrize("one", [anew, rearranged])
+@pytest.mark.parametrize("one", [anew, again, rearranged])
 def test_blocks_anneal_by_themselves(monkeypatch: pytest.MonkeyPatch, one: Round) -> None:
     monkeypatch.setattr(close_classes, "BLOCK", 60)
     monkeypatch.setattr(close_classes, "NEAR_BLOCK", 60)
@@ -138,6 +145,28 @@ def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
             assert ((classes.start[cells] <= here) & (here < classes.start[cells + 1])).all()
 
 
+def test_rows_begin_where_they_are_published_if_there_is_such_a_class() -> None:
+    for seed in range(3):
+        task, rows = made(seed, 150, "levels")
+        group, limit = rows.labels(start(task, rows)), close_rule(task)
+        assert limit is not None
+        state = rows.states(group)
+        close = program_of(task, rows, np.arange(group.size), state[::2], limit)
+        assert close is not None
+        count = close.program.arcs.count
+        least = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
+        at = close.arcs_of(state[group], least)
+        assert (close.program.cell[at] == close.program.cell[least]).all()
+        there = close.state[close.program.owner[close.program.arcs.pair[at]]]
+        mine, open_now = (there == state[group]).all(axis=1), {tuple(s) for s in close.state.tolist()}
+        known = np.array([tuple(s) in open_now for s in state[group].tolist()])
+        assert (mine == known)[at != least].all()
+        assert mine[known].all()
+        assert (at == least)[~known].all()
+        assert known.any()
+        assert not known.all()
+
+
 def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
     random = np.random.default_rng(4)
     for _ in range(50):
@@ -156,7 +185,7 @@ def test_classes_beyond_t_give_up_rows_until_they_are_within_it() -> None:
                 assert (before == after).all()
 
 
-@pytest.mark.parametrize("one", [anew, rearranged])
+@pytest.mark.parametrize("one", [anew, again, rearranged])
 def test_models_asked_for_beside_it_hold_too(one: Round) -> None:
     task, rows = made(3, 120, more=(DistinctLDiversity(4),))
     found = one(task, rows, rows.labels(start(task, rows)), 0)
@@ -324,10 +353,11 @@ def test_rounds_anneal_anew_until_one_is_in_vain_and_a_short_effort_once(
     task, rows = made(3, 120, "levels")
     task = replace(task, effort=Effort.of(name))
     group = rows.labels(start(task, rows))
-    rounds, whole = [], np.zeros_like(group)
+    rounds, hot, whole = [], [], np.zeros_like(group)
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: object, until: object) -> np.ndarray:
-        rounds.append("anew")
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: object) -> np.ndarray:
+        rounds.append("again" if plan.stay else "anew")
+        hot.extend([plan.hot] * plan.stay)
         return whole
 
     def near(task: Task, rows: Rows, group: np.ndarray, turn: int, until: None) -> np.ndarray:
@@ -344,34 +374,67 @@ def test_rounds_anneal_anew_until_one_is_in_vain_and_a_short_effort_once(
     monkeypatch.setattr(close_classes, "rearranged", near)
     monkeypatch.setattr(close_classes, "search", kept)
     anneal_and_search(task, rows, group, steps=40)
-    assert rounds == (["anew"] + ["near"] * 2 if name == "balanced" else ["anew"] * 3 + ["near"] * 9)
+    turns = ["again", "near"]
+    assert rounds == (["anew", *turns] if name == "balanced" else ["anew"] * 3 + turns * 4 + turns[:1])
+    assert hot == sorted(hot, reverse=True)
+    assert name == "balanced" or hot[-1] < hot[0]
 
 
-def test_with_little_time_near_classes_alone_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
+def rounds_of(monkeypatch: pytest.MonkeyPatch, seconds: float, gains: dict[str, float]) -> list[str]:
+    """The rounds against a clock on which each takes a second; what each kind gains, of the search too."""
     task, rows = made(3, 120, "levels")
-    group, rounds = rows.labels(start(task, rows)), []
+    group, rounds, now = rows.labels(start(task, rows)), [], [0.0]
+    loss = [(0, 1000.0)]
 
-    def noted(task: Task, rows: Rows, group: np.ndarray, *given: object) -> np.ndarray:
-        rounds.append(len(given))
+    def took(kind: str, group: np.ndarray) -> np.ndarray:
+        rounds.append(kind)
+        now[0] += 1.0
+        loss.append((0, min(loss)[1] - gains.get(kind, 0.0)))
         return group
 
-    monkeypatch.setattr(close_classes, "annealed", noted)
-    monkeypatch.setattr(close_classes, "rearranged", noted)
-    # Near classes are told the turn and the end, a round over all classes a plan beside these.
-    for seconds, first in ((0.3 * ANEW.pace * group.size, 2), (1.0, 3)):
-        rounds.clear()
-        now = iter([0.0, *[0.0] * 4, *[9.0] * 99])
-        monkeypatch.setattr(close_classes, "clock", lambda now=now: next(now))
-        monkeypatch.setattr(
-            close_classes, "search", lambda task, rows, group, **given: (group, SimpleNamespace(steps=0))
-        )
-        monkeypatch.setattr(close_classes, "neighbor_graph", lambda *given: None)
-        monkeypatch.setattr(close_classes, "looks", lambda *given: 0.0)
-        anneal_and_search(task, rows, group, deadline=seconds)
-        assert rounds[0] == first
+    def all_of_them(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: object) -> np.ndarray:
+        return took("again" if plan.stay else "anew", group)
+
+    def near(task: Task, rows: Rows, group: np.ndarray, turn: int, until: float) -> np.ndarray:
+        return took("near", group)
+
+    def search(task: Task, rows: Rows, group: np.ndarray, deadline: float, near: None) -> tuple[np.ndarray, object]:
+        spent, now[0] = deadline - now[0], deadline
+        rounds.append("long" if spent > 0.5 else "short")
+        loss.append((0, min(loss)[1] - gains.get("search", 0.0) * spent))
+        return group, SimpleNamespace(steps=0)
+
+    monkeypatch.setattr(close_classes, "rank", lambda task, partition: loss[-1])
+    for name, made_up in (("annealed", all_of_them), ("rearranged", near), ("search", search)):
+        monkeypatch.setattr(close_classes, name, made_up)
+    monkeypatch.setattr(close_classes, "clock", lambda: now[0])
+    monkeypatch.setattr(close_classes, "neighbor_graph", lambda *given: None)
+    monkeypatch.setattr(close_classes, "looks", lambda *given: 0.0)
+    anneal_and_search(replace(task, effort=Effort.of("balanced")), rows, group, deadline=seconds)
+    return rounds
 
 
-@pytest.mark.parametrize("one", [anew, rearranged])
+def test_against_the_clock_the_rounds_that_gain_most_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rounds_of(monkeypatch, 12.0, {"anew": 9.0, "again": 1.0, "near": 2.0})
+    assert found[:6] == ["anew", "short", "again", "short", "near", "short"]
+    assert set(found[6::2]) == {"near"}
+    found = rounds_of(monkeypatch, 12.0, {"anew": 9.0, "again": 2.0, "near": 1.0})
+    assert set(found[6:-2:2]) == {"again"}  # and near ones once there is no time for more
+    found = rounds_of(monkeypatch, 30.0, {"anew": 9.0})  # both in vain: they take turns, and search has as long as they
+    assert found[2:10:2] == ["again", "near", "again", "near"]
+    assert set(found[3:-1:2]) == {"long"}
+    found = rounds_of(monkeypatch, 30.0, {"anew": 9.0, "again": 1.0, "near": 1.0, "search": 5.0})
+    assert set(found[5:-1:2]) == {"long"}
+
+
+def test_with_little_time_rounds_are_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 120 * ANEW.pace
+    assert rounds_of(monkeypatch, 0.1 * seconds, {})[0] == "near"
+    assert rounds_of(monkeypatch, 0.3 * seconds, {})[0] == "again"
+    assert rounds_of(monkeypatch, 1.0, {})[0] == "anew"
+
+
+@pytest.mark.parametrize("one", [anew, again, rearranged])
 def test_rows_anneal_alike_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch, one: Round) -> None:
     monkeypatch.setattr(close_classes, "NEAR_BLOCK", 40)
     task, rows = made(6, 150, "levels")

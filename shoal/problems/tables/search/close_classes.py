@@ -11,9 +11,10 @@ Groups that publish the same tuple count as one class, and only of classes is it
 rows together a few may deviate where of ten none may.  The class program (``close_classes``) says which tuples to
 publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
 rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  After the first round, or one in vain,
-a few near classes at a time are annealed by themselves, sometimes with a tuple widened or added, and kept if they lose
-no more: a round over all classes ends a little above or below where it began, a small region at its best.
+row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds begin at the cheapest
+arcs.  After one in vain, two kinds of rounds take turns: all classes from where the rows are, among the tuples that the
+groups publish; and a few near classes at a time by themselves, sometimes with a tuple widened or added, kept if they
+lose no more.  The first pays where t is loose and classes are small, the second where t is strict.
 """
 
 from __future__ import annotations
@@ -102,6 +103,18 @@ class Close:
         above = paid - np.minimum.reduceat(paid, program.arcs.start[:-1])[program.cell]
         least = np.flatnonzero(above == 0)
         return least[np.searchsorted(least, program.arcs.start[:-1])], above
+
+    def arcs_of(self, published: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The arc of every row to what it publishes, int64[n, t]; that in other, int64[n], where it has no class."""
+        program = self.program
+        names = {tuple(s): i for i, s in enumerate(self.state.tolist())}
+        distinct, of = np.unique(published, axis=0, return_inverse=True)
+        mine = np.array([names.get(tuple(s), -1) for s in distinct.tolist()])[of.reshape(-1)]
+        v, cell = self.state.shape[0], program.cell
+        place = cell * np.int64(v) + program.owner[program.arcs.pair]
+        wanted = cell[other] * np.int64(v) + mine
+        found = np.minimum(np.searchsorted(place, wanted), place.size - 1)
+        return np.where((mine >= 0) & (place[found] == wanted), found, other)
 
 
 @dataclass(frozen=True)
@@ -357,22 +370,30 @@ class RoundPlan(NamedTuple):
     priced  times that tuples are priced in
     missed  rows by which whole ones are thought to miss the shares of a class
     wanted  the least rows that a class must want, by the least size of a group
+    stay    whether rows begin where they are, or where multipliers are least
     sweeps  moves tried for each row in all;  pace  seconds that this takes for a row, about
+    hot     heat by that of the stages, and rows that classes must want by those wanted
     """
 
     priced: int
     missed: float
     wanted: float
+    stay: bool
     sweeps: float
     pace: float
     stages: tuple[Stage, ...]
+    hot: float = 1.0
 
 
-ANEW = RoundPlan(4, SPARE, 1.4, 1300.0, 5e-4, (
+ANEW = RoundPlan(4, SPARE, 1.4, False, 1300.0, 5e-4, (
     Stage(0.015, 4, (0.01, 0.001), (0.6, 5.0), 0.2, 8),
     Stage(0.08, 7, (0.002, 0.0005), (5.0, 40.0), 0.2, 8),
     Stage(1.0, 2, (0.002, 0.0003), (40.0, 1e5), 0.0, 12),
 ))  # fmt: skip
+AGAIN = RoundPlan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
+    Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
+    Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
+), 0.25)  # fmt: skip
 NEAR_BLOCK = 4000  # rows whose classes are rearranged by one core in turn
 DEALS = 4  # of classes to blocks in a round
 MOVES = 5000.0  # tried for each row in a round, about
@@ -419,14 +440,16 @@ def annealed(
     def one(i: int) -> np.ndarray | None:
         if stop.is_set():
             return None
-        block = blocks[i]
-        seed, open_now = [task.seed, turn, i], state[np.unique(group[block])]
+        block, held = blocks[i], group[blocks[i]]
+        seed, open_now = [task.seed, turn, i], state[np.unique(held)]
         close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
         if close is None:
             return None
-        close = without_small(quiet, close, plan.wanted * rows.k, limit)
+        close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
         count = close.program.arcs.count
         at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
+        if plan.stay:
+            at = close.arcs_of(state[held], at)
         with threads(tries) as each:
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
         return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
@@ -504,7 +527,7 @@ def _cooled(
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(heats, prices, strict=True):
             moves = max(1, int(each * pace))
-            anneal(classes, placed, heat * dearest, price * dearest, moves, random)
+            anneal(classes, placed, plan.hot * heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
             if until is not None:  # as fast as they went so far
                 now = clock()
@@ -627,8 +650,8 @@ def anneal_and_search(
 ) -> tuple[np.ndarray, SearchReport]:
     """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
 
-    Counted in steps the rounds are always the same; against the clock searching gets a tenth of the time of a round
-    over all classes, and as much as one that did not help.
+    Counted in steps the rounds are always the same.  Against the clock the kind of round that gains more in a second
+    goes on, and searching gets a tenth of its time, or as much where the round gained nothing, or less than the search.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -640,32 +663,46 @@ def anneal_and_search(
         return rank(task, rows.partition(labels)), labels
 
     best = weighed(group)
-    rounds = ROUNDS.get(task.effort.name, 1)
-    spent = ANEW.pace * group.size
-    anew = deadline is None or deadline - clock() > HASTE * spent
-    # A round anneals all classes or rearranges near ones; what it took decides what the next one can be.
+    rounds, anew, again, near_by = ROUNDS.get(task.effort.name, 1), "anew", "again", "near"
+    spent = {anew: ANEW.pace * group.size, again: AGAIN.pace * group.size, near_by: PACE * group.size}
+    kind, hot, rate, of_search = anew, AGAIN.hot, {anew: np.inf, again: np.inf, near_by: np.inf}, 0.0
+    if deadline is not None and deadline - clock() <= HASTE * spent[anew]:
+        kind, hot = again, 1.0
+    # A round anneals all classes, from a new draw or from where rows are, or rearranges near ones.  What it took and
+    # gained decides what the next one can be, and what pays most.
     while report.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
-        anew = anew and (not report.rounds or left > spent)  # the next would end after the deadline
+        if kind == anew and report.rounds and left <= spent[anew]:  # the next would end after the deadline
+            kind = again
+        if kind == again and left <= spent[again]:
+            kind = near_by
         task.progress("annealing", None if deadline else report.rounds / rounds)
-        if anew:
-            until, now = Until(), ANEW._replace(sweeps=min(left / spent, 1.0) * ANEW.sweeps)
-            if deadline is not None:
-                until, now = Until(began + PRICING * left, began + COOLING * left), now._replace(priced=LONG)
-            made = weighed(annealed(task, rows, best[1], report.rounds, now, until))
-        else:
-            end = None if deadline is None else began + min(PACE * group.size, COOLING * left)
+        if kind == near_by:
+            end = None if deadline is None else began + min(spent[near_by], COOLING * left)
             made = weighed(rearranged(task, rows, best[1], report.rounds, end))
-        spent, gained = 1.2 * (clock() - began), made[0] < best[0]
-        # Near classes are narrow already, and rounds of them pay for as long as they gain.
-        wait = spent if not gained else SHARE * spent if anew else 0.0
+        else:
+            plan = ANEW if kind == anew else AGAIN._replace(hot=hot)
+            until, plan = Until(), plan._replace(sweeps=min(left / spent[kind], 1.0) * plan.sweeps)
+            if deadline is not None:
+                until = Until(began + PRICING * left, began + COOLING * left)
+                plan = plan._replace(priced=LONG if plan.priced else 0)
+            made = weighed(annealed(task, rows, best[1], report.rounds, plan, until))
+        took, gained = clock() - began, made[0] < best[0]
+        if kind != near_by:
+            spent[kind] = 1.2 * took
+        if kind == again and not gained:  # what is near the best that can be had, heat leads away from
+            hot /= 2
+        if kind != anew:
+            rate[kind] = max(best[0][1] - made[0][1], 0.0) / max(took, 1e-9) if gained else 0.0
+        wait = SHARE * took if gained and rate[kind] >= of_search else took
         # Other tuples are drawn for as long as these are better; for a short effort once.
-        anew = anew and gained and task.effort.name != "balanced"
+        if kind != anew or not gained or task.effort.name == "balanced":
+            other_kind = {anew: again, again: near_by, near_by: again}[kind]
+            turned = kind == anew or deadline is None or rate[other_kind] >= rate[kind]
+            kind = other_kind if turned else kind
         best = min(best, made, key=lambda pair: pair[0])
         report.rounds += 1
-        if deadline is not None and not wait:
-            continue
         if near is None:
             near = neighbor_graph(rows, task.seed, SHARE * looks(rows, deadline, steps))
         other = replace(task, seed=task.seed + report.rounds - 1)
@@ -673,6 +710,8 @@ def anneal_and_search(
             group, searched = search(other, rows, best[1], steps=-(-steps // rounds), near=near)
         else:
             group, searched = search(other, rows, best[1], deadline=min(deadline, clock() + wait), near=near)
-        best = min(best, weighed(group), key=lambda pair: pair[0])
+        narrowed = weighed(group)
+        of_search = max(best[0][1] - narrowed[0][1], 0.0) / max(clock() - began - took, 1e-9)
+        best = min(best, narrowed, key=lambda pair: pair[0])
         report.steps += searched.steps
     return best[1], report
