@@ -89,6 +89,11 @@ class Drawn:
             for name in quasi:
                 if self.kinds[name] in STEPS and self.chance(0.3):
                     settings.setdefault("range_step", {})[name] = rng.choice(STEPS[self.kinds[name]])
+        for name in quasi:
+            if self.kinds[name] in ("integer", "float") and self.chance(0.2):
+                present = self.frame[name].drop_nulls().drop_nans() if self.kinds[name] == "float" else self.frame[name]
+                held = sorted(set(present.drop_nulls().to_list())) or [0]
+                settings.setdefault(rng.choice(["top", "bottom"]), {})[name] = rng.choice(held)
         if self.chance(0.2):
             settings["weights"] = {rng.choice(quasi): rng.choice([0.5, 3.0])}
         if self.publish != "centers":
