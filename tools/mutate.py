@@ -123,6 +123,7 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
 }
+NO_TESTS = 5  # pytest's status
 SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
 
 
@@ -257,7 +258,7 @@ def tests_of(tree: Path, room: Room, changed: str | None) -> int:
 
 
 def run(tree: Path, room: Room, limit: float | None, changed: str | None = None) -> str:
-    """ "green", "red", or "late"."""
+    """ "green", "red", "late", or "none" where every test was skipped, as when a package is absent."""
     process = os.fork()
     if not process:
         status = 1
@@ -271,7 +272,8 @@ def run(tree: Path, room: Room, limit: float | None, changed: str | None = None)
             found, status = os.waitpid(process, os.WNOHANG)
             if found:
                 process = 0
-                return "red" if status else "green"
+                status = os.waitstatus_to_exitcode(status)
+                return {0: "green", NO_TESTS: "none"}.get(status, "red")
             time.sleep(0.05)
         return "late"
     finally:
@@ -283,7 +285,10 @@ def run(tree: Path, room: Room, limit: float | None, changed: str | None = None)
 def tried(tree: Path, room: Room, chosen: list[Change], seconds: float) -> tuple[list[Change], int]:
     """(changes that no test saw, changes tried); ``seconds`` ends the run between two changes."""
     began = time.monotonic()
-    if run(tree, room, None) != "green":
+    unchanged = run(tree, room, None)
+    if unchanged == "none":
+        sys.exit("no test ran without any change: a package that they need may be absent")
+    if unchanged != "green":
         sys.exit("the tests fail without any change")
     honest = time.monotonic() - began
     print(f"the tests take {honest:.0f} s without a change", flush=True)
