@@ -36,8 +36,8 @@ from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
 from shoal.problems.tables.bounds.certify import certify
-from shoal.problems.tables.groups import Rows, pieces_of, rules_of
-from shoal.problems.tables.losses import ENUMERATED, Lattice
+from shoal.problems.tables.groups import Rows, good_groups, pieces_of, rules_of
+from shoal.problems.tables.losses import ENUMERATED, Lattice, NodesToVisit
 from shoal.problems.tables.three_phase import ceiling_classes, residues
 
 MOST = 3  # times the least size: the most rows of a group
@@ -56,28 +56,19 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
         return None
     rule = min(close, key=lambda rule: rule.measure.number)
     lattice = Lattice.of(task.recoding)
-    nodes = lattice.ordered(task) if lattice.nodes <= ENUMERATED else lattice.chain(task)
+    nodes = NodesToVisit(task, lattice, SORTED)
     share, t = np.array(rule.measure.table), rule.measure.number
     value, left = rows.sensitive[:, 0].astype(np.int64), h.count.copy()
     out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     # The rows left are sorted into the node's classes, from which the kernel deals.
-    for done, node in enumerate(nodes):
+    while nodes.left:
         cells = np.flatnonzero(left > 0)
         if not cells.size:
             break
-        if done % 64 == 0:
-            task.progress("cascade", done / len(nodes))
-        key = np.zeros(cells.size, np.int64)
-        for j, level in enumerate(node):
-            up = lattice.up[j][level].astype(np.int64)
-            width = int(up.max(initial=0)) + 1
-            if int(key.max(initial=0)) >= 2**62 // width:
-                key = np.unique(key, return_inverse=True)[1].reshape(-1)
-            key = key * width + up[h.quasi[cells, j]]
-        order = np.argsort(key, kind="stable")
-        start = np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), cells.size)
+        task.progress("cascade", nodes.share)
+        order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], h.quasi[cells])
         group, written = deal(cells[order], start, value, left, quotas, group, out)
         if written:
             found.append(tuple(a[:written].copy() for a in out))
@@ -87,6 +78,139 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     labels = rows.spread(cell, label, count)
     good = rows.eligible(labels, group)  # the other models asked for
     return np.where((labels >= 0) & good[labels], labels, -1)
+
+
+def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells int[x, d] sorted into the classes of a node: their order int64[x], and where each class begins and ends."""
+    key = np.zeros(len(quasi), np.int64)
+    for j, level in enumerate(node):
+        up = lattice.up[j][level].astype(np.int64)
+        width = int(up.max(initial=0)) + 1
+        if int(key.max(initial=0)) >= 2**62 // width:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+        key = key * width + up[quasi[:, j]]
+    order = np.argsort(key, kind="stable")
+    return order, np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(quasi))
+
+
+NEAR = 0.8  # of the largest share a group may have: from here on the commonest value of a table is said to be near it
+
+
+class NearLimit(NamedTuple):
+    """A sensitive column whose commonest value has nearly the largest share that a group may have.
+
+    value  code of that value;  most  its largest share in a group
+    """
+
+    column: int
+    value: int
+    most: float
+
+
+def near_limits(task: Task) -> list[NearLimit]:
+    """The sensitive columns whose commonest value is near its limit, if no other value is."""
+    h, need = task.histogram, task.requirement
+    found = []
+    for j in need.sensitive_columns:
+        most = np.full(max(h.sensitive_sizes[j], 1), 1 / max(need.frequency[j], 1))
+        for rule in need.rules:
+            if rule.measure.kind == "band" and rule.columns == (j,):
+                most = np.minimum(most, np.array(rule.measure.table[1::2]))
+        held = np.bincount(h.sensitive[:, j], weights=h.count, minlength=most.size)
+        filled = held / (max(h.rows, 1) * np.maximum(most, 1e-9))
+        value = int(filled.argmax())
+        others = np.delete(filled, value).max(initial=0.0)
+        if most[value] < 1 and filled[value] >= NEAR and others <= NEAR / 2:
+            found.append(NearLimit(j, value, float(most[value])))
+    return found
+
+
+def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Eligible groups as triples (cell, group, rows) where commonest values are near their limits; None elsewhere.
+
+    If 94 % of the rows have a value, of which a group may have 95 %, then nearly every other value is needed to balance
+    as many rows as it can.  The cascade that publishes as many rows as possible uses other values where they are
+    plenty, and most of the rows find none later.  Here a class publishes only rows in which the commonest value has at
+    least the share that it has among all rows left, and at most the share that is allowed.  So its share among the rows
+    that stay never rises, and at the top node the rest is eligible.
+
+    The lattice's nodes are visited as in the cascade.  O(nodes * cells * log(cells)).
+    """
+    limits = near_limits(task)
+    if not limits or not task.requirement.closed:
+        return None
+    h, need = task.histogram, task.requirement
+    lattice = Lattice.of(task.recoding)
+    nodes = NodesToVisit(task, lattice, SORTED)
+    # bit i of a cell's kind: the cell has another value in column i of the limits
+    kind = sum((h.sensitive[:, limit.column] != limit.value).astype(np.int64) << i for i, limit in enumerate(limits))
+    kinds = 1 << len(limits)
+    other = (np.arange(kinds)[:, None] >> np.arange(len(limits)) & 1).astype(bool)
+    left, group = h.count.copy(), 0
+    found: list[tuple[np.ndarray, ...]] = []
+    while nodes.left:
+        cells = np.flatnonzero(left > 0)
+        if not cells.size:
+            break
+        task.progress("cascade", nodes.share)
+        order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], h.quasi[cells])
+        share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
+        share = share if nodes.left else np.zeros(len(limits))
+        # A class in which the commonest value has such a share, and others too, has so many rows.
+        least = max(need.smallest, math.ceil((1 / np.maximum(1 - share, 1e-9)).max() - 1e-6) if nodes.left else 1)
+        large = np.add.reduceat(left[cells[order]], start[:-1]) >= least
+        if not large.any():
+            continue
+        cells = cells[order[np.repeat(large, np.diff(start))]]
+        slot = np.repeat(np.arange(int(large.sum())), np.diff(start)[large]) * kinds + kind[cells]
+        held = np.bincount(slot, weights=left[cells], minlength=int(large.sum()) * kinds).astype(np.int64)
+        part = _balanced(held.reshape(-1, kinds), other, limits, share)
+        part[part.sum(axis=1) < least] = 0
+        # The first rows of each kind in each class are published.
+        order = np.argsort(slot, kind="stable")
+        cells, slot = cells[order], slot[order]
+        before = np.cumsum(left[cells]) - left[cells] - (np.cumsum(held) - held)[slot]
+        given = np.clip(part.reshape(-1)[slot] - before, 0, left[cells])
+        some = given > 0
+        found.append((cells[some], group + slot[some] // kinds, given[some]))
+        left[cells] -= given
+        group += len(part)
+    cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
+    label = np.unique(label, return_inverse=True)[1].reshape(-1)
+    groups = int(label.max(initial=-1)) + 1
+    good = good_groups(h, need, cell, label, count, groups)[label]  # the other models asked for
+    return cell[good], label[good], count[good]
+
+
+def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], share: np.ndarray) -> np.ndarray:
+    """How many rows of each kind a class publishes, int64[classes, kinds]; 0 if no number was found.
+
+    held   int64[classes, kinds] its rows;  other  bool[kinds, columns] which kinds have another value in a column
+    share  float64[columns] least share of the commonest value of each column
+
+    For one column this is the largest part.  For several, rows are taken out for one column after the other.
+    """
+    part = held.copy()
+    for _ in range(1 if len(limits) == 1 else ROUNDS):
+        for (_, _, most), without, least in zip(limits, other.T, share, strict=True):
+            few, many = part[:, without].sum(axis=1), part[:, ~without].sum(axis=1)
+            _take_out(part, ~without, other, many - np.floor(few * most / (1 - most) + 1e-9).astype(np.int64))
+            if least > 0:
+                many = part[:, ~without].sum(axis=1)
+                _take_out(part, without, other, few - np.floor(many * (1 - least) / least + 1e-9).astype(np.int64))
+    rows, common = part.sum(axis=1), part @ ~other
+    low, high = share - 1e-9, np.array([limit.most for limit in limits]) + 1e-9
+    fits = ((common >= low * rows[:, None]) & (common <= high * rows[:, None])).all(axis=1)
+    return np.where(fits[:, None], part, 0)
+
+
+def _take_out(part: np.ndarray, which: np.ndarray, other: np.ndarray, rows: np.ndarray) -> None:
+    """Take so many rows of some kinds out of each class, first of the kinds with fewest other values."""
+    rows = np.maximum(rows, 0)
+    for kind in sorted(np.flatnonzero(which), key=lambda kind: int(other[kind].sum())):
+        here = np.minimum(part[:, kind], rows)
+        part[:, kind] -= here
+        rows = rows - here
 
 
 ALLOWANCES = (0.05, 0.2, 0.5)  # loss per row above its price that is accepted, all columns together
@@ -383,6 +507,9 @@ def _staying(size: np.ndarray, times: np.ndarray, wanted: int) -> np.ndarray:
 
 
 BATCH = 256
+SORTED = 4.0  # how long a look takes where a node's cells are sorted, relative to one of the compiled cascade
+SORT_SETUP = 5_000  # cells that could be sorted in the time that a node takes whatever its cells
+ROUNDS = 4  # in which classes are balanced for several columns
 SPENT = 0.01  # of the rows left: where persons are counted a node costs much, and nodes that place fewer are the last
 HURRY = 0.05  # share of the seconds after which the other cascade is left out where t-closeness has one of its own
 
@@ -402,8 +529,10 @@ def start(task: Task, rows: Rows) -> Partition:
     if not task.histogram.cells:
         return rows.partition(np.zeros(0, np.int64))
     began = clock()
-    quotas = by_quotas(task, rows)
+    quotas, shares = by_quotas(task, rows), by_shares(task)
     small = None if quotas is None else rows.partition(rows.place(quotas))
+    if shares is not None:
+        small = min((p for p in (small, finished(task, rows, *shares)) if p), key=lambda p: rank(task, p))
     if small is not None:
         seconds = task.effort.seconds
         if seconds is not None and clock() - began > HURRY * seconds:  # better spent on annealing
@@ -426,7 +555,7 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     histogram, need = task.histogram, task.requirement
     lattice = Lattice.of(task.recoding)
-    nodes = lattice.ordered(task) if lattice.nodes <= ENUMERATED else lattice.chain(task)
+    nodes = NodesToVisit(task, lattice)
     up, at, size, exact = lattice.flat
     asked = list(need.sensitive_columns)
     sensitive = np.ascontiguousarray(histogram.sensitive[:, asked])
@@ -444,15 +573,16 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     out, stock = GroupTriples.empty(4 * histogram.cells + 16), UnpublishedRows(sensitive, left, order, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
     found: list[tuple[np.ndarray, ...]] = []
-    done, group = 0, 0
-    while done < len(nodes) and left.any():
-        task.progress("cascade", done / len(nodes))
+    group, batch = 0, nodes.every[:0]
+    while (nodes.left or len(batch)) and left.any():
+        task.progress("cascade", nodes.share)
         before = int(left.sum())
-        batch = nodes[done : done + BATCH]
+        if not len(batch):
+            batch = nodes.take(int(np.count_nonzero(left)), BATCH)
         steps, written, group = quick(publish, np.inf if rules is not None else histogram.quasi.size * len(batch))(
             rules, raised, batch, stock, required, values, group, out
         )
-        done += steps
+        batch = batch[steps:]
         found.append(tuple(a[:written].copy() for a in out))
         if not need.closed and left.sum() > (1 - SPENT) * before:
             break
