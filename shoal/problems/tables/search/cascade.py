@@ -93,7 +93,8 @@ def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[
     return order, np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(quasi))
 
 
-NEAR = 0.8  # of the largest share a group may have: from here on the commonest value of a table is said to be near it
+NEAR = 0.8  # of the largest share that a value may have in a group: the commonest value of the table has more
+OTHERS = 0.6  # of this share: no other value of the table has more
 
 
 class NearLimit(NamedTuple):
@@ -120,7 +121,7 @@ def near_limits(task: Task) -> list[NearLimit]:
         filled = held / (max(h.rows, 1) * np.maximum(most, 1e-9))
         value = int(filled.argmax())
         others = np.delete(filled, value).max(initial=0.0)
-        if most[value] < 1 and filled[value] >= NEAR and others <= NEAR / 2:
+        if most[value] < 1 and filled[value] >= NEAR and others <= OTHERS:
             found.append(NearLimit(j, value, float(most[value])))
     return found
 
@@ -175,11 +176,11 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         found.append((cells[some], group + slot[some] // kinds, given[some]))
         left[cells] -= given
         group += len(part)
+    if not found:
+        return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
-    label = np.unique(label, return_inverse=True)[1].reshape(-1)
-    groups = int(label.max(initial=-1)) + 1
-    good = good_groups(h, need, cell, label, count, groups)[label]  # the other models asked for
-    return cell[good], label[good], count[good]
+    good = good_groups(h, need, cell, label, count, group)[label]  # the other models asked for
+    return cell[good], np.unique(label[good], return_inverse=True)[1].reshape(-1), count[good]
 
 
 def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], share: np.ndarray) -> np.ndarray:
