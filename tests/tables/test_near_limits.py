@@ -22,7 +22,16 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables import losses
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice, NodesToVisit
-from shoal.problems.tables.search.cascade import by_shares, finished, near_limits, rank, start, walk
+from shoal.problems.tables.search.cascade import (
+    NearLimit,
+    _balanced,
+    by_shares,
+    finished,
+    near_limits,
+    rank,
+    start,
+    walk,
+)
 from tests.tables.drawn import TREE, assert_eligible, census_like
 
 COLUMNS = {"tree": lambda: Levels.tree(TREE), "set": lambda: Sets.of(4), "range": lambda: Ranges.of(np.arange(4.0))}
@@ -111,6 +120,31 @@ def test_they_lose_less_than_the_cascade_which_strands_rows(shares) -> None:
     assert_eligible(task, now)
     assert rank(task, now)[1] < 0.92 * rank(task, before)[1]
     assert rank(task, start(task, rows)) == min(rank(task, now), rank(task, before))
+
+
+@pytest.mark.parametrize(("most", "share"), [(0.95, 0.94), (0.76, 0.755), (0.5, 0.45), (0.9, 0.9)])
+def test_of_one_column_a_class_publishes_the_largest_part_within_both_shares(most, share) -> None:
+    held = np.array(list(np.ndindex(13, 45)))  # rows with the commonest value, and others
+    held = np.stack([held[:, 1], held[:, 0]], axis=1)
+    part = _balanced(held, np.array([[False], [True]]), [NearLimit(0, 0, most)], np.array([share]))
+    for (common, other), found in zip(held.tolist(), part.tolist(), strict=True):
+        best = max(
+            (a + b for a in range(common + 1) for b in range(other + 1)
+             if share * (a + b) - 1e-9 <= a <= most * (a + b) + 1e-9), default=0
+        )  # fmt: skip
+        assert sum(found) == best, (common, other)
+        assert found[0] <= common
+        assert found[1] <= other
+
+
+def test_a_kernel_that_stops_early_is_called_again_with_the_nodes_left(monkeypatch) -> None:
+    task, publish = skewed(400, (0.2,)), kernels.publish
+    whole = [a.tolist() for a in walk(task)]
+    monkeypatch.setattr("shoal.kernels.quick", lambda kernel, steps: kernel)
+    monkeypatch.setattr(
+        kernels, "publish", lambda rules, raised, nodes, *more: publish(rules, raised, nodes[:3], *more)
+    )
+    assert [a.tolist() for a in walk(task)] == whole
 
 
 def test_which_values_are_near_their_limits() -> None:

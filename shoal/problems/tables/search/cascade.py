@@ -156,9 +156,8 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         task.progress("cascade", nodes.share)
         order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], h.quasi[cells])
         share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
-        share = share if nodes.left else np.zeros(len(limits))
-        # A class in which the commonest value has such a share, and others too, has so many rows.
-        least = max(need.smallest, math.ceil((1 / np.maximum(1 - share, 1e-9)).max() - 1e-6) if nodes.left else 1)
+        # A class in which the commonest value has such a share, and one row another value, has so many rows.
+        least = max(need.smallest, math.ceil(1 / max(1 - share.max(), 1e-9) - 1e-6))
         large = np.add.reduceat(left[cells[order]], start[:-1]) >= least
         if not large.any():
             continue
@@ -189,16 +188,19 @@ def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], 
     held   int64[classes, kinds] its rows;  other  bool[kinds, columns] which kinds have another value in a column
     share  float64[columns] least share of the commonest value of each column
 
-    For one column this is the largest part.  For several, rows are taken out for one column after the other.
+    Rows that no part can have are taken out for one limit after the other, until the part is within all.  For one
+    column this is the largest part, if the rounds suffice.
     """
     part = held.copy()
-    for _ in range(1 if len(limits) == 1 else ROUNDS):
+    for _ in range(ROUNDS):
+        before = int(part.sum())
         for (_, _, most), without, least in zip(limits, other.T, share, strict=True):
             few, many = part[:, without].sum(axis=1), part[:, ~without].sum(axis=1)
             _take_out(part, ~without, other, many - np.floor(few * most / (1 - most) + 1e-9).astype(np.int64))
-            if least > 0:
-                many = part[:, ~without].sum(axis=1)
-                _take_out(part, without, other, few - np.floor(many * (1 - least) / least + 1e-9).astype(np.int64))
+            many, ratio = part[:, ~without].sum(axis=1), (1 - least) / max(least, 1e-9)
+            _take_out(part, without, other, few - np.floor(many * ratio + 1e-9).astype(np.int64))
+        if int(part.sum()) == before:
+            break
     rows, common = part.sum(axis=1), part @ ~other
     low, high = share - 1e-9, np.array([limit.most for limit in limits]) + 1e-9
     fits = ((common >= low * rows[:, None]) & (common <= high * rows[:, None])).all(axis=1)
@@ -510,7 +512,7 @@ def _staying(size: np.ndarray, times: np.ndarray, wanted: int) -> np.ndarray:
 BATCH = 256
 SORTED = 4.0  # how long a look takes where a node's cells are sorted, relative to one of the compiled cascade
 SORT_SETUP = 5_000  # cells that could be sorted in the time that a node takes whatever its cells
-ROUNDS = 4  # in which classes are balanced for several columns
+ROUNDS = 12  # in which rows are taken out of classes
 SPENT = 0.01  # of the rows left: where persons are counted a node costs much, and nodes that place fewer are the last
 HURRY = 0.05  # share of the seconds after which the other cascade is left out where t-closeness has one of its own
 
