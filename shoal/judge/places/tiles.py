@@ -1,4 +1,4 @@
-"""The judge of tiles: places and their rectangles as they stand on disk, laid over each other again."""
+"""The judge of tiles: reads places and their rectangles from the files, and intersects the rectangles again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ UNITS = (("person", "persons"), ("household", "households"))
 
 
 class LaidTiles(NamedTuple):
-    """The tiles of a file: number, records, persons or households, value of the boundary, and rectangle of each.
+    """The tiles of a file: number, records, persons or households, boundary value, and rectangle of each.
 
-    boxes  float64[m, 4], infinite where there is no side;  west, width  float64[m] of degrees, within one turn
+    boxes        float64[m, 4], infinite at an open side
+    west, width  float64[m] in degrees, within one turn
     """
 
     number: dict[int, int]
@@ -39,12 +40,12 @@ class LaidTiles(NamedTuple):
 
 
 def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None) -> list[Finding]:
-    """A row per place: its tile, the tile's bounds (missing where it has none) and records.
+    """Judge a table with a row per place: its tile, the tile's bounds (missing at open sides), and the tile's records.
 
-    source  the table of points; with it, every tile's records, persons and sensitive values are counted again
+    source  the table of points; if given, records, persons, and sensitive values of every tile are counted again
 
-    Raises VerificationError for a file that is no such table.  O(n log n) for n places, and for m tiles the pairs that
-    lie at one height.
+    Raises VerificationError if the file has another form. O(n log n) for n places, plus the pairs of tiles whose
+    latitudes overlap.
     """
     asked = stated.parameters
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
@@ -64,7 +65,7 @@ def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source:
 
 
 def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
-    """A row per tile: bounds, records, center.  VerificationError for a file that is no such table."""
+    """Judge a table with a row per tile: bounds, records, center. VerificationError if the file has another form."""
     tile = whole(frame, "tile")
     laid, found = _laid(frame, stated, form)
     twice = len(tile) - len(set(tile))
@@ -81,7 +82,7 @@ def _records(laid: LaidTiles, stated: StatedCrosswalk) -> Finding:
 
 
 def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
-    """Tiles as polygons: what they say, and that they lie where they say."""
+    """Judge tiles as polygons: their statements, and whether the polygons match the stated bounds."""
     try:
         features = json.loads(path.read_text(encoding="utf-8"))["features"]
         frame = pl.DataFrame([f["properties"] for f in features], infer_schema_length=None)
@@ -105,7 +106,7 @@ def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
 
 
 def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
-    """The records with their tiles in place of coordinates: what anyone who gets them can count."""
+    """Judge the records with their tiles in place of coordinates: all counts that a receiver can make."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
     gone += map(str, asked.get("identifiers", ()))
@@ -137,7 +138,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
 def _laid(
     frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False
 ) -> tuple[LaidTiles, list[Finding]]:
-    """The tiles of a file in which each row names one, and whether it says the same of a tile in every row."""
+    """The tiles of a file in which each row names one, and whether all rows of a tile agree."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     x, y = str(asked["x"]), str(asked["y"])
     tile, records = whole(frame, "tile"), whole(frame, "records")
@@ -169,7 +170,7 @@ def _laid(
 
 
 def _settings(laid: LaidTiles, stated: StatedCrosswalk) -> list[Finding]:
-    """Ends, grid and widest side, as far as they were asked for."""
+    """Whether open sides, grid, and largest side length are as requested."""
     asked, found = stated.parameters, []
     if asked["sensitive"] is None and (asked["l"] is not None or asked["distinct_l"] is not None):
         raise VerificationError("the certificate file asks for diverse tiles, and names no sensitive column")
@@ -215,7 +216,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
 
 
 def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.ndarray]:
-    """West side and width of every tile; of degrees within one turn, from 0 or -180."""
+    """West side and width of every tile; degrees within one turn, from 0 or -180."""
     low, high = boxes[:, 0].copy(), boxes[:, 2].copy()
     if not around:
         return low, high - low
@@ -226,7 +227,9 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
 
 
 def _disjoint(laid: LaidTiles) -> Finding:
-    """Whether tiles of one side of the boundary share sides at most: each against those that begin below its end."""
+    """Whether tiles on one side of the boundary share at most edges. Each is compared with those that begin below its
+    end.
+    """
     boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
     groups: dict[Any, list[int]] = {}
     for i, side in enumerate(laid.sides):
@@ -261,7 +264,7 @@ def _bound(stated: StatedCrosswalk, easy: int) -> Finding:
 def _diverse(
     tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: StatedCrosswalk
 ) -> list[Finding]:
-    """Different sensitive values of each tile, and their frequency, counted again."""
+    """The number of different sensitive values of each tile, and their largest frequency, counted again."""
     held: dict[Any, dict[Any, int]] = {}
     for t, n, value in zip(tile, counts, values, strict=True):
         if n:
@@ -285,7 +288,9 @@ def _counted(
     form: str,
     source: pl.DataFrame,
 ) -> list[Finding]:
-    """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
+    """Whether the source has the file's places, except rows left out, and whether its records fill the tiles
+    as stated.
+    """
     asked, sizes = stated.parameters, laid.sizes
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
     places = [*zip(*(spelled(part(source, name), form, part(frame, name)) for name in names), strict=True)]
@@ -351,7 +356,7 @@ def _means(
     laid: LaidTiles,
     stated: StatedCrosswalk,
 ) -> Finding:
-    """Every center is the mean of its tile's points, but for its rounding."""
+    """Whether every center is the mean of its tile's points, up to rounding."""
     x, y = str(stated.parameters["x"]), str(stated.parameters["y"])
     digits = _decimals(frame, (x, y)) if stated.public else stated.facts.get("center_decimals")
     if not isinstance(digits, int):
@@ -371,7 +376,7 @@ def _means(
             seam = stated.parameters.get("seam")
             start = float(seam) if seam is not None else 0.0 if (c > 180).any() else -180.0
             apart = (c - start) % 360 - (center[at] - start) % 360
-        with np.errstate(invalid="ignore"):  # of a tile without records, which has no mean
+        with np.errstate(invalid="ignore"):  # tiles without records have no mean
             mean = np.bincount(at, weights=w * apart, minlength=m) / total
         off |= ~(np.abs(mean) <= 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0))))
     said = f"{int(off.sum())} centers are not the mean of their points"
@@ -379,7 +384,7 @@ def _means(
 
 
 def _decimals(frame: pl.DataFrame, names: Sequence[str]) -> int:
-    """The most digits after the point that the centers show."""
+    """The most digits after the decimal point in the centers."""
     most = 0
     for name in names:
         for value in _numbers(frame, f"{name}_center").tolist():
