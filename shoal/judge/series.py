@@ -108,7 +108,7 @@ def _images(
     own: Mapping[str, Any],
     hierarchies: Mapping[str, Any],
 ) -> dict[Text, Text]:
-    """Text of the first part -> the narrowest text of the view that holds all it may stand for."""
+    """Text of the first part -> the narrowest text of the view that contains all values that it can mean."""
     star = str(asked["star"])
     tree = hierarchies.get(name)
     notation = named_notations(asked).get(name)

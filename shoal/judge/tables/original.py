@@ -1,6 +1,6 @@
-"""A release beside the table it was made from: the same people, and nothing changed but what was recoded.
+"""Compares a release with the original table: the same people, and only recoded cells differ.
 
-Cost, loss and cheap lower bounds are computed from the two tables alone.
+Cost, loss, and cheap lower bounds are computed from the two tables alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity
 
-MOST_WORK = 60_000_000  # tuples times combinations of levels that a bound may look at
+MOST_WORK = 60_000_000  # limit of a bound's work: tuples times combinations of levels
 
 Span = tuple[float, float]
 
@@ -35,7 +35,7 @@ def stars(column: ColumnPair) -> Span:
 
 
 def changed(column: ColumnPair) -> Span:
-    """Cells of one column that are not published as they were."""
+    """Cells of one column that aren't published unchanged: fewest and most."""
     held = np.bincount(column.after, minlength=column.star.size)
     sure = column.same < 0
     blank = max(int(held[column.blank].sum()) - _missing(column), 0)
@@ -44,13 +44,13 @@ def changed(column: ColumnPair) -> Span:
 
 
 def _missing(column: ColumnPair) -> int:
-    """Original rows without a value, which a blank may be."""
+    """Original rows without a value; a blank can be one of them."""
     known = column.same[column.blank]
     return int((column.before == known[0]).sum()) if known.size and known[0] >= 0 else 0
 
 
 def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:
-    """Rows with a cell that is not published as it was."""
+    """Rows with a cell that isn't published unchanged: fewest and most."""
     sure, maybe, fewest = np.zeros(rows, bool), np.zeros(rows, bool), 0
     for c in columns:
         sure |= (c.same < 0)[c.after]
@@ -60,7 +60,7 @@ def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:
 
 
 def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) -> Span:
-    """Mean weighted loss per cell."""
+    """The mean weighted loss of a cell: least and most."""
     least = most = 0.0
     for c in columns:
         held = np.bincount(c.after, minlength=c.least.size)
@@ -72,10 +72,11 @@ def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) 
 
 
 def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: int) -> float | None:
-    """A lower bound on the mean weighted loss per cell of every release by levels in groups of k; None where not cheap.
+    """A lower bound of the mean weighted loss of a cell, over all recodings by levels into groups of k; None if
+    expensive.
 
-    The rows published alike with a row agree with it at the levels published, so a row pays at least the least loss of
-    a combination of levels at which k rows agree with it.
+    All rows in a group agree at the published levels. So a row's loss is at least the least loss of a combination of
+    levels at which k rows agree with it.
     """
     codes = [c.before for c in columns]
     key = dense(codes)
@@ -97,7 +98,7 @@ def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: i
 
 
 def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(class, loss) of every tuple at each level; without a hierarchy the value or a star."""
+    """(class, loss) of every tuple at each level; without a hierarchy, the levels are the value and the star."""
     if column.node is None:
         return [(code, np.zeros(code.size)), (np.zeros(code.size, np.int64), np.full(code.size, weight))]
     out = []
@@ -107,7 +108,9 @@ def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[n
 
 
 def fewest_tuples(frame: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> int:
-    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010 by their own loop: lower the tallest pillar until a type is eligible."""
+    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010 by a separate implementation: lower the tallest pillar until a type is
+    eligible.
+    """
     counts: dict[int, dict[int, int]] = {}
     codes = [_ranks(frame[n]) for n in quasi]
     both = np.stack([dense(codes), _ranks(frame[sensitive])], axis=1)
@@ -129,10 +132,10 @@ def _ranks(series: pl.Series) -> np.ndarray:
 
 
 def farthest(columns: Sequence[ColumnPair], weights: Mapping[str, float]) -> Any:
-    """A function of (original tuples, published tuples) that gives their distance, as clusters measure it.
+    """A function that computes distances of (original tuples, published tuples) by the metric of clusters.
 
-    Numbers and dates by their distance over the column's span, others 1 apart or as far up as their hierarchy's levels
-    first agree; joined by the root of the sum of squares.
+    Numbers and dates: the difference over the column's span. Others: 1 if they differ, or the share of the hierarchy's
+    levels up to their common ancestor. Columns are combined by the Euclidean norm.
     """
 
     def between(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -154,7 +157,7 @@ def farthest(columns: Sequence[ColumnPair], weights: Mapping[str, float]) -> Any
 
 
 def _heights(node: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Share of the hierarchy's different levels on which two values differ."""
+    """The share of a hierarchy's distinct levels on which two values differ."""
     kept = [np.arange(node.shape[1])]
     for level in node:
         if np.unique(level).size < np.unique(kept[-1]).size:
@@ -166,17 +169,17 @@ def _heights(node: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StatedRelease:
-    """What a certificate says of a release, as far as the original can tell.
+    """The statements of a certificate about a release that can be checked with the original.
 
-    policy, publish     what was asked; weights: per quasi-identifier
+    policy, publish     the request; weights: per quasi-identifier
     unit, cost, bound   of the certificate
-    stars, changed      cells of each quasi-identifier; blanks: columns of text in which a star stands as a blank
+    stars, changed      cells of each quasi-identifier; blanks: text columns in which a star is written as a blank
     loss                "stars", "suppressed_tuples", "ncp"
-    exposed             shares of the groups that show a value which one row holds: per column, and of any
+    exposed             shares of groups that show a value of a single row: per column, and in any column
     sheet               the release is an Excel sheet
 
-    A public certificate states no cost, bound, loss, changed cells or shares of the original: they are None, and what
-    is found is said without being compared.
+    A public certificate has no cost, bound, loss, changed cells, or shares of the original. They are None, and the
+    judge reports what it counts without a comparison.
     """
 
     policy: Policy
@@ -200,10 +203,10 @@ def compare(
     hierarchies: Mapping[str, Hierarchy | str],
     progress: Callable[[str, float | None], None],
 ) -> list[Finding]:
-    """Decide whether the release is a coarser form of the original, and recount what it lost.
+    """Decide whether the release is a recoding of the original, and recompute its loss.
 
-    hierarchies  of the columns published by one; "labels", "intervals" or "tiles" where it was generated
-    progress     called with (what is being done, None)
+    hierarchies  of the columns published by one; "labels", "intervals", or "tiles" if it was generated
+    progress     called with (name of the step, None)
     """
     policy = said.policy
     findings = list(_columns(original, release, policy))
@@ -245,7 +248,7 @@ def compare(
 
 
 def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> list[Finding]:
-    """Every column of the original is there but the identifiers, and no other."""
+    """Whether the release has exactly the original's columns except the identifiers."""
     gone = [c for c in original.columns if c not in release.columns and c not in policy.identifiers]
     new = [c for c in release.columns if c not in original.columns]
     left = [c for c in policy.identifiers if c not in original.columns]
@@ -293,7 +296,9 @@ def _centers(
     said: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
-    """Centers are records of the original, and every row can have one within the largest radius certified."""
+    """Whether each center is a record of the original, and every row has a center within the largest
+    certified radius.
+    """
     tuples = dense([np.concatenate([c.before, c.same[c.after]]) for c in columns])
     mine, theirs = np.split(tuples, 2)
     if not np.isin(theirs, mine).all():
@@ -314,7 +319,7 @@ def _centers(
 
 
 def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
-    """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
+    """Stars, changed cells and rows, NCP, and cost, each compared with what can be counted."""
     if said.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
         right = (said.loss or {}).get("stars", 0) == 0 and not any(said.stars.values())
@@ -344,13 +349,13 @@ def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies
 
 
 def _total(columns: list[ColumnPair], said: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
-    """Stars of the table; a class below the root that is called like a star may be none."""
+    """Stars of the table: fewest and most. If a class below the root has the star's label, a star may be that class."""
     spans = [(stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
 
 
 def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
-    """Whether a class below the root of a hierarchy may be called like a star."""
+    """Whether a class below the root of a hierarchy may have the star's label."""
     if isinstance(hierarchy, Hierarchy) and hierarchy.kind == REGIONS:
         return False
     if not isinstance(hierarchy, Hierarchy) or hierarchy.kind != "rows":
@@ -378,7 +383,7 @@ def _shown(span: tuple[float, float]) -> str:
 def _bound(
     columns: list[ColumnPair], original: pl.DataFrame, said: StatedRelease, bound: float, cost: float, by_levels: bool
 ) -> Finding:
-    """The lower bound, as far as a cheap one of the judge's own reaches."""
+    """The certified lower bound, compared with a cheap one of the judge where it applies."""
     if not bound:
         return Finding("bound", True, "0, which holds for every table")
     own: float | None = None
