@@ -378,10 +378,11 @@ def _waited(
     persons: pl.DataFrame,
     about: Mapping[str, Any],
 ) -> str | None:
-    """What is wrong with how long a part says that people waited.
+    """The first contradiction in the number of parts for which people waited; None if there is none.
 
-    before, waiting  person -> parts they waited for, after the part before and after this one
-    former           everybody whom the parts before hold;  persons: this part
+    before, waiting  person -> number of parts waited for, after the part before and after this part
+    former           all persons of the parts before
+    persons          the persons of this part
     """
     if any(n != before.get(p, 0) + 1 for p, n in waiting.items()):
         return "the parts that somebody has waited for are counted wrong"

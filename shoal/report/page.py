@@ -1,4 +1,6 @@
-"""The report: one HTML file that opens offline, for a review board.  Explains a release, never recomputes it."""
+"""The report of a table for a review board: one HTML file that opens offline. It explains a release, never recomputes
+it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ from shoal.report.words import theorem_words as explained
 
 
 def release_page(figures: Mapping[str, Any]) -> str:
-    """The report of a release as a page.  figures: those of ``publishing.tables.figures``, in the page as JSON too"""
+    """The report of a release as a page. figures: from ``publishing.tables.figures``; the page contains them as JSON
+    too
+    """
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
@@ -87,7 +91,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
 
 
 def _why(figures: Mapping[str, Any]) -> str:
-    """Where k comes from: a rule by its name, or the risk that it means."""
+    """The source of k: the name of a rule, or the equivalent risk."""
     rule = figures["release"].get("rule_book")
     if rule:
         return f"{rule['name']}: {rule['why']} ({rule['source']})"
@@ -96,7 +100,7 @@ def _why(figures: Mapping[str, Any]) -> str:
 
 
 def _choices(explored: Mapping[str, Any]) -> Markup:
-    """A grid of requests that was tried, as its own page shows it."""
+    """A grid of requests that was explored, as on its own page."""
     said = (
         f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
         "published value; of ringed points no other has as little risk, as much diversity and as little loss."
@@ -106,12 +110,12 @@ def _choices(explored: Mapping[str, Any]) -> Markup:
 
 
 def from_release_alone(figures: Mapping[str, Any]) -> bool:
-    """Whether they are told from a release and its certificate alone."""
+    """Whether the figures come only from a release and its certificate."""
     return not figures["before"]
 
 
 def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
-    """What a report made later rests on, and what it cannot know."""
+    """The basis of a report that is made later, and what such a report can't know."""
     said = (
         "This report was made later, from the release and its certificate alone. It cannot say how the table was "
         "before, what single columns and groups lost, or which columns were changed in the same rows."
@@ -121,7 +125,7 @@ def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
-    """What was asked, what the release reaches, and whether that is enough, as a table."""
+    """A table of the requested models, the levels that the release reaches, and whether they suffice."""
     checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
@@ -161,12 +165,12 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
 
 
 def _asked_k(figures: Mapping[str, Any]) -> int:
-    """The k asked for."""
+    """The requested k."""
     return max((m["k"] for m in figures["policy"]["privacy"] if m["model"] == "KAnonymity"), default=1)
 
 
 def _shown_alone(audit: Mapping[str, Any]) -> Markup:
-    """How many groups show a value that one of their rows holds, column by column."""
+    """For each column, the number of groups that show a value that only one of their rows has."""
     if audit["exposed_classes"] is None:
         return Markup()
     rows = [(name, f"{100 * share:.1f} %") for name, share in audit["exposed"].items()]
@@ -176,7 +180,7 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
-    """Sizes of groups and risks before and after, as a table."""
+    """A table of group sizes and risks before and after."""
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
     if not before:
@@ -199,14 +203,14 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
 
 
 def _sizes(figures: Mapping[str, Any]) -> Markup:
-    """Groups by size, and what single columns gave away before."""
+    """Groups by size, and the rows that single columns identified before."""
     audit, rows = figures["audit"], figures["release"]["rows"]
     found = _smallest(audit["sizes"], rows) + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
     return found + _dangerous(figures["before"].get("dangerous") or (), rows)
 
 
 def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
-    """Rows at risk by threshold, before and after; before where it is known."""
+    """Rows at risk by threshold, after and, if known, before."""
     shares = [[share(r["rows"], 1) for r in found] for found in (before, after) if found is not None]
     lines = [(f"{r['above']:.3g}", round(1 / r["above"]), *figures) for r, *figures in zip(after, *shares, strict=True)]
     head = ("risk above", "that is, a group of fewer rows than", *("rows before", "rows after")[-len(shares) :])
@@ -214,7 +218,7 @@ def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[s
 
 
 def _smallest(sizes: Mapping[str, int], rows: int) -> Markup:
-    """The groups that hide people worst, by their size alone."""
+    """The groups with the highest risk, by size alone."""
     found = sorted((int(size), groups) for size, groups in sizes.items())[:5]
     lines = [(size, groups, size * groups, share(size * groups, rows)) for size, groups in found]
     return table(("rows in a group", "such groups", "rows in them", "of all"), lines, 1, "The smallest groups")
@@ -231,7 +235,7 @@ def _journalist(risk: Mapping[str, Any]) -> str:
 
 
 def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
-    """What sets of columns single out in the table as it came."""
+    """The rows that sets of columns single out in the original table."""
     lines = [
         (
             " + ".join(d["columns"]),
@@ -271,7 +275,7 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
 
 
 def _share(changed: int | None, rows: int) -> str:
-    """The share of changed rows in words; unknown if labels do not say what they stand for."""
+    """The share of changed rows in words; unknown if labels don't list their values."""
     return "not shown" if changed is None else share(changed, rows)
 
 
@@ -290,7 +294,7 @@ def _together(found: Mapping[str, Any], rows: int) -> Markup:
 
 
 def _by_loss(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
-    """How the loss is spread over the groups."""
+    """The distribution of the loss over the groups."""
     lines = [
         (_span(b["above"], b["most"]), b["groups"], b["rows"], share(b["rows"], rows)) for b in found if b["groups"]
     ]
@@ -340,7 +344,7 @@ def _pairs(figures: Mapping[str, Any]) -> Markup:
 
 
 def _pair(found: Mapping[str, Any], same: bool) -> Markup:
-    """same: neither column was changed"""
+    """Two columns as a pair of tables. same: neither column was changed"""
     first, second = found["columns"]
     said = [n is not None for line in found["before"] for n in line]
     enough = same or 3 * sum(said) >= len(said) > 0
@@ -363,7 +367,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
 
 
 def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
-    """The lines and the columns in which anything stands."""
+    """The rows and the columns that have a nonempty cell."""
     held = [[any(table[i][j] for _, table in tables) for j in range(len(line))] for i, line in enumerate(tables[0][1])]
     return [i for i, line in enumerate(held) if any(line)], [j for j in range(len(held[0])) if any(x[j] for x in held)]
 
@@ -387,7 +391,7 @@ def _certificate(figures: Mapping[str, Any]) -> Markup:
 
 
 def _tried(figures: Mapping[str, Any]) -> Markup:
-    """Every bound that was computed and every method that ran; nothing of them in a public page."""
+    """All computed bounds and all methods that ran; empty in a public page."""
     certificate, out = figures["release"]["certificate"], Markup()
     unit, details = certificate["unit"], certificate.get("details", {})
     bounds = details.get("bounds")
@@ -407,7 +411,7 @@ def _tried(figures: Mapping[str, Any]) -> Markup:
 
 
 def _curve(details: Mapping[str, Any]) -> Markup:
-    """Stars against width for coarsened columns: every choice of levels that was tried and is not beaten in both."""
+    """Stars against width for coarsened columns: the Pareto frontier of the choices of levels that were tried."""
     points = details.get("curve")
     if not points:
         return Markup()
@@ -423,7 +427,7 @@ def _curve(details: Mapping[str, Any]) -> Markup:
 
 
 def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pages of the guide that prove what the certificate says: its bound and its method's promise."""
+    """The pages of the guide that prove the certificate's statements: its bound and its method's promise."""
     if release["certificate"]["unit"] == "distance":
         return [("docs/gathering.md", "")]
     promised = METHOD_PAGES.get(release.get("method", ""))
@@ -431,7 +435,7 @@ def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _same(figures: Mapping[str, Any]) -> Markup:
-    """How to ask for the same once more."""
+    """The command that repeats the request."""
     written = figures["written"]
     if not written:
         return Markup()
