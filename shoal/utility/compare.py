@@ -96,7 +96,7 @@ def query_error(read: ReadRelease, queries: Queries) -> dict[str, Any]:
 def marginal_distance(
     read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Total variation between the original's shares and those expected from the release."""
+    """The total variation distance between the original's shares and the expected shares of the release."""
     out = {}
     for name, s, c, d, own in zip(names, read.spreads, read.cells, domains, codes, strict=True):
         size = len(d.values)
