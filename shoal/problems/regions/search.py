@@ -123,7 +123,7 @@ def promise(task: Districting, degree: int) -> Guarantee:
 
 
 def ceiling(task: Districting, degree: int) -> int:
-    """kappa + d (k - 1)."""
+    """The largest weight of a region that Lemma 1 allows: kappa + d (k - 1)."""
     return max(task.k, int(task.features[:, 0].max(initial=0))) + degree * (task.k - 1)
 
 
