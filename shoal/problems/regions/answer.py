@@ -287,7 +287,7 @@ TOLERANCE = 2e-6  # relative tolerance by which a bound from an integer program 
 def answer(
     task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: RegionLimits | None = None
 ) -> Regions:
-    """Run the method, bound it, and put the answer back on all areas."""
+    """Run the method, bound its answer, and extend the answer to all areas."""
     bound = count_bound(task, steps=0)
     by_program = method == "auto" and limits is None and task.regions is None and task.n <= POOLED
     if not (by_program and programmable(bound)):  # the program proves as much if it finishes
