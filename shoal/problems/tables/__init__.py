@@ -2,7 +2,7 @@
 
 *Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
 *Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
-*Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
+*Cost*: the loss of publishing: stars, suppressed tuples, or NCP, summed over the rows.
 *Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), and so l d times the fewest
 stars.
 *Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
@@ -115,9 +115,10 @@ def group(
 def _models(
     histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement, apart: np.ndarray | None
 ) -> Requirement:
-    """What every group must meet; InputError where no histogram is grouped, InfeasibleError for a part without groups.
+    """The requirement of every group; InputError for anything but a histogram, InfeasibleError for a part without
+    groups.
 
-    A Requirement that is handed over ready is asked of parts as far as they go.
+    A given Requirement is relaxed for parts with too few rows.
     """
     if not isinstance(histogram, Histogram):
         raise InputError(

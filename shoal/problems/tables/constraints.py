@@ -1,25 +1,26 @@
-"""What a release keeps beside the requirement of each of its groups, put as questions that any method can answer.
+"""Constraints of a release other than the requirement of its groups, reduced to requests that any method can answer.
 
-A method groups a table under a requirement; it knows of no population, no mean risk, no parts and no shards.  ``solve``
-takes the constraints off a task one after another, the outermost first: each asks for the rest of the task once or a
-few times, with something stricter in its place, and checks or repairs what comes back.
+A method groups a table under a requirement. It supports no population, no mean risk, no parts, and no shards. ``solve``
+removes the constraints from a task one after another, the outermost first. Each constraint solves the rest of the task
+once or a few times, with a stricter request in its place, and checks or repairs the result.
 
-**A population** (``with_population``).  What a group publishes covers rows of the population, and how many depends on
-how it is published, which may be wider than its rows ask.  The widest that can be published decides whether a release
-exists: every column at its highest level (ranges and sets: one group of all rows).  Of k-map no group covers more; of
-delta-presence every set of groups covers the fewer, the narrower they are, so a share that the widest break all break.
+**A population** (``with_population``). What a group publishes covers people of the population. Their number depends on
+the published form, which may be coarser than the group's rows require. The coarsest forms decide whether a release
+exists: every column at its highest level (for ranges and sets: one group of all rows). For k-map, no group covers more.
+For delta-presence, every set of groups covers fewer people if forms are finer, so a share that the coarsest forms
+exceed is exceeded by all.
 
-Two questions are put to a search, and the cheaper answer is taken.  One asks for something stricter that can be asked
-quickly: the population of the group's own different tuples (k-map), or the part of it that falls to the group's rows
-(delta-presence).  The other raises every tuple beforehand to a form that covers enough people (``Forms``) and then asks
-for nothing: whatever groups are made publish coarser forms, which cover whom their rows' forms covered.  At the end
-every group takes the cheapest form at or above what its rows ask that covers enough.
+Two requests are solved, and the cheaper answer is used. One request has a stricter condition that can be checked
+quickly: the population of the group's own different tuples (k-map), or the part of it for the group's rows
+(delta-presence). The other first raises every tuple to a form that covers enough people (``Forms``), and then has no
+further condition: all groups publish coarser forms, which cover at least the same people. Finally, every group gets the
+cheapest form at or above what its rows require that covers enough people.
 
-The judge counts what is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser
-form of its tuple, which covers enough people.
+The judge counts the covered people. The lower bound does too, row by row: the group of a row publishes a coarser form
+of its tuple that covers enough people.
 
-**A limit on the mean risk** (``within_risk``): the share of classes in the rows.  Every group is asked for more rows;
-with one level per column the classes of a choice of levels are counted.
+**A limit on the mean risk** (``within_risk``): the number of classes over the number of rows. Every group must have
+more rows; with one level per column, the classes of a choice of levels are counted.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
 from shoal.problems.tables.three_phase import as_one_shard, three_phase
 
-SEARCHES = ("auto", "improve", "cascade")  # methods that have nothing to search for without columns
-GLOBAL = "global_recoding"  # the one method that is told of parts, of a budget and of what else levels must keep
+SEARCHES = ("auto", "improve", "cascade")  # methods that need no search without columns
+# the only method that handles parts, a budget of starred rows, and further conditions on levels
+GLOBAL = "global_recoding"
 
 
 def solve(task: Task, method: str) -> Grouping:
-    """A grouping that keeps the task's requirement and all its constraints, each group checked."""
+    """A grouping that meets the task's requirement and all its constraints, with each group checked."""
     asked = task.constraints
     if asked.decoys is not None:
         return protected(task, asked.decoys, lambda register: _one(register, "auto"))
@@ -74,14 +76,14 @@ def solve(task: Task, method: str) -> Grouping:
 
 
 def _whole(task: Task, method: str) -> Grouping:
-    """A method's grouping of a task of which no constraint is left; rows apart are tasks of their own."""
+    """A method's grouping of a task without constraints; rows that must be apart are separate tasks."""
     if task.apart is not None and method != GLOBAL:
         return by_parts(task.histogram, task.apart, task.effort, lambda some, own: _part(task, some, own, method))
     return _one(replace(task, constraints=Constraints()), method)
 
 
 def _part(task: Task, some: Histogram, effort: Effort, method: str) -> Grouping:
-    """The grouping of one part; where more rows are asked for than it has, the whole part is enough."""
+    """The grouping of one part; if it has fewer rows than required, the whole part is one group."""
     need = replace(task.requirement, k=min(task.requirement.k, some.rows))
     return _one(task.again(histogram=some, requirement=need, effort=effort, apart=None), method)
 
@@ -108,12 +110,12 @@ Admits = Callable[[np.ndarray], np.ndarray]
 
 
 def _both(one: Admits | None, other: Admits) -> Admits:
-    """Two things asked of a choice of levels as one."""
+    """The conjunction of two conditions on a choice of levels."""
     return other if one is None else lambda levels: np.asarray(one(levels) & other(levels))
 
 
 def _unproved(found: Grouping) -> Grouping:
-    """A grouping whose choice of levels was proved for another question: what was proved goes."""
+    """A grouping without its proof, because the choice of levels was proved for another request."""
     facts = {n: v for n, v in found.certificate.details.items() if n != "proved"}
     certificate = replace(found.certificate, details=facts | {"uniform_bound": 0, "uniform_optimal": False})
     return replace(found, certificate=certificate)
@@ -123,11 +125,11 @@ def _unproved(found: Grouping) -> Grouping:
 
 
 def within_risk(task: Task, limit: float, method: str) -> Grouping:
-    """A grouping whose mean prosecutor risk, groups over rows, is at most ``limit``.
+    """A grouping with a mean prosecutor risk (groups over rows) of at most ``limit``.
 
-    One level per column: the limit is asked of every choice of levels, and so is what is proved.  Else, and beside a
-    budget of rows starred whole, every group is asked for more rows.
-    Raises InfeasibleError where a group of every part, or of all rows, is above the limit.
+    With one level per column, the limit is a condition on every choice of levels, and so the proof remains valid.
+    Otherwise, and with a budget of completely starred rows, every group must have more rows.
+    Raises InfeasibleError if one group of every part, or of all rows, is above the limit.
     """
     rest = replace(task, constraints=replace(task.constraints, max_average_risk=None))
     rows = task.histogram.rows
@@ -147,17 +149,17 @@ def within_risk(task: Task, limit: float, method: str) -> Grouping:
     except InfeasibleError:
         if method != GLOBAL or limit * rows + CLOSE < 1:
             raise
-        found = by_levels()  # a part may have fewer rows than the groups were asked for
-    return _unproved(found)  # what is starred whole could have made other choices of levels few enough
+        found = by_levels()  # a part may have fewer rows than the groups require
+    return _unproved(found)  # with starred rows, other choices of levels could also have few enough classes
 
 
 def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> Grouping:
-    """Groups of more rows, until they are few enough for the rows.  Up to three searches.
+    """Groups of more rows, until there are few enough groups for the rows. Up to three searches.
 
-    A row in a group of n is found with chance 1/n, so the mean over the rows is the number of groups over the rows.
-    Merging groups lowers it: one group of all rows, or of each part where rows are kept apart, has the least.  Groups
-    of 1/limit rows suffice where nothing is apart; a smaller size, guessed from the mean size reached without the
-    limit, is tried first.  The lower bound is the one without the limit, which every release within it keeps as well.
+    A row in a group of n has risk 1/n, so the mean over the rows is the number of groups over the number of rows.
+    Merging groups lowers it. The least is that of one group of all rows, or of each part if rows must be apart. Without
+    parts, groups of 1/limit rows suffice. A smaller size, estimated from the mean size without the limit, is tried
+    first. The lower bound is the one without the limit, which holds for every release within the limit too.
     """
     rows, need = sum(parts), task.requirement
     refuse_above(limit, rows, len(parts))
@@ -180,7 +182,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
         return found
     before, after = first.certificate, found.certificate
     same = before.unit == after.unit
-    details = {name: fact for name, fact in after.details.items() if name != "proved"}  # proved of larger groups only
+    details = {name: fact for name, fact in after.details.items() if name != "proved"}  # proved only for larger groups
     if "uniform_bound" in details:
         details["uniform_bound"] = before.details["uniform_bound"]
         details["uniform_optimal"] = bool(details["uniform_bound"] >= details["uniform_cost"])
@@ -195,7 +197,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
 
 
 def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
-    """InfeasibleError where so many groups, the fewest there can be, have a mean risk above the limit."""
+    """Raise InfeasibleError if this many groups, the least possible number, have a mean risk above the limit."""
     if limit * rows + CLOSE >= groups:
         return
     least = f"the least possible is {said(groups / rows, up=True)}"
@@ -210,7 +212,7 @@ def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
 
 
 def _few_classes(limit: float, histogram: Histogram, recoding: Recoding) -> Admits:
-    """Whether one level int64[d] for each column leaves few enough classes, bool[cells] and alike for all cells."""
+    """Whether one level int64[d] for each column leaves few enough classes: bool[cells], equal for all cells."""
     columns, codes = recoding.hierarchies or (), histogram.quasi
 
     def admits(levels: np.ndarray) -> np.ndarray:
@@ -229,9 +231,9 @@ PROGRAM = "integer program: the release of least loss, or what its relaxation le
 
 
 class _WidePartition(NamedTuple):
-    """A grouping, and what its groups publish where that is not given by it; its loss summed over the rows.
+    """A grouping, its published forms if the groups don't determine them, and its loss summed over the rows.
 
-    bound  no release loses less, summed over the rows as well
+    bound  a lower bound of the loss, summed over the rows as well
     """
 
     grouping: Grouping
@@ -241,9 +243,9 @@ class _WidePartition(NamedTuple):
 
 
 def with_population(task: Task, population: Population, method: str) -> Grouping:
-    """A grouping that keeps what is asked of the population, what its groups publish, and its own bound.
+    """A grouping that meets the conditions on the population, its published forms, and its own bound.
 
-    Raises InfeasibleError where even the widest forms cover too few.  Up to three searches.
+    Raises InfeasibleError if even the coarsest forms cover too few people. Up to three searches.
     """
     rest = replace(task, constraints=replace(task.constraints, population=None))
     if not task.histogram.rows:
@@ -253,11 +255,11 @@ def with_population(task: Task, population: Population, method: str) -> Grouping
 
 
 class _PopulationQuestion:
-    """One question beside a population.
+    """One request with a population.
 
-    task   the table without its people;  strict: asked for the stricter thing that its own rows can say
-    whole  whether the whole table meets that
-    forms  the forms of its tuples; None where a column has no levels
+    task   the table without the population;  strict: with the stricter condition that depends only on its rows
+    whole  whether the whole table meets that condition
+    forms  the forms of its tuples; None if a column has no levels
     """
 
     def __init__(self, task: Task, population: Population, method: str) -> None:
@@ -268,7 +270,7 @@ class _PopulationQuestion:
         self.forms = _forms(task.recoding, population)
 
     def solved(self) -> _WidePartition:
-        """The cheapest answer to the questions that are put."""
+        """The cheapest answer to the requests that are solved."""
         forms, task = self.forms, self.task
         if forms is None:
             return _WidePartition(self._by_larger())
@@ -281,7 +283,7 @@ class _PopulationQuestion:
         for call in tries:
             try:
                 made.append(call())
-            except (InfeasibleError, PolicyError) as error:  # one question may have no answer where another has one
+            except (InfeasibleError, PolicyError) as error:  # another request may have an answer
                 failed.append(error)
         if tries and not made:
             raise failed[0]
@@ -293,15 +295,15 @@ class _PopulationQuestion:
         return self._proved(forms, min(wide, key=lambda tried: tried.loss))
 
     def _share(self, task: Task, share: float) -> Task:
-        """A task with a share of its seconds."""
+        """The task with a share of its seconds."""
         seconds = task.effort.seconds
         return task.again(effort=task.effort if seconds is None else replace(task.effort, seconds=share * seconds))
 
     def _tries(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
-        """Questions to put to a search: each gives a grouping, and levels of the cells at or above which it covers
-        enough.
+        """Requests for a search: each returns a grouping, and levels of the cells at or above which enough people are
+        covered.
 
-        None for the levels: what the groups' rows ask does.
+        None for the levels: what the groups' rows require suffices.
         """
         tries: list[Callable[[], tuple[Grouping, np.ndarray | None]]] = []
         histogram, base = self.task.histogram, self._base(forms)
@@ -326,7 +328,7 @@ class _PopulationQuestion:
         return tries
 
     def _by_column(self, forms: Forms, task: Task, method: str = GLOBAL) -> Grouping:
-        """One level for each column, such that every class covers enough people."""
+        """One level for each column such that every class covers enough people."""
         histogram, population = task.histogram, self.population
 
         def admitted(levels: np.ndarray) -> np.ndarray:
@@ -339,9 +341,10 @@ class _PopulationQuestion:
         return found if forms.exact else _unproved(found)
 
     def _by_larger(self) -> Grouping:
-        """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
+        """A grouping with the stricter condition; if not even the whole table meets that, with larger and larger
+        groups.
 
-        The last try is one group of all rows, which covers most.  O(log rows) searches.
+        The last attempt is one group of all rows, which covers most. O(log rows) searches.
         """
         if self.whole:
             return solve(self.strict.again(), self.method)
@@ -355,7 +358,7 @@ class _PopulationQuestion:
         return solve(task.again(requirement=replace(need, k=max(rows, 1))), self.method)
 
     def _refuse(self, forms: Forms) -> None:
-        """InfeasibleError where the highest levels that may be published cover too few people."""
+        """Raise InfeasibleError if the highest levels that may be published cover too few people."""
         population, histogram = self.population, self.task.histogram
         whole, rows = int(forms.people.sum()), histogram.rows
         of_type, first = histogram.types
@@ -376,7 +379,7 @@ class _PopulationQuestion:
     def _base(self, forms: Forms) -> np.ndarray | None:
         """int64[m, d]: levels for every cell such that their forms, and so all coarser ones, cover enough people.
 
-        None where that is not known.
+        None if these levels are unknown.
         """
         of_type, first = self.task.histogram.types
         if not forms.few(first.size):
@@ -394,10 +397,10 @@ class _PopulationQuestion:
         return levels[of_type]
 
     def _narrowest(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
-        """Groups with the cheapest forms at or above what their rows ask that cover enough people.
+        """Groups with the cheapest forms, at or above what their rows require, that cover enough people.
 
-        floor  int64[m, d]  levels of the cells at or above which what any groups publish covers enough; None: what the
-               rows ask does
+        floor  int64[m, d]: levels of the cells at or above which the published forms of any groups cover enough people;
+        None: what the rows require suffices
         """
         held, histogram, population = found.partition, self.task.histogram, self.population
         someone = histogram.quasi[held.cell[held.start]].astype(np.int64)
@@ -413,7 +416,7 @@ class _PopulationQuestion:
         return _WidePartition(found, forms.published(someone, tries[least]), paid[least])
 
     def _proved(self, forms: Forms, best: _WidePartition) -> _WidePartition:
-        """The best of all releases where the table is small enough to find it, else the one in hand; with its bound."""
+        """The optimum if the table is small enough to find it, else the given release; with its bound."""
         task, population, effort = self.task, self.population, self.task.effort
         other = self.method != "auto" or task.constraints.shards or task.constraints.max_average_risk
         if other or effort.name == "fast" or task.apart is not None or not forms.exact:
@@ -424,20 +427,22 @@ class _PopulationQuestion:
         if found is None:
             return best
         best = best._replace(bound=found.bound)
-        whole = effort.name != "balanced" or found.loss <= found.bound * (1 + CLOSE)  # else the clock would decide
+        # otherwise the result would depend on the clock
+        whole = effort.name != "balanced" or found.loss <= found.bound * (1 + CLOSE)
         someone = task.histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
         if not whole or found.loss >= best.loss * (1 - CLOSE):
             return best
         if population.shares and not enough(forms, someone, found.partition.sizes, found.levels, population.high):
-            return best  # a person too little, by rounding
+            return best  # a person too few, by rounding
         grouping = replace(best.grouping, partition=found.partition, method="optimal")
         return _WidePartition(grouping, forms.published(someone, found.levels), found.loss, found.bound)
 
     def certified(self, found: _WidePartition) -> Grouping:
-        """The grouping with a bound on every release that the population allows: the search's own asked for more.
+        """The grouping with a bound over every release that the population allows, because the search's bound is for a
+        stricter request.
 
-        The bound is the larger of the one without the population, which holds for groups published wider than their
-        rows ask as well, and of the cheapest coarser forms that cover enough.
+        The bound is the larger of two: the one without the population, which also holds for groups published coarser
+        than their rows require, and that of the cheapest coarser forms that cover enough people.
         """
         made, histogram, recoding = found.grouping, self.task.histogram, self.task.recoding
         task = Task(histogram, self.task.requirement, recoding, self.task.effort)
@@ -453,7 +458,7 @@ class _PopulationQuestion:
             if own > lower:
                 lower, argument = own, name
         cost = free.cost if found.shows is None else recoding.cost(histogram, made.partition, found.shows)
-        if self.method == GLOBAL:  # else what was found out is of another question
+        if self.method == GLOBAL:  # otherwise the details are about another request
             kept = {n: v for n, v in made.certificate.details.items() if n not in ("bounds", "search")}
             details = {**kept, **details}
             cost = details["uniform_cost"]  # as it is published
@@ -469,16 +474,16 @@ class _PopulationQuestion:
         return replace(made, certificate=certificate, shows=found.shows)
 
     def _cheapest(self) -> np.ndarray | None:
-        """float64[m]: per cell the least loss of a coarser form that covers enough people; None where none is known.
+        """float64[m]: per cell, the least loss of a coarser form that covers enough people; None if unknown.
 
-        Where too many forms would have to be looked at, only that rare tuples must be published one level higher.
+        If there are too many forms, the bound only uses that rare tuples must be published one level higher.
         """
         forms, histogram, recoding = self.forms, self.task.histogram, self.task.recoding
         fewest = self.population.fewest(self.task.requirement.smallest)
         of_type, first = histogram.types
         codes = histogram.quasi[first].astype(np.int64)
         if forms is not None and forms.exact and forms.few(first.size):
-            if self.task.spare:  # what is starred whole is above the highest levels allowed
+            if self.task.spare:  # completely starred rows are above the highest levels allowed
                 forms = replace(forms, tops=np.array([c.levels - 1 for c in forms.columns], np.int64))
             best = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, fewest))[0]
             return np.where(np.isfinite(best), best, 0.0)[of_type]
@@ -494,7 +499,7 @@ class _PopulationQuestion:
 
 
 def _forms(recoding: Recoding, population: Population) -> Forms | None:
-    """The forms of a sample's tuples; None where a column has no levels."""
+    """The forms of a sample's tuples; None if a column has no levels."""
     columns = recoding.hierarchies
     if columns is None or population.classes is None:
         return None
