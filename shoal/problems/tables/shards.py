@@ -1,17 +1,18 @@
-"""Tables with too many cells to search at once: cut into shards, each searched by itself, and a bound of the whole.
+"""Tables with too many cells to search at once: they are cut into shards, which are searched separately, with a bound
+of the whole.
 
-Shards are searched one after the other here, or by the workers of an engine at the same time: the same code, the same
-seeds, and so the same groups.  What comes back is checked here as any partition is.
+Shards are searched one after the other here, or at the same time by the workers of an engine: with the same code and
+the same seeds, so with the same groups. The results are checked here like any partition.
 
-A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows lose their nearest rows, and only
-where both sides meet the requirement by themselves, so that nothing is left over.  A group of one shard is a group of
-the table, so the shards' partitions together are one of the table, and its cost is counted on the whole table.
+A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows are separated from their nearest
+rows, and only if both sides meet the requirement, so that no rows are left over. A group of one shard is a group of the
+table. So the shards' partitions together are one of the table, and its cost is computed on the whole table.
 
-The bound is no sum of what the shards' optima cost: a better partition may have groups across shards.  It holds row by
-row instead.  The group of a row either lies in the row's shard, and then the row loses at least what it loses together
-with its nearest rows there, as many as the least group needs; or the group holds a row of another shard, and then the
-row loses at least what it loses together with the nearest tuple that could be made of that shard's values.  The smaller
-of the two bounds what the row loses in any partition of the table, and the sum over rows bounds the table.
+The bound isn't the sum of the shards' optima, because a better partition may have groups across shards. Instead it
+holds for each row. The group of a row may lie in the row's shard. Then the row loses at least what it loses together
+with its nearest rows there, as many as the least group needs. Or the group contains a row of another shard. Then the
+row loses at least what it loses together with the nearest tuple that can be made of that shard's values. The smaller of
+the two is a bound of the row's loss in any partition of the table, and the sum over rows bounds the table's loss.
 """
 
 from __future__ import annotations
@@ -43,23 +44,23 @@ from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
 
-ASKED = 200  # cells whose nearest ones say where a cut does the least harm
-AMONG = 3_000  # cells they are sought among
-MIDDLE = 50_000  # cells that say where the middle of a column is
-UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
-BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
-WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
+ASKED = 200  # cells whose nearest neighbors determine the cut
+AMONG = 3_000  # number of cells among which the neighbors are searched
+MIDDLE = 50_000  # sample of cells that determines the median of a column
+UNEVEN = 0.2  # least share of the rows on each side of a cut
+BOUND = 3.0  # least seconds for the bound of all shards; more if the search took more than twice as long
+WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as a whole
 
 
 def sharded(task: Task, method: str, shards: int) -> Grouping | None:
-    """The grouping of a task whose cells are cut into at most ``shards`` shards, one searched after the other.
+    """The grouping of a task whose cells are cut into at most ``shards`` shards, searched one after the other.
 
-    None where no cut leaves two sides that meet the requirement: the table is searched whole.  Seconds of the effort
-    are dealt out by cells.  PolicyError for a method that recodes the whole table alike.
+    None if no cut leaves two eligible sides: the table is then searched as a whole. Seconds of the effort are divided
+    by cells. PolicyError for a method that recodes the whole table equally.
 
-    Where the task knows of workers, they search the shards at the same time.
+    If the task has workers, they search the shards at the same time.
 
-    O(shards * m) for the cuts; what the method takes for m / shards cells, in memory once and in time ``shards`` times.
+    O(shards * m) for the cuts; the method's time for m / shards cells, once in memory and ``shards`` times in time.
     """
     if method in WHOLE:
         raise PolicyError(f"method {method!r} recodes the whole table alike, so it cannot be cut into shards")
@@ -114,16 +115,16 @@ def _narrow(held: np.ndarray) -> np.ndarray:
 
 
 def _give_back() -> None:
-    """What is free goes back to the system, where the C library does so when it is asked.
+    """Return free memory to the system, if the C library has a function for it.
 
-    Small arrays of each shard leave gaps between what is kept of it; together they took as much as all that is kept.
+    Small arrays of each shard leave gaps between the arrays that are kept; without this, the gaps doubled the memory.
     """
-    with suppress(AttributeError, OSError, TypeError):  # of a library that does not know of it
+    with suppress(AttributeError, OSError, TypeError):  # a library without this function
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _ShardTask(NamedTuple):
-    """A shard to search, which of how many it is, and the method that searches it."""
+    """A shard to search, its number and their count, and the method."""
 
     number: int
     shards: int
@@ -132,7 +133,9 @@ class _ShardTask(NamedTuple):
 
 
 class _SearchedShard(NamedTuple):
-    """A shard's partition, by whom, and per cell what its nearest rows prove, where a worker tried; empty: nothing."""
+    """A shard's partition, the method that made it, and for each cell what its nearest rows prove (empty: not
+    computed).
+    """
 
     method: str
     cell: np.ndarray
@@ -142,21 +145,21 @@ class _SearchedShard(NamedTuple):
 
 
 def _here(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
-    """The shards, one searched after the other."""
+    """Search the shards one after the other."""
     for order in orders:
         task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
         yield _searched(order)
 
 
 def _searched(order: _ShardTask) -> _SearchedShard:
-    """A shard searched by itself."""
+    """Search one shard."""
     found = algorithm("tables", order.method)(order.task.again())
     made: Partition = found.partition
     return _SearchedShard(found.method, made.cell, made.group, made.count)
 
 
 def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int) -> Iterator[_SearchedShard]:
-    """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
+    """The shards as searched by workers, in order; VerificationError unless each comes back exactly once."""
     task.progress(f"{shards} shards on the workers", None)
     told = list(spread(_worked, map(_sent, orders), None))
     answers = dict(told)
@@ -168,14 +171,14 @@ def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards:
 
 
 def _sent(order: _ShardTask) -> bytes:
-    """An order on its way, its codes as narrow as they allow: that takes less time than to compress them."""
+    """A serialized shard task, with codes in the narrowest type, which is faster than compression."""
     held = order.task.histogram
     narrow = replace(held, quasi=_narrow(held.quasi), sensitive=_narrow(held.sensitive), count=_narrow(held.count))
     return pickle.dumps(order._replace(task=replace(order.task, histogram=narrow)))
 
 
 def _order(sent: bytes) -> _ShardTask:
-    """The order that was sent."""
+    """The shard task from its serialized form."""
     order: _ShardTask = pickle.loads(sent)
     held = order.task.histogram
     quasi, sensitive = held.quasi.astype(np.int32), held.sensitive.astype(np.int32)
@@ -184,7 +187,7 @@ def _order(sent: bytes) -> _ShardTask:
 
 
 def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
-    """What a worker answers to an order: the partition of a shard, and what it proves of each cell."""
+    """A worker's answer to a task: the partition of a shard, and what it proves for each cell."""
     order = _order(sent)
     began = clock()
     found = _searched(order)
@@ -198,14 +201,14 @@ def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _task(task: Task, cells: np.ndarray, number: int) -> Task:
-    """The search for some cells alone, which workers can be sent; of seconds it has its share."""
+    """The search task of some cells alone, which can be sent to workers; it gets its share of the seconds."""
     seconds = task.effort.seconds
     own = task.effort if seconds is None else Effort("seconds", seconds * cells.size / task.histogram.cells)
     return Task(task.histogram.part(cells), task.requirement, task.recoding, own, task.seed + number, part=True)
 
 
 def cut(task: Task, shards: int) -> list[np.ndarray]:
-    """Cells of each shard, rising, as narrow as they allow: at most ``shards``, each eligible by itself."""
+    """Cells of each shard, ascending, in the narrowest type: at most ``shards``, each eligible."""
     whole = narrowest(np.arange(task.histogram.cells), task.histogram.cells)
     kind = ceiling_classes(task)
     kind = narrowest(kind, int(kind.max(initial=0)) + 1)
@@ -231,7 +234,9 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
 def _sides(
     task: Task, part: np.ndarray, rank: Sequence[np.ndarray], kind: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """A shard in two, where the fewest rows are parted from their nearest; None where no cut leaves both eligible."""
+    """A shard cut in two where the fewest rows are separated from their nearest; None if no cut leaves both sides
+    eligible.
+    """
     cuts = list[tuple[float, int, int]]()
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)
     among = rng.choice(part.size, min(AMONG, part.size), replace=False)
@@ -255,9 +260,9 @@ def _sides(
 
 
 def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
-    """Whether some cells have an eligible partition of their own that heeds the ceilings.  O(m log m).
+    """Whether some cells have an eligible partition of their own that meets the ceilings. O(m log m).
 
-    kind  of every cell of the table, which of them the ceilings allow in one group
+    kind  of every cell of the table: cells that the ceilings allow in one group have the same kind
     """
     h, need = task.histogram, task.requirement
     alone = replace(h, quasi=np.zeros((side.size, 0), np.int32), sensitive=h.sensitive[side], count=h.count[side],
@@ -270,7 +275,7 @@ def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """int64[asked, least group]: the places in ``among`` of the cells with which each loses least."""
+    """int64[asked, least group]: indexes in ``among`` of the cells with which each cell loses least."""
     lost = np.zeros((asked.size, among.size))
     for j, column in enumerate(task.recoding.columns):
         codes = task.histogram.quasi[:, j]
@@ -283,9 +288,9 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
 def composed(
     task: Task, parts: list[np.ndarray], until: float, alone: Mapping[int, np.ndarray] = MappingProxyType({})
 ) -> Bounds:
-    """Lower bounds of the whole table from its shards; rows not reached in time count nothing.
+    """Lower bounds of the whole table from its shards; rows not processed in time count as 0.
 
-    alone  by shard, what its nearest rows prove, float64[cells], where a worker has computed it
+    alone  by shard, what its nearest rows prove, float64[cells], if a worker has computed it
     """
     began, h = clock(), task.histogram
     columns = task.recoding.columns
@@ -297,7 +302,7 @@ def composed(
         out.values["alone"] = single
     held: np.ndarray | None = None
     price = np.zeros(h.cells)
-    # What a row must lose in its shard, unless it is nearer to another shard than to its own rows.
+    # The loss of a row in its shard, unless it is nearer to another shard than to its own rows.
     for s, part in enumerate(parts):
         own = alone.get(s)
         if own is None:
@@ -321,7 +326,7 @@ def composed(
 
 
 def _beyond(task: Task, parts: list[np.ndarray]) -> np.ndarray:
-    """object[shard, column]: what each code loses at least with a row of the shard, float64[codes].  O(m) a column."""
+    """object[shard, column]: float64[codes], the least loss of each code with a row of the shard. O(m) per column."""
     columns = task.recoding.columns
     held = np.zeros((len(parts), len(columns)), object)
     for j, column in enumerate(columns):
