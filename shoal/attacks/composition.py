@@ -49,9 +49,11 @@ def found(
         _sets(_Setting(reading, frames, people, hierarchies, column, named), have, out, notes)
     both = [i for i, f in enumerate(frames) if len(own) > 1 and set(own) <= {*f.columns}]
     if both and people is not None and set(own) <= {*people.columns}:
-        tied = [_tied(f, own) for f in frames]
-        whole = replace(reading, frame=_tied(reading.frame, own))
-        setting = _Setting(whole, tied, _tied(people, own), hierarchies, TIED, ", all sensitive columns at once")
+        tied = [_with_combined_column(f, own) for f in frames]
+        whole = replace(reading, frame=_with_combined_column(reading.frame, own))
+        setting = _Setting(
+            whole, tied, _with_combined_column(people, own), hierarchies, TIED, ", all sensitive columns at once"
+        )
         _sets(setting, both, out, notes)
     kept = {f.name: f for f in reversed(out)}  # the sizes of intersections are the same for every column
     return [f for f in out if kept[f.name] is f], list(dict.fromkeys(notes))
@@ -68,7 +70,7 @@ class _Setting(NamedTuple):
     named: str
 
 
-def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+def _with_combined_column(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """A frame with one more column: the combination of several columns."""
     if not set(columns) <= {*frame.columns}:
         return frame

@@ -324,7 +324,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     """
     hidden = reading.points[2]
     tuples, people, number = register.tuples
-    have = _plainly(reading, tuples, column)
+    have = _plain_rows(reading, tuples, column)
     shown = have.sum(axis=1)
     left = people - shown
     asked = np.flatnonzero(left > 0)
@@ -396,7 +396,7 @@ def claimed(
     return np.unique(np.concatenate(pairs), axis=0)
 
 
-def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
+def _plain_rows(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
     """float32[tuples, values]: the plain rows of each tuple."""
     counts = reading.counts(column)
     plain, values, _ = reading.points

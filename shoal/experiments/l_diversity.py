@@ -351,11 +351,11 @@ def stars_by_l(mean: Sequence[Row], x: str) -> str:
     rise = _each(mean, lambda rows: all(_rises(r[m] for r in rows) for m in METHODS))
     return (
         f"that TP+ is best at every l {best}; that TP beats Hilbert {order}; that stars rise with l {rise}. "
-        f"{_today(mean)}"
+        f"{_current_method(mean)}"
     )
 
 
-def _today(mean: Sequence[Row]) -> str:
+def _current_method(mean: Sequence[Row]) -> str:
     """Shoal's current method compared with the paper's best."""
     share = [r["cascade"] / r["TP+"] for r in mean if r.get("cascade") not in (None, "") and r["TP+"] > 1e-6]
     return f"Today's cascade has {np.mean(share):.2f} of TP+ on average." if share else ""
@@ -369,7 +369,7 @@ def _stars_by_d(mean: Sequence[Row], x: str) -> str:
         where.append(f"{last} on {name}")
     return (
         f"that TP+ is best at every d {best}; TP beats Hilbert up to d = {', '.join(where)} "
-        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_today(mean)}"
+        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_current_method(mean)}"
     )
 
 
@@ -409,5 +409,5 @@ def _divergence(mean: Sequence[Row], x: str) -> str:
     factor = np.mean([r["TDS"] / max(r["TP+"], 1e-9) for r in mean if r["TP+"] > 1e-6])
     return (
         f"that TP+ stays below TDS at every {x} {below} (TDS is {factor:.1f} times as far on average); "
-        f"that it rises with {x} {rise}. {_today(mean)}"
+        f"that it rises with {x} {rise}. {_current_method(mean)}"
     )

@@ -117,7 +117,7 @@ def compose(
     values = _values(releases, given, sensitive)
     seen = [_groups(r, v, values.width) for r, v in zip(releases, values.published, strict=True)]
     if not given:
-        alone = _alongside(releases, seen, sensitive is not None)
+        alone = _rows_alone(releases, seen, sensitive is not None)
         heights = tuple(r.table.height for r in releases)
         return Composition(0, heights, k, l, sensitive, None, None, ("none",) * len(releases), 0, alone)
     rows = _people(given, person)
@@ -147,7 +147,7 @@ def _with_originals(
     # person's values in the other originals.
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
-            at, table = _anybody(release, given, rows)
+            at, table = _table_of_people(release, given, rows)
             register = _register(release, table, groups)
             there = np.diff(register.fits.indptr)[register.of] > 0
             at = np.where((at >= 0) & there[np.maximum(at, 0)], at, -1)
@@ -181,7 +181,7 @@ def _with_originals(
     )  # fmt: skip
 
 
-def _anybody(
+def _table_of_people(
     release: ReleaseOfPeople, given: Sequence[pl.DataFrame], rows: np.ndarray
 ) -> tuple[np.ndarray, pl.DataFrame]:
     """int64[people]: a row for each person, and the table of these rows. Originals with more of the columns
@@ -211,7 +211,7 @@ def _refuse_missing(release: ReleaseOfPeople, i: int, sensitive: str | None, per
             raise InputError(f"the original of release {i} has no column {name!r}")
 
 
-def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], valued: bool) -> RowsAlone:
+def _rows_alone(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], valued: bool) -> RowsAlone:
     """Rows of the last release, compared with the groups of earlier releases that can contain the same person.
 
     O(groups of the last times groups of the others) bit operations.
@@ -221,7 +221,7 @@ def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], va
     union = np.zeros(shown.shape, bool)
     may, beside = np.zeros(last.size.size, bool), np.zeros(last.size.size, bool)
     for release, groups in zip(releases[:-1], seen[:-1], strict=True):
-        head, tail = _meeting(releases[-1], last, release, groups).nonzero()
+        head, tail = _compatible_groups(releases[-1], last, release, groups).nonzero()
         beside[head] = True
         for start in range(0, head.size, _AT_ONCE // max(shown.shape[1], 1) or 1):
             part = slice(start, start + (_AT_ONCE // max(shown.shape[1], 1) or 1))
@@ -235,7 +235,7 @@ def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], va
     return RowsAlone(rows, int(last.size[may].sum()), int(last.size[certain].sum()))
 
 
-def _meeting(
+def _compatible_groups(
     left: ReleaseOfPeople, left_groups: _Release, right: ReleaseOfPeople, right_groups: _Release
 ) -> csr_matrix:
     """csr[left groups, right groups]: pairs that can contain one value in every quasi-identifier that both releases
@@ -246,12 +246,12 @@ def _meeting(
         texts = left_groups.texts[name], right_groups.texts[name]
         once = [own.unique(maintain_order=True) for own in texts]
         notations = left.notations.get(name), right.notations.get(name)
-        met = _overlap(_meant(once[0], left, name), _meant(once[1], right, name), *notations)
+        met = _overlap(_meanings(once[0], left, name), _meanings(once[1], right, name), *notations)
         bits.append((np.packbits(met[:, _index(texts[1], once[1])], axis=1), _index(texts[0], once[0])))
     return _covering(bits, left_groups.size.size, right_groups.size.size)
 
 
-def _meant(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Members]:
+def _meanings(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Members]:
     """The values that each text can mean, without the original: labels of a hierarchy, or values, sets, and ranges."""
     source = release.hierarchies.get(name)
     return meanings(
@@ -269,7 +269,7 @@ def _overlap(left: list[Members], right: list[Members], notation: str | None, ot
     notation, other  the notations of the left and the right cells
     """
     if notation != other and all(n is None or of_limits(n) for n in (notation, other)):  # plain numbers, or with limits
-        left, right, notation = _opened(left, notation), _opened(right, other), "number"
+        left, right, notation = _with_open_ends(left, notation), _with_open_ends(right, other), "number"
         if any(v is not None and place(v, notation) is None for v in known_values([*left, *right])):
             return np.ones((len(left), len(right)), bool)
     elif notation != other:
@@ -291,7 +291,7 @@ def _overlap(left: list[Members], right: list[Members], notation: str | None, ot
     return ruled | patterns.reshape(ruled.shape)
 
 
-def _opened(cells: list[Members], notation: str | None) -> list[Members]:
+def _with_open_ends(cells: list[Members], notation: str | None) -> list[Members]:
     """Cells of a column with limits as ranges of plain numbers, open at each end that reaches a limit."""
     if notation is None:
         return cells
@@ -537,13 +537,13 @@ def _learned(
     two = (state >= 0).sum(axis=0) >= 2
     few = int(people[two & (people < k)].sum()) if known else None
     if not valued:
-        return Learned(few, worst=_worst(two, people, None, None, state, seen, known))
-    faces = [_faced(s, f) for s, f in zip(state, fits, strict=True)]
+        return Learned(few, worst=_highest_risk(two, people, None, None, state, seen, known))
+    faces = [_possible_groups(s, f) for s, f in zip(state, fits, strict=True)]
     left = np.ones((profiles, seen[0].counts.shape[1]), bool)
     for s, face, release in zip(state, faces, seen, strict=True):
         left &= (face @ (release.counts > 0)).astype(bool) | (s < 0)[:, None]
     remain = left.sum(axis=1)
-    alike = [] if known else _twins(seen)
+    alike = [] if known else _identical_groups(seen)
     posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen], alike)
     alone = [fitted_alone(people, face, s >= 0, r.counts) for face, s, r in zip(faces, state, seen, strict=True)]
     high, likeliest = posterior.max(axis=1, initial=0), posterior.argmax(axis=1)
@@ -563,11 +563,11 @@ def _learned(
         highest=float(high[two].max()) if two.any() else None,
         truth=mean[0],
         truth_alone=max((m for m in mean[1:] if m is not None), default=None),
-        worst=_worst(two, people, remain, high, state, seen, known),
+        worst=_highest_risk(two, people, remain, high, state, seen, known),
     )
 
 
-def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
+def _identical_groups(seen: Sequence[_Release]) -> list[np.ndarray]:
     """Per release int64[s]: the groups that have the same texts and the same sensitive values in every release."""
     names = seen[0].names
     if any(sorted(r.names) != sorted(names) for r in seen):
@@ -589,7 +589,7 @@ def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
     return found
 
 
-def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
+def _possible_groups(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
     """csr[profiles, groups]: the groups that a profile can be in; an empty row if the profile is not in the release."""
     face = fits[np.maximum(state, 0)].tocsr()
     face.data *= np.repeat(state >= 0, np.diff(face.indptr))
@@ -597,7 +597,7 @@ def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
     return face
 
 
-def _worst(
+def _highest_risk(
     two: np.ndarray,
     people: np.ndarray,
     remain: np.ndarray | None,

@@ -282,8 +282,8 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
         wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
-        wrong = wrong or _went_on(before, persons, about["mode"], i)
-        wrong = wrong or _waited(waited, content["waiting"], before, persons, about)
+        wrong = wrong or _continuity_fault(before, persons, about["mode"], i)
+        wrong = wrong or _waiting_fault(waited, content["waiting"], before, persons, about)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
         now = persons if about["mode"] == "again" else persons.select("person")  # the other modes need only the persons
@@ -351,7 +351,7 @@ def _ledger_fault(
     return None
 
 
-def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, number: int) -> str | None:
+def _continuity_fault(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, number: int) -> str | None:
     """The first contradiction between the persons of a part and those of the parts before it; None if there is none.
 
     before  the last record of each person in the parts before
@@ -371,7 +371,7 @@ def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, numb
     return None if same.is_empty() else "somebody who stayed has other possible values than before"
 
 
-def _waited(
+def _waiting_fault(
     before: Mapping[str, int],
     waiting: Mapping[str, int],
     former: pl.DataFrame | None,

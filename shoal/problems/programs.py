@@ -115,14 +115,14 @@ class Solver(highspy.Highs):  # type: ignore[misc]
             status = super().run()
             if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
                 raise RuntimeError(f"HiGHS {self.version()} refuses to solve a program of {self.getNumCol()} columns")
-        if not self._is_its_own():
+        if not self._has_stated_cost():
             self.setOptionValue("presolve", "off")
             status = super().run()
-            if not self._is_its_own():
+            if not self._has_stated_cost():
                 raise RuntimeError(f"HiGHS {self.version()} returns a solution that does not have the cost it states")
         return status
 
-    def _is_its_own(self) -> bool:
+    def _has_stated_cost(self) -> bool:
         """Whether the solution of an integer program has the reported cost, or there is none.
 
         HiGHS 1.16 may return the starting solution if presolve maps it to a better one.

@@ -356,7 +356,7 @@ def draw_circles(
     write_map(path, lambda: _page(sheet, said, size, unit, title, note), lambda to: _plot(to, sheet, size, title, note))
 
 
-def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
+def _opacity(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
     """The opacity of the circles: the more they overlap, the lower, so that each remains visible."""
     area = sum(abs(doubled_area(ring)) / 2 for rings in sheet for ring in rings)
     return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
@@ -386,7 +386,7 @@ def _page(
         width=wide,
         height=tall,
         ink=INK,
-        thin=_thin(sheet, size),
+        thin=_opacity(sheet, size),
         circles=circles,
         data=data,
     )
@@ -399,9 +399,11 @@ def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: 
 
     axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
-    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
+    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_opacity(sheet, size), linewidths=0))
     axes.add_collection(
-        PolyCollection(rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5)
+        PolyCollection(
+            rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _opacity(sheet, size)), linewidths=0.5
+        )
     )
     pad = 0.03 * max(size)
     axes.set_xlim(-pad, size[0] + pad)

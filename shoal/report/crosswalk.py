@@ -342,7 +342,7 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
         ("What it cost, group by group", _loss(figures)),
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         ("What was assumed", listed(assumptions(figures))),
-        ("How to make and check it again", again(figures, _same(figures))),
+        ("How to make and check it again", again(figures, _command_to_repeat(figures))),
         ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
     ]
     return whole(
@@ -362,7 +362,7 @@ def _verdict(figures: Mapping[str, Any]) -> str:
     return f"Verdict: {risk_word(most)}. The highest risk to be found by the {group} is {most:.3g}; {size}."
 
 
-def _same(figures: Mapping[str, Any]) -> Markup:
+def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
     """The command that repeats the request."""
     said = " with the request above, its method, effort and seed included, and of the same table the same comes out."
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said

@@ -194,7 +194,7 @@ TITLES = {
 
 def attack_page(found: Mapping[str, Any]) -> str:
     """The page of an attack's figures, worst first. found: ``Attack.as_dict()``"""
-    findings = sorted(found["findings"], key=_how_bad)
+    findings = sorted(found["findings"], key=_severity)
     gains = [f for f in findings if f["gain"]]
     rest = [f for f in findings if not f["gain"]]
     sections = []
@@ -202,7 +202,7 @@ def attack_page(found: Mapping[str, Any]) -> str:
         sections.append(("What an intruder reaches, worst first", _overview(gains)))
     if rest:
         sections.append(("Where nothing is gained", _overview(rest)))
-    if lowers := _lowers(gains):
+    if lowers := _remedies(gains):
         sections.append(("What would lower it", table_of_rows(("what", "which attacks"), lowers, 2)))
     if found["notes"]:
         sections.append(("What to know of these figures", listed(found["notes"])))
@@ -222,7 +222,7 @@ def attack_page(found: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _how_bad(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
+def _severity(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
     """The sort key, worst first: gains about a person, by risk, then by the excess over the promise."""
     allowed = max([*finding["baselines"].values(), finding["promise"] or 0.0])
     above = (finding["low"] or 0.0) - allowed
@@ -268,7 +268,7 @@ def _overview(findings: list[Mapping[str, Any]]) -> Markup:
     return table_of_rows(("attack", "figure", "without the release", "allowed", "risk"), rows, 1)
 
 
-def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _remedies(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Measures that lower the figures, each with the attacks that it affects."""
     out: dict[str, list[str]] = {}
     for f in findings:

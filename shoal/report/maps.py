@@ -245,7 +245,7 @@ def tile_sheet(
     if seam is not None:
         b = _unwrapped(b, seam)
         inner = inner if inner is None else _unwrapped(inner, seam)
-    b = _ended(b)
+    b = _with_ends(b)
     low, high, most_low, most_high = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
     for axis in (0, 1):
         sides = b[:, [axis, axis + 2]]
@@ -287,7 +287,7 @@ def tile_sheet(
     )
 
 
-def _ended(b: np.ndarray) -> np.ndarray:
+def _with_ends(b: np.ndarray) -> np.ndarray:
     """Bounds with a finite end on every side. An open side is placed so that the tile is as wide as it is long, or as
     most tiles.
 

@@ -60,7 +60,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
     notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
     choices_too = [("What other choices would cost", _choices(figures["explored"]))] if figures.get("explored") else []
     sections = [
-        ("Who decided", decision(figures, _why(figures))),
+        ("Who decided", decision(figures, _source_of_k(figures))),
         ("What holds", _holds(figures)),
         ("Privacy after" if from_release_alone(figures) else "Privacy before and after", _before_after(figures)),
         ("The request", asked(figures)),
@@ -80,7 +80,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
         *([("What was checked for this report", _checked(figures["checked"]))] if "checked" in figures else []),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
-        ("How to make and check it again", again(figures, _same(figures))),
+        ("How to make and check it again", again(figures, _command_to_repeat(figures))),
         ("Words", glossary()),
     ]
     below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
@@ -90,7 +90,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _why(figures: Mapping[str, Any]) -> str:
+def _source_of_k(figures: Mapping[str, Any]) -> str:
     """The source of k: the name of a rule, or the equivalent risk."""
     rule = figures["release"].get("rule_book")
     if rule:
@@ -206,7 +206,7 @@ def _sizes(figures: Mapping[str, Any]) -> Markup:
     """Groups by size, and the rows that single columns identified before."""
     audit, rows = figures["audit"], figures["release"]["rows"]
     found = _smallest(audit["sizes"], rows) + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
-    return found + _dangerous(figures["before"].get("dangerous") or (), rows)
+    return found + _identifying_sets(figures["before"].get("dangerous") or (), rows)
 
 
 def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
@@ -234,7 +234,7 @@ def _journalist(risk: Mapping[str, Any]) -> str:
     return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, with the population"
 
 
-def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
+def _identifying_sets(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
     """The rows that sets of columns single out in the original table."""
     lines = [
         (
@@ -434,7 +434,7 @@ def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [BOUNDS_PAGE, *([promised] if promised else [])]
 
 
-def _same(figures: Mapping[str, Any]) -> Markup:
+def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
     """The command that repeats the request."""
     written = figures["written"]
     if not written:

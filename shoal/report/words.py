@@ -106,7 +106,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     """The certificate in words: the cost, the lower bound, and what follows."""
     if "ratio_at_most" in release["certificate"]:
         return public_words(release["certificate"])
-    what, proof = _other(release), release["certificate"]
+    what, proof = _comparable_releases(release), release["certificate"]
     if proof["unit"] not in UNITS:  # a length, for centers
         far = "from a center to the farthest row of its group (1 is the whole span of a column)"
         proof = {**proof, "unit": f"{proof['unit']} {far}"}
@@ -164,7 +164,7 @@ _SCALE = " (0: every value as it came, 1: nothing left)"
 _OF_THIS_KIND = "of this kind that keeps these promises"
 
 
-def _other(release: Mapping[str, Any]) -> str:
+def _comparable_releases(release: Mapping[str, Any]) -> str:
     """The releases for which the bound holds. Releases with one level per column aren't compared with local
     recodings.
     """

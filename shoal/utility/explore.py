@@ -221,13 +221,17 @@ def explore(
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)
-    frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
+    frame = _relevant_columns(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
     found, rows = dict[_Asking, GridPoint](), 0
     # strictest requests first, because their releases also meet weaker requests
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     tried = {"k": ks, "l": ls, "publish": ways, "method": methods}
-    request = {"file": _named(data), "grid": tried, **_everywhere(asked, asked.range_step if steps is None else steps)}
+    request = {
+        "file": _named(data),
+        "grid": tried,
+        **_common_settings(asked, asked.range_step if steps is None else steps),
+    }
     try:
         for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
             way, how, want_l, want_k = asking
@@ -235,16 +239,16 @@ def explore(
             one = _request(asked, asking, asked.range_step if steps is None else steps)
             own, rows = _point(frame, one, (want_k, want_l), rows)
             same = [p for (*at, _, _), p in found.items() if at == [way, how]]
-            found[asking] = _least(own, [p for p in same if p.k >= want_k and p.l >= want_l])
+            found[asking] = _best_of_stricter(own, [p for p in same if p.k >= want_k and p.l >= want_l])
             if each is not None:
                 each(found[asking])
             if partial is not None and i + 1 < len(grid):
-                partial(_together(grid, found, rows, request, sources))
+                partial(_exploration_of(grid, found, rows, request, sources))
     except BaseException as stop:
         if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to stop
-            vars(stop)["found"] = _together(grid, found, rows, request, sources)
+            vars(stop)["found"] = _exploration_of(grid, found, rows, request, sources)
         raise
-    return _together(grid, found, rows, request, sources)
+    return _exploration_of(grid, found, rows, request, sources)
 
 
 def _named(data: Any) -> str | None:
@@ -257,7 +261,7 @@ def _common(asked: Policy) -> tuple[Model, ...]:
     return tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
 
 
-def _everywhere(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:
+def _common_settings(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:
     """The settings common to all points, as plain values, without those that the grid replaces."""
     held = {name: value for name, value in asked.describe().items() if name not in ("publish", "method", "preset")}
     models = _common(asked)
@@ -265,7 +269,7 @@ def _everywhere(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, An
     return {"policy": held, "models": [f"{m.name}: {m.words()}" for m in models]}
 
 
-def _together(
+def _exploration_of(
     grid: Sequence[_Asking], found: Mapping[_Asking, GridPoint], rows: int, request: Mapping[str, Any],
     sources: tuple[str | Path, ...],
 ) -> Exploration:  # fmt: skip
@@ -275,7 +279,7 @@ def _together(
     return Exploration(with_frontier(points), rows, len(grid), request, sources)
 
 
-def _looked_at(table: Table, asked: Policy) -> Any:
+def _relevant_columns(table: Table, asked: Policy) -> Any:
     """The columns that determine loss and risk, as a frame."""
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.counting]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
@@ -317,7 +321,7 @@ def _lost(release: Any) -> float:
     return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
-def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
+def _best_of_stricter(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
     """The point itself, or if a stricter point loses less, the point with the figures of the best of these.
 
     If a release meets a stricter request, it meets every weaker one, for all privacy models.

@@ -179,7 +179,7 @@ class Guard:
         host = headers.get("host", "")
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         by_token = self._same(asked.get("token", ""))
-        if not self._known(scope) or host not in self.hosts or not self._ours(headers, host, by_token):
+        if not self._known(scope) or host not in self.hosts or not self._is_own_request(headers, host, by_token):
             await _refuse(scope, receive, send)
         elif by_token and scope["type"] == "http":
             asked.pop("token")
@@ -209,7 +209,7 @@ class Guard:
         return "" if found is None else found.value
 
     @staticmethod
-    def _ours(headers: dict[str, str], host: str, by_token: bool) -> bool:
+    def _is_own_request(headers: dict[str, str], host: str, by_token: bool) -> bool:
         """Whether one of our pages or the address bar sent the request; a link from elsewhere needs the token."""
         if "origin" in headers:
             return headers["origin"] == f"http://{host}"

@@ -174,7 +174,7 @@ def judge_regions(
         return [*found, unseen, _bound(stated, 0)]
     return [
         *found,
-        *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
+        *_by_graph([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
         *_totals(held, label, inner, asked, source),
     ]
 
@@ -313,7 +313,7 @@ def _bound(stated: StatedCrosswalk, heaviest: int) -> Finding:
     return stated.bounded("by an argument not repeated here")
 
 
-def _walked(
+def _by_graph(
     areas: list[str], region: Sequence[Any], code: Mapping[Any, int], weights: Mapping[str, list[int]],
     columns: Sequence[str], stated: StatedCrosswalk, source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
@@ -348,7 +348,7 @@ def _walked(
         if asked.get(what) is not None:
             found.append(judge(label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("soft_boundary") is not None:
-        found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
+        found.append(_soft_boundary(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
     several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
     found += [*diverse(label, source, asked, m), *below(label, source, asked.get("at_most"), several)]
     if asked.get("max_diameter") is not None:
@@ -357,7 +357,7 @@ def _walked(
         own = np.array(whole(source, asked["weight"][0]), np.int64)
         columns_ = [_numbers(source, name) for name in asked["similar"]]
         if not stated.public:
-            found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
+            found.append(_variance_inside(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
 
 
@@ -384,7 +384,7 @@ def below(
     return found
 
 
-def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
+def _soft_boundary(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
     """Whether the number of regions that cross a soft boundary is as certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
@@ -460,7 +460,7 @@ def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: boo
     return Finding("max diameter", not over, f"{over} regions are wider than {most:g}")
 
 
-def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
+def _variance_inside(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
     """The share of the columns' weighted variance that is within regions; columns are scaled to one unit."""
     mass = np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6)
     spread = np.sqrt(np.average((columns - np.average(columns, axis=0, weights=mass)) ** 2, axis=0, weights=mass))

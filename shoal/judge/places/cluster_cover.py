@@ -208,7 +208,7 @@ def covered(
             continue
         said = "can be dealt out to" if fits else "cannot be dealt out to"
         found.append(Finding(text, fits, f"the table's records {said} the clusters within their radii", how))
-    return [*found, _bound(stated, _easy(points, features, stated) if whole else None)]
+    return [*found, _bound(stated, _ball_bound(points, features, stated) if whole else None)]
 
 
 def _points(
@@ -220,7 +220,7 @@ def _points(
     centers: list[np.ndarray] = []
     used = []
     for j, f in enumerate(features):
-        both = _both(f, clusters.centers[j], form, source, known)
+        both = _feature_values(f, clusters.centers[j], form, source, known)
         if both is not None:
             used.append(j)
             own.append(both[0])
@@ -237,7 +237,7 @@ def _points(
     return MeasuredPoints(number, [x[first] for x in own], centers, held["n"].cast(pl.Int64).to_numpy(), used)
 
 
-def _both(
+def _feature_values(
     f: Feature, center: Any, form: str, source: pl.DataFrame, known: tuple[Mapping[str, Any], Mapping[str, Any]]
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """One feature of all rows and of all centers; None if its hierarchy or its coordinates are missing."""
@@ -444,7 +444,7 @@ def _edges(
     return i[good], found[good]
 
 
-def _easy(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
+def _ball_bound(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
     """A lower bound: every record needs a ball of r records around some center, with a radius of at least its distance
     to it.
     """

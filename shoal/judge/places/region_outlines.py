@@ -98,7 +98,7 @@ def judge_region_outlines(
         text = f"{wrong} regions weigh less than {least}, or not what they state"
         found.append(Finding(f"weight {name}", not wrong, text))
     found += [connected(label, place, pairs, joined), *judge_weighted(said, known, asked, source)]
-    return found if not areas else [*found, _laid(held.shapes, region, areas, asked)]
+    return found if not areas else [*found, _areas_inside(held.shapes, region, areas, asked)]
 
 
 def _of_level(stated: StatedCrosswalk, level: int) -> tuple[Mapping[str, Any], Mapping[str, Any], list[int], list[Any]]:
@@ -138,7 +138,7 @@ def _members(row: Mapping[str, Any]) -> list[str] | None:
     return names if names is not None and count is not None and len(names) == int(count) else None
 
 
-def _laid(
+def _areas_inside(
     shapes: Sequence[Shape], region: Mapping[str, int], areas: Mapping[str, Shape], asked: Mapping[str, Any]
 ) -> Finding:
     """Whether an interior point of every area lies in the outline of its region and in no other.
@@ -234,7 +234,11 @@ def judge_levels(
         known = [values for values in counted if values is not None]
         if len(known) < len(counted):
             return [*found, Finding(f"level {i}", False, "a region has two weights or two numbers of areas")]
-        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, fact), *_priced(i, known, fact, stated)]
+        found += [
+            _nested(i, below, own),
+            *_sizes(i, label, known, wanted, fact),
+            *_cost_and_bound(i, known, fact, stated),
+        ]
         finer = coded(below)
         first = np.unique(finer, return_index=True)[1]
         first = first[(finer[first] >= 0) & inside[first]]  # an area in a region of every finer level
@@ -243,7 +247,7 @@ def judge_levels(
             off = sum(a != b for a, b in zip(sums.tolist(), values, strict=True))
             found.append(Finding(f"{column}", not off, f"{off} regions weigh another sum than the regions in them"))
         if source is not None and pairs is not None:
-            found += _walked(i, areas, label, finer, wanted, stated.parameters, source, pairs)
+            found += _by_graph(i, areas, label, finer, wanted, stated.parameters, source, pairs)
         below, lighter = own, columns
     return found
 
@@ -280,7 +284,7 @@ def judge_region_hierarchy(
             found.append(Finding(f"k of level {i}", True, "the areas and their neighbors would tell", STATED))
         else:
             finer = coded([row[i - 1] for row in rows])
-            found += _walked(i, areas, label, finer, wanted, stated.parameters, source, pairs)
+            found += _by_graph(i, areas, label, finer, wanted, stated.parameters, source, pairs)
     return found
 
 
@@ -328,7 +332,9 @@ def _sizes(
     return out
 
 
-def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: StatedCrosswalk) -> list[Finding]:
+def _cost_and_bound(
+    i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: StatedCrosswalk
+) -> list[Finding]:
     """Cost and bound of a level, recomputed from the file alone, as for the finest level."""
     if stated.public:
         return []
@@ -347,7 +353,7 @@ def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated:
     ]
 
 
-def _walked(
+def _by_graph(
     i: int, areas: Sequence[Any], label: np.ndarray, finer: np.ndarray, wanted: Mapping[str, Any],
     asked: Mapping[str, Any], source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip

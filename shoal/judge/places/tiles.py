@@ -51,7 +51,7 @@ def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source:
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
     places = [*zip(*(spelled(part(frame, name), form) for name in names), strict=True)]
     points = np.stack([_numbers(frame, name) for name in names[:2]], axis=1)
-    laid, found = _laid(frame, stated, form, east=bool((points[:, 0] > 180).any()))
+    laid, found = _tiles_of(frame, stated, form, east=bool((points[:, 0] > 180).any()))
     tile = whole(frame, "tile")
     found = [one_row_each(places, stated.facts, "place"), *found, _inside(points, tile, laid)]
     found += _settings(laid, stated)
@@ -67,7 +67,7 @@ def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source:
 def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
     """Judge a table with a row per tile: bounds, records, center. VerificationError if the file has another form."""
     tile = whole(frame, "tile")
-    laid, found = _laid(frame, stated, form)
+    laid, found = _tiles_of(frame, stated, form)
     twice = len(tile) - len(set(tile))
     found.insert(0, Finding("one row each", not twice, f"{len(tile)} tiles in {len(tile)} rows, {twice} of them twice"))
     return [*found, _records(laid, stated), *_settings(laid, stated)]
@@ -94,7 +94,7 @@ def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, pl.exceptions.PolarsError):
         raise VerificationError("the file holds no polygons of tiles") from None
     found = judge_tile_rows(frame, stated, "parquet")
-    laid, _ = _laid(frame, stated, "parquet")
+    laid, _ = _tiles_of(frame, stated, "parquet")
     off = 0
     for i, area, (low, high) in zip(whole(frame, "tile"), areas, heights, strict=True):
         at = laid.number[i]
@@ -121,7 +121,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     rows = len(tile)
     if not stated.public:
         rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
-    laid, found = _laid(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
+    laid, found = _tiles_of(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
     found += [
         Finding("columns", not left, said),
         Finding("rows", len(tile) == rows, f"{len(tile)} rows, {rows} certified"),
@@ -135,7 +135,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     return found
 
 
-def _laid(
+def _tiles_of(
     frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False
 ) -> tuple[LaidTiles, list[Finding]]:
     """The tiles of a file in which each row names one, and whether all rows of a tile agree."""

@@ -199,13 +199,13 @@ def count_elsewhere(
     try:
         if spread is not None:
             job = job._replace(buckets=min(len(files), _BUCKETS))
-            answers = spread(partial(_worked, job), [name.encode() for name in files], _together)
-            frames = [*_short(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
+            answers = spread(partial(_count_in_worker, job), [name.encode() for name in files], _merged_answers)
+            frames = [*_with_categories(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
             said = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
             held = [frame for frame in frames if frame.columns[0] != "file"]
         else:
             assert ask is not None
-            found = [_asked(job, name, ask) for name in files]
+            found = [_counted_by_engine(job, name, ask) for name in files]
             said, held = [told for told, _ in found], [_added_up([cells for _, cells in found])]
         whole = pl.concat(held) if held else pl.DataFrame()
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -229,7 +229,7 @@ def count_elsewhere(
     return ReleaseContents(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
 
 
-def _short(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _with_categories(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """The frames of workers with common categories for texts with few distinct values. They need a quarter of the
     memory, and are comparable without conversion.
     """
@@ -244,14 +244,14 @@ def _short(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield frame.with_columns(pl.col(few).cast(same))
 
 
-def _worked(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
+def _count_in_worker(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
     """A worker's answers about the part named by the task: its tuples by bucket, and finally the report on it."""
     name = task.decode()
     try:
         cells, digest = _count_part(job.names, job.columns, job.separator, Path(job.folder) / name)
     except (VerificationError, pl.exceptions.PolarsError, OSError):
         cells, digest = pl.DataFrame(), ""
-    marks = _marks(job, cells) if digest else np.zeros(0, np.uint64)
+    marks = _tuple_hashes(job, cells) if digest else np.zeros(0, np.uint64)
     bucket = marks % np.uint64(job.buckets)
     for number in np.unique(bucket).tolist():
         yield number, _packed(cells.filter(pl.Series(bucket == number)))
@@ -260,7 +260,7 @@ def _worked(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
     yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
 
 
-def _together(answers: Sequence[bytes]) -> bytes:
+def _merged_answers(answers: Sequence[bytes]) -> bytes:
     """One bucket's answers merged into one: equal tuples of several parts are added up."""
     frames = [pl.read_ipc(io.BytesIO(held)) for held in answers]
     return _packed(pl.concat(frames) if frames[0].columns[0] == "file" else _added_up(frames))
@@ -272,7 +272,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
-def _asked(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
+def _counted_by_engine(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
     """An engine's count of a part, and the part's SHA-256, which is computed here."""
     file = Path(job.folder) / name
     place = _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(file)), "'")
@@ -302,11 +302,11 @@ def _part_report(
 ) -> _PartReport:
     """The report on counted tuples; it doesn't depend on the reader that counted them."""
     counts = cells["n"].to_numpy()
-    marks = _marks(job, cells) if marks is None else marks
+    marks = _tuple_hashes(job, cells) if marks is None else marks
     return _PartReport(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
 
 
-def _marks(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
+def _tuple_hashes(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
     """uint64[tuples]: a keyed hash of the texts of every tuple, without the column ``n``."""
     form = "parquet" if is_parquet(Path(job.folder)) else "csv"
     made = np.zeros(cells.height, np.uint64)

@@ -342,19 +342,19 @@ def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies
     for name, span in spans.items():
         value = said.loss[name]
         out.append(Finding(f"loss, {name}", _inside(value, span), f"{_shown(span)} found, {value:.9g} certified",
-                           _how(_narrow(span))))  # fmt: skip
+                           _how(_is_exact(span))))  # fmt: skip
     good = _inside(said.cost, paid) and said.unit in ("stars", "suppressed tuples", "ncp")
     found = f"{_shown(paid)} {said.unit} found, {said.cost:.9g} certified"
-    return [*out, Finding("cost", good, found, _how(_narrow(paid)))]
+    return [*out, Finding("cost", good, found, _how(_is_exact(paid)))]
 
 
 def _total(columns: list[ColumnPair], said: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
     """Stars of the table: fewest and most. If a class below the root has the star's label, a star may be that class."""
-    spans = [(stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
+    spans = [(stars(c), _label_is_star(hierarchies.get(c.name), said.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
 
 
-def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
+def _label_is_star(hierarchy: Hierarchy | str | None, star: str) -> bool:
     """Whether a class below the root of a hierarchy may have the star's label."""
     if isinstance(hierarchy, Hierarchy) and hierarchy.kind == REGIONS:
         return False
@@ -367,7 +367,7 @@ def _how(exact: bool) -> str:
     return RECOMPUTED if exact else CONSISTENT
 
 
-def _narrow(span: tuple[float, float]) -> bool:
+def _is_exact(span: tuple[float, float]) -> bool:
     return math.isclose(span[0], span[1], rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -377,7 +377,7 @@ def _inside(value: float, span: tuple[float, float]) -> bool:
 
 
 def _shown(span: tuple[float, float]) -> str:
-    return f"{span[1]:.9g}" if _narrow(span) else f"{span[0]:.9g} to {span[1]:.9g}"
+    return f"{span[1]:.9g}" if _is_exact(span) else f"{span[0]:.9g} to {span[1]:.9g}"
 
 
 def _bound(

@@ -40,7 +40,7 @@ class CloseShares(NamedTuple):
     counted: int
 
 
-class _Dear(NamedTuple):
+class _HighestPrices(NamedTuple):
     """The rows of one class with the highest prices.
 
     pay float64[s]      the most that each value pays
@@ -96,7 +96,7 @@ def _mean_of_close(inside, b, e, price, asked, pay):
 
 
 @njit(**INNER)
-def _mean_of_dearest(inside, b, e, price, asked):
+def _mean_of_highest(inside, b, e, price, asked):
     """(mean price of the highest-priced rows of a class, as many as a group has at least; the least of these
     prices).
     """
@@ -180,7 +180,7 @@ def _with_multiplier(multiplier, asked, high):
 
 
 @njit(**INNER)
-def _dear_rows(inside, b, e, price, asked, dear):
+def _highest_priced_rows(inside, b, e, price, asked, dear):
     """Write the highest-priced rows of each value of a class to ``dear``; returns the class's number of rows."""
     many, rows, sums, all_rows = dear.many, dear.rows, dear.sums, 0
     most = sums.shape[1] - 1
@@ -299,7 +299,7 @@ def _lowered(asked, dear, n, way, whole, bar):
 @njit(**INNER)
 def _mean_of_whole(inside, b, e, price, asked, low, dear):
     """(the largest mean price of whole rows within t, what rows may pay without raising it), -inf if there are none."""
-    rows = _dear_rows(inside, b, e, price, asked, dear)
+    rows = _highest_priced_rows(inside, b, e, price, asked, dear)
     best, lowest, way = -np.inf, np.inf, (low, price[inside[b]] - low)
     for n in range(asked.least, min(asked.counted, rows) + 1):
         if _fits(asked, dear, n):
@@ -327,7 +327,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     work, s, p, d = unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted + 1, asked.least)
-    dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    dear = _HighestPrices(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
     # Depth first over columns and levels, as in ``sweep``. Bounds in order of increasing cost decide whether the class,
     # or any within it, lowers some cell's limit.
     while p >= 0:
@@ -345,7 +345,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
         turn[p] += 1
         inside = cells[p + 1]
         # A class within this one has at least its loss, and groups of at most its prices.
-        dearest, lowest = _mean_of_dearest(inside, b, e, price, asked)
+        dearest, lowest = _mean_of_highest(inside, b, e, price, asked)
         if not _lowers(inside, b, e, price, loss - dearest, out):
             continue
         mean, low = _mean_of_close(inside, b, e, price, asked, pay)

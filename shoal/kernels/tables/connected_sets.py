@@ -93,7 +93,7 @@ def _grown(sets, base, n, many, root):
 
 
 @njit(**LEAN_INNER)
-def _ends(sets, slots, t, a, b):
+def _areas_of_join(sets, slots, t, a, b):
     """Write the areas in the join of two rows of slots to the scratch array, the first of b's first; returns their
     number.
     """
@@ -110,7 +110,7 @@ def _ends(sets, slots, t, a, b):
 
 
 @njit(**LEAN_INNER)
-def _asked(sets, slots, t, a, b, many):
+def _set_weight(sets, slots, t, a, b, many):
     """The weight of a connected set with all areas of the join, from the cache, or computed now."""
     base, n, h = slots.base[t], slots.width[t], np.uint64(slots.base[t])
     for w in range(t, t + slots.table[t]):
@@ -143,7 +143,7 @@ def areas_cost(sets, slots, a, b, limit):
     for t in range(a.size):
         if slots.kind[t] != 4 or total > limit:
             continue
-        base, n, many = slots.base[t], slots.width[t], _ends(sets, slots, t, a, b)
+        base, n, many = slots.base[t], slots.width[t], _areas_of_join(sets, slots, t, a, b)
         if many < 2:
             continue
         row, weight = base + sets.scratch[0, 0] * n, np.int64(0)
@@ -151,7 +151,7 @@ def areas_cost(sets, slots, a, b, limit):
             weight = max(weight, sets.apart[row + sets.scratch[0, i]])
         weight = min(weight, sets.apart[base + n * n])
         if many > 2 and total + (weight - 1) * slots.unit[t] <= limit:
-            weight = _asked(sets, slots, t, a, b, many)
+            weight = _set_weight(sets, slots, t, a, b, many)
         total += (weight - 1) * slots.unit[t]
     return total
 

@@ -445,7 +445,7 @@ class CascadePrices(NamedTuple):
 
 
 @njit(**INNER)
-def _dearest(cells, left, led, top, cell):
+def _highest_priced(cells, left, led, top, cell):
     """The K rows with the highest prices among some cells, of two values if required; returns whether they exist.
 
     top, cell [K]  out: their prices, descending, and their cells
@@ -522,7 +522,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             cost = 0.0
             for j in range(d):
                 cost += led.loss[at[j] + level[j] * size[j] + quasi[numbering.first_at[x], j]]
-            if not _dearest(order[begin:end], left, led, top, cell):
+            if not _highest_priced(order[begin:end], left, led, top, cell):
                 continue
             short = group_size * cost
             for y in range(group_size):

@@ -283,7 +283,7 @@ def draw(random):
 
 
 @njit(**LEAN_INNER)
-def _ask_anew(near, rules):
+def _clear_all_answers(near, rules):
     """Clear the cached answers about all classes."""
     if rules is None:
         return
@@ -349,7 +349,7 @@ def _complete(slots, near, rules, g, most):
         if near.size[g] >= most:
             return False
         best, lowest, least = -1, np.inf, np.inf
-        _ask_anew(near, rules)
+        _clear_all_answers(near, rules)
         for y in range(near.group.size):
             if near.group[y] >= 0 or _crowded(near, g, y):
                 continue
@@ -380,7 +380,7 @@ def _shared(near):
 
 
 @njit(**LEAN_INNER)
-def _owed(near, most):
+def _rows_to_take(near, most):
     """The number of rows that the growing group must take, so that no value has more than ``most`` of the remaining
     rows.
     """
@@ -432,10 +432,10 @@ def grow(slots, near, groups, target, random):
         while near.size[g] < target:
             places = target - near.size[g]
             most = r if asked < 0 else (left - target) // l  # most rows of one value among the remaining rows
-            if most < r and _owed(near, most) < places:
+            if most < r and _rows_to_take(near, most) < places:
                 most = -1
             best, least = -1, np.inf
-            _ask_anew(near, near.rules)
+            _clear_all_answers(near, near.rules)
             for y in range(r):
                 if near.group[y] >= 0 or near.without[y] >= least:
                     continue

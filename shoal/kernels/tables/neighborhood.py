@@ -348,7 +348,7 @@ def _put_back(near, work, taken, made):
 
 
 @njit(**LEAN_INNER)
-def _dear(slots, rows, work):
+def _row_with_large_loss(slots, rows, work):
     """Of three random rows the one with the largest loss; if none loses anything, draw until one does.
 
     A slot may have a loss of its own, such as a set of one value. A row's loss is the group's loss above that.
@@ -379,7 +379,7 @@ def _improve(slots, rows, need, steps, work, big):
     # A neighborhood is a group with a large loss and some near groups. It is regrouped from scratch or perturbed,
     # brought to a local optimum, and stored if annealing accepts it.
     for _ in range(steps):
-        x0 = _dear(slots, rows, work)
+        x0 = _row_with_large_loss(slots, rows, work)
         g0 = work.group[x0]
         if work.size[g0] > most - need:
             continue

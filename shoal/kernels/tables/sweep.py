@@ -70,7 +70,7 @@ class SweepResult(NamedTuple):
 
 
 @njit(**INNER)
-def _dearest(inside, b, e, need, price, seen, high):
+def _highest_prices(inside, b, e, need, price, seen, high):
     """The sum of the K largest prices among some cells (rows of K different values with per_value); cells are sorted by
     descending price and suffice for K. Returns (sum, the K-th); seen int64[K], high float64[K]: out with per_value:
     those values and the price of each.
@@ -417,7 +417,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
                 share = _awake(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
-            dear, kth = _dearest(inside, b, e, need, price, seen, high)
+            dear, kth = _highest_prices(inside, b, e, need, price, seen, high)
             bar = group * here_cost - dear
             bar = bar / share if bar > 0 else bar
         lowers = False

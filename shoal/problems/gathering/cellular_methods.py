@@ -468,7 +468,7 @@ def priced_cost(found: Clusters) -> float:
     return float((size * radii(found)).sum())
 
 
-def _taken(
+def _open_and_leftover(
     distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters
 ) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
     """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
@@ -513,7 +513,7 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClu
     widest leftover.
     """
     n = len(distances)
-    opened, temporary, trees, radius = _taken(distances, ranked, r, priced)
+    opened, temporary, trees, radius = _open_and_leftover(distances, ranked, r, priced)
     out = np.full(n, -1)
     centers: list[int] = []
 

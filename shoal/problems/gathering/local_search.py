@@ -52,7 +52,7 @@ def local(
     """
     floor = quantile(lists.tau, left_out)
     if preset is not None and r > 1:
-        return _Remote(space, r, left_out, lists, floor, np.inf)(floor, preset)
+        return _RemoteLists(space, r, left_out, lists, floor, np.inf)(floor, preset)
     best = disjoint(space, r, left_out, lists)
     if anywhere:
         best = min(disjoint(space, r, left_out, lists, anywhere=True), best, key=lambda c: c.radius)
@@ -62,12 +62,12 @@ def local(
     budget = (space.n // 2 + LEAST) // r
     remote = int(((lists.tau > floor / REMOTE) & (lists.tau <= best.radius)).sum())
     if left_out or remote <= SERVED:
-        best = _everywhere(best, _Remote(space, r, left_out, lists, floor, best.radius), floor)
+        best = _all_reclustered(best, _RemoteLists(space, r, left_out, lists, floor, best.radius), floor)
     done(0.8)
     return _narrowed(space, best, r, floor, budget)
 
 
-def _everywhere(best: Clusters, setup: _Remote, floor: float) -> Clusters:
+def _all_reclustered(best: Clusters, setup: _RemoteLists, floor: float) -> Clusters:
     """Cluster all points for a target that starts at the lower bound; if it fails, by bisection."""
     low, tried = floor, floor if not setup.left_out else float(np.sqrt(floor * best.radius))
     for _ in range(TRIES):
@@ -115,7 +115,7 @@ def _mended(space: Space, found: Clusters, r: int, target: float, budget: int) -
         if spent + rows.size > budget:
             break
         spent += rows.size
-        found = _anew(space, found, r, target, bad, rows, dissolved)
+        found = _reclustered(space, found, r, target, bad, rows, dissolved)
     return (None if (found.away > target).any() else found), spent
 
 
@@ -132,7 +132,7 @@ def _near(space: Space, found: Clusters, bad: np.ndarray, reach: float) -> tuple
     return np.flatnonzero(np.where(found.labels < 0, near, dissolved[found.labels])), dissolved
 
 
-def _anew(
+def _reclustered(
     space: Space, found: Clusters, r: int, target: float, bad: np.ndarray, rows: np.ndarray, dissolved: np.ndarray
 ) -> Clusters:
     """Recluster the points ``rows`` of dissolved clusters, the bad ones first; as many are left out as before."""
@@ -140,7 +140,7 @@ def _anew(
     lists = Lists.of(part, r)
     if lists.rho.min() > target:  # none of the possible clusters is that small
         return found
-    new = _Remote(part, r, left_out, lists, target, np.inf)(target, first=np.isin(rows, bad, assume_unique=True))
+    new = _RemoteLists(part, r, left_out, lists, target, np.inf)(target, first=np.isin(rows, bad, assume_unique=True))
     stay = np.flatnonzero(~dissolved)
     number = np.full(dissolved.size + 1, -1)
     number[stay] = np.arange(stay.size)
@@ -150,7 +150,7 @@ def _anew(
     return Clusters(labels, np.concatenate([found.center[stay], rows[new.center]]), away)
 
 
-class _Remote:
+class _RemoteLists:
     """Longer lists for remote points, kept between targets and lengthened if they end too early."""
 
     def __init__(self, space: Space, r: int, left_out: int, lists: Lists, floor: float, top: float) -> None:

@@ -272,7 +272,7 @@ def _packings(
     counts = [len(m) for m in members]
     configurations = _configurations(weight, counts, 3 * scale, lead if alone else None)
     bins = oversize if alone else most_bins(*distinct(given.sizes), least)
-    _refuse_when_endless(counts, weight, 3 * scale, configurations, bins, max(1, min(TYPES, PLACED // len(sizes))))
+    _refuse_too_many_types(counts, weight, 3 * scale, configurations, bins, max(1, min(TYPES, PLACED // len(sizes))))
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
     for chosen in types_of_bins(counts, configurations or [], bins):
         for empty in [0] if alone else range(bins - len(chosen) + 1):
@@ -315,7 +315,7 @@ def _configurations(
     return found if len(found) <= CONFIGURATIONS else None
 
 
-def _refuse_when_endless(
+def _refuse_too_many_types(
     counts: list[int],
     weight: list[int],
     most: int,

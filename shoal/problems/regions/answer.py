@@ -306,7 +306,7 @@ def answer(
         keep[np.flatnonzero(keep)[left]] = False
         task, label = placed(task, label)
     regions, largest, squares = int(label.max()) + 1, cost_in(task, label, "max"), cost_in(task, label, "sumsq")
-    low = _low(task, bound, found, bool(left.any()))
+    low = _lower_bounds(task, bound, found, bool(left.any()))
     details = {
         "regions": regions,
         "upper_bound": most,
@@ -367,7 +367,7 @@ class _LowerBounds(NamedTuple):
     squares: int
 
 
-def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
+def _lower_bounds(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
     if left_out:  # if areas may be left out, there is no lower bound
         return _LowerBounds(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
@@ -433,7 +433,7 @@ def auto(task: Districting, bound: CountBound) -> RegionsFound:
             price_areas(task, bound)
         found = search(task, bound, pool)
     else:
-        found = search(task, bound, pool, lambda label: _many(task, bound, label, pool, clock.part(0.5)))
+        found = search(task, bound, pool, lambda label: _with_more_regions(task, bound, label, pool, clock.part(0.5)))
     label, details = found.label, dict(found.details)
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
@@ -451,7 +451,9 @@ def auto(task: Districting, bound: CountBound) -> RegionsFound:
     return RegionsFound(label, found.guarantee, details=details)
 
 
-def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: SearchClock) -> np.ndarray:
+def _with_more_regions(
+    task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: SearchClock
+) -> np.ndarray:
     """The partition with more regions: by a short search and, if more may exist, by the program."""
     if int(label.max()) + 1 >= bound.value:
         return label

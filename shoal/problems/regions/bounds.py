@@ -424,7 +424,7 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
     price = np.where(free, 0, own)
     added = np.zeros(len(sets.least), np.bool_)
     for _ in range(_ROUNDS):
-        missed = _apart(sets, sets.short(price) / UNIT, added)
+        missed = _nearly_disjoint(sets, sets.short(price) / UNIT, added)
         if not len(missed):
             break
         added[missed] = True
@@ -435,7 +435,7 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
     return price[free]
 
 
-def _apart(sets: _Listed, short: np.ndarray, added: np.ndarray) -> np.ndarray:
+def _nearly_disjoint(sets: _Listed, short: np.ndarray, added: np.ndarray) -> np.ndarray:
     """Violated sets, the worst first, of which at most ``_OVERLAP`` share an area."""
     bad = np.flatnonzero((short > 0) & ~added)
     bad = bad[np.argsort(-short[bad] / np.sqrt(sets.sizes[bad]), kind="stable")[:_TRIED]]

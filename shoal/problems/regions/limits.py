@@ -141,10 +141,10 @@ def counted_ashore(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray)
     contains it.
     """
     maxima = given.get("at_most")
-    return {"at_most": {n: (_ashore(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
+    return {"at_most": {n: (_moved_to_land(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
 
 
-def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
+def _moved_to_land(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
     """Values of areas, where those of water are moved to an area of land in its region."""
     found = np.array(values)
     land = np.flatnonzero(~wet & (below >= 0))
@@ -317,7 +317,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
         begun, _ = several_runs(part, bound, begun, (name,), pool, SearchClock.of(None))
     met: dict[bytes, np.ndarray] = {}
     for members in reversed(list(pool.sets.values())):
-        for kept in [members] if own.allow(members) else _cut_back(part, members, own):
+        for kept in [members] if own.allow(members) else _reduced_to_maxima(part, members, own):
             if len(met) < _MET:
                 met.setdefault(kept.tobytes(), kept)
     for v in np.flatnonzero((part.weights >= part.need).all(axis=1)).tolist():
@@ -326,7 +326,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
     return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
 
 
-def _cut_back(task: Districting, members: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
+def _reduced_to_maxima(task: Districting, members: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
     """A connected eligible remainder of a region that exceeds a maximum, or nothing.
 
     Areas are removed one by one: the one with the largest value in the exceeded sum whose removal leaves the rest

@@ -96,7 +96,7 @@ def merge(
     request = request_of(
         edges, weights, k, method, conditions, objective=objective, effort=effort, seed=seed, unit=unit
     )  # fmt: skip
-    found = _held(request, method) if request.in_units else _solved(request, method)
+    found = _solved_on_units(request, method) if request.in_units else _solved(request, method)
     if request.wet is not None:
         found = attached(found, edges, request.wet, request.limits, (request.boundary, request.soft_boundary))
     return replace(found, certificate=replace(found.certificate, details=_details(found, request)))
@@ -112,7 +112,7 @@ def _details(found: Regions, request: Request) -> dict[str, Any]:
     return details
 
 
-def _held(request: Request, method: str) -> Regions:
+def _solved_on_units(request: Request, method: str) -> Regions:
     """The answer on units: fixed areas as one, excluded areas removed, edges reduced by soft boundaries."""
     n, soft = len(request.features), request.soft_boundary
     held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundary)
@@ -127,7 +127,7 @@ def _held(request: Request, method: str) -> Regions:
     return expanded(_solved(request.of(held), method), held, soft, n)
 
 
-class _Posed(NamedTuple):
+class _PosedTask(NamedTuple):
     """A task; bool[n], the areas that it contains; pairs declared neighbors; and its maxima."""
 
     task: Districting
@@ -138,11 +138,11 @@ class _Posed(NamedTuple):
 
 def _solved(request: Request, method: str) -> Regions:
     """Run the method on the components that are eligible as a whole."""
-    posed = _posed(request)
+    posed = _task_of(request)
     return answer(posed.task, method, posed.keep, posed.joined, request.unit, posed.limits)
 
 
-def _posed(request: Request) -> _Posed:
+def _task_of(request: Request) -> _PosedTask:
     """The task of the components that are eligible as a whole."""
     features, need, l, places = request.features, request.need, request.l, request.places
     n = len(features)
@@ -177,7 +177,7 @@ def _posed(request: Request) -> _Posed:
         regions=request.regions,
     )
     limits = request.limits
-    return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
+    return _PosedTask(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
 def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
@@ -202,7 +202,7 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
         state=randomness(1), unit="",
         boundary=None if options.get("boundary") is None else held.first(list(options["boundary"])),
     )  # fmt: skip
-    return count_bound(_posed(request).task, steps=2_000).value
+    return count_bound(_task_of(request).task, steps=2_000).value
 
 
 def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:

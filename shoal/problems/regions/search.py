@@ -76,7 +76,7 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
     cut, degrees = quick(spanning.cut, every * task.features.shape[1]), quick(spanning.degrees, 2 * every)
     preorder, deep_tree = quick(spanning.preorder, every), quick(spanning.deep_tree, 4 * ends)
     reduce_degree = quick(spanning.reduce_degree, 4 * ends)
-    known = structure(g) if _worth_asking(task, bound) else None
+    known = structure(g) if _may_be_3_connected(task, bound) else None
     wanted = _promised(known)
     best: tuple[Any, ...] | None = None
     label = np.zeros(task.n, np.int64)
@@ -127,7 +127,7 @@ def ceiling(task: Districting, degree: int) -> int:
     return max(task.k, int(task.features[:, 0].max(initial=0))) + degree * (task.k - 1)
 
 
-def _worth_asking(task: Districting, bound: CountBound) -> bool:
+def _may_be_3_connected(task: Districting, bound: CountBound) -> bool:
     """Whether the graph may be 3-connected: it is connected, and each area has at least three neighbors."""
     return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
 

@@ -109,12 +109,12 @@ def _one(task: Task, method: str) -> Grouping:
 Admits = Callable[[np.ndarray], np.ndarray]
 
 
-def _both(one: Admits | None, other: Admits) -> Admits:
+def _conjunction(one: Admits | None, other: Admits) -> Admits:
     """The conjunction of two conditions on a choice of levels."""
     return other if one is None else lambda levels: np.asarray(one(levels) & other(levels))
 
 
-def _unproved(found: Grouping) -> Grouping:
+def _without_proof(found: Grouping) -> Grouping:
     """A grouping without its proof, because the choice of levels was proved for another request."""
     facts = {n: v for n, v in found.certificate.details.items() if n != "proved"}
     certificate = replace(found.certificate, details=facts | {"uniform_bound": 0, "uniform_optimal": False})
@@ -137,7 +137,9 @@ def within_risk(task: Task, limit: float, method: str) -> Grouping:
         return solve(rest, method)
 
     def by_levels() -> Grouping:
-        return solve(rest.again(admits=_both(task.admits, _few_classes(limit, task.histogram, task.recoding))), method)
+        return solve(
+            rest.again(admits=_conjunction(task.admits, _few_classes(limit, task.histogram, task.recoding))), method
+        )
 
     if method == GLOBAL and not task.spare:
         refuse_above(limit, rows)
@@ -150,7 +152,7 @@ def within_risk(task: Task, limit: float, method: str) -> Grouping:
         if method != GLOBAL or limit * rows + CLOSE < 1:
             raise
         found = by_levels()  # a part may have fewer rows than the groups require
-    return _unproved(found)  # with starred rows, other choices of levels could also have few enough classes
+    return _without_proof(found)  # with starred rows, other choices of levels could also have few enough classes
 
 
 def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> Grouping:
@@ -273,11 +275,11 @@ class _PopulationQuestion:
         """The cheapest answer to the requests that are solved."""
         forms, task = self.forms, self.task
         if forms is None:
-            return _WidePartition(self._by_larger())
+            return _WidePartition(self._with_larger_groups())
         self._refuse(forms)
         if self.method == GLOBAL:
             return _WidePartition(self._by_column(forms, task))
-        tries = self._tries(forms)
+        tries = self._attempts(forms)
         made: list[tuple[Grouping, np.ndarray | None]] = []
         failed = []
         for call in tries:
@@ -288,10 +290,10 @@ class _PopulationQuestion:
         if tries and not made:
             raise failed[0]
         if not made:
-            found = self._by_larger()
+            found = self._with_larger_groups()
             enough_covered = self.population.covers(found.partition)
             made.append((found, None if enough_covered else np.tile(forms.tops, (task.histogram.cells, 1))))
-        wide = [self._narrowest(forms, found, floor) for found, floor in made]
+        wide = [self._with_cheapest_forms(forms, found, floor) for found, floor in made]
         return self._proved(forms, min(wide, key=lambda tried: tried.loss))
 
     def _share(self, task: Task, share: float) -> Task:
@@ -299,7 +301,7 @@ class _PopulationQuestion:
         seconds = task.effort.seconds
         return task.again(effort=task.effort if seconds is None else replace(task.effort, seconds=share * seconds))
 
-    def _tries(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
+    def _attempts(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
         """Requests for a search: each returns a grouping, and levels of the cells at or above which enough people are
         covered.
 
@@ -337,10 +339,10 @@ class _PopulationQuestion:
             rows = np.bincount(ours, weights=histogram.count, minlength=size)
             return np.asarray(((people >= population.k) & (rows <= (population.high + CLOSE) * people))[ours])
 
-        found = solve(task.again(admits=_both(task.admits, admitted)), method)
-        return found if forms.exact else _unproved(found)
+        found = solve(task.again(admits=_conjunction(task.admits, admitted)), method)
+        return found if forms.exact else _without_proof(found)
 
-    def _by_larger(self) -> Grouping:
+    def _with_larger_groups(self) -> Grouping:
         """A grouping with the stricter condition; if not even the whole table meets that, with larger and larger
         groups.
 
@@ -396,7 +398,7 @@ class _PopulationQuestion:
             levels = found
         return levels[of_type]
 
-    def _narrowest(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
+    def _with_cheapest_forms(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
         """Groups with the cheapest forms, at or above what their rows require, that cover enough people.
 
         floor  int64[m, d]: levels of the cells at or above which the published forms of any groups cover enough people;

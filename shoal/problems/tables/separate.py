@@ -49,10 +49,12 @@ def by_parts(
     )
     methods = list(dict.fromkeys(g.method for g in found))
     attempts = tuple(a for g in found for a in g.attempts)
-    return Grouping(partition, _together([g.certificate for g in found], rows), " and ".join(methods), attempts)
+    return Grouping(
+        partition, _combined_certificate([g.certificate for g in found], rows), " and ".join(methods), attempts
+    )
 
 
-def _together(certificates: list[Certificate], rows: list[int]) -> Certificate:
+def _combined_certificate(certificates: list[Certificate], rows: list[int]) -> Certificate:
     """Costs and bounds of parts as those of the whole: sums, or for means the mean over all rows."""
     unit = certificates[0].unit
     weight = [n / sum(rows) for n in rows] if unit == "ncp" else [1] * len(rows)

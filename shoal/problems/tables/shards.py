@@ -70,8 +70,10 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
         return None
     orders = (_ShardTask(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
     spread = task.constraints.workers
-    found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
-    partition, methods, alone = _as_one(parts, found)
+    found = (
+        _searched_locally(task, orders) if spread is None else _searched_by_workers(task, orders, spread, len(parts))
+    )
+    partition, methods, alone = _combined(parts, found)
     partition.check(histogram)
     if not need.closed:
         partition = merged(task, partition)
@@ -85,11 +87,11 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
     grouping = Grouping(partition, certificate, made.method, attempts)
     refuse_ceiling(task, partition, made.method)
-    _give_back()
+    _release_memory()
     return grouping
 
 
-def _as_one(
+def _combined(
     parts: Sequence[np.ndarray], found: Iterator[_SearchedShard]
 ) -> tuple[Partition, dict[str, int], dict[int, np.ndarray]]:
     """(the shards' partitions as one, how many each method made, by shard what its nearest rows prove)."""
@@ -106,7 +108,7 @@ def _as_one(
         held = int(groups[-1].max(initial=held - 1)) + 1
         if one.price is not None:
             alone[number] = one.price
-        _give_back()
+        _release_memory()
     return Partition.of(*map(np.concatenate, (cells, groups, counts))), methods, alone
 
 
@@ -114,7 +116,7 @@ def _narrow(held: np.ndarray) -> np.ndarray:
     return narrowest(held, int(held.max(initial=0)) + 1)
 
 
-def _give_back() -> None:
+def _release_memory() -> None:
     """Return free memory to the system, if the C library has a function for it.
 
     Small arrays of each shard leave gaps between the arrays that are kept; without this, the gaps doubled the memory.
@@ -144,7 +146,7 @@ class _SearchedShard(NamedTuple):
     price: np.ndarray | None = None
 
 
-def _here(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
+def _searched_locally(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
     """Search the shards one after the other."""
     for order in orders:
         task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
@@ -158,10 +160,12 @@ def _searched(order: _ShardTask) -> _SearchedShard:
     return _SearchedShard(found.method, made.cell, made.group, made.count)
 
 
-def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int) -> Iterator[_SearchedShard]:
+def _searched_by_workers(
+    task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int
+) -> Iterator[_SearchedShard]:
     """The shards as searched by workers, in order; VerificationError unless each comes back exactly once."""
     task.progress(f"{shards} shards on the workers", None)
-    told = list(spread(_worked, map(_sent, orders), None))
+    told = list(spread(_search_in_worker, map(_serialized, orders), None))
     answers = dict(told)
     if sorted(number for number, _ in told) != list(range(shards)):
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
@@ -170,14 +174,14 @@ def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards:
             yield _SearchedShard(str(held["method"]), *(held[name] for name in ("cell", "group", "rows", "price")))
 
 
-def _sent(order: _ShardTask) -> bytes:
+def _serialized(order: _ShardTask) -> bytes:
     """A serialized shard task, with codes in the narrowest type, which is faster than compression."""
     held = order.task.histogram
     narrow = replace(held, quasi=_narrow(held.quasi), sensitive=_narrow(held.sensitive), count=_narrow(held.count))
     return pickle.dumps(order._replace(task=replace(order.task, histogram=narrow)))
 
 
-def _order(sent: bytes) -> _ShardTask:
+def _deserialized(sent: bytes) -> _ShardTask:
     """The shard task from its serialized form."""
     order: _ShardTask = pickle.loads(sent)
     held = order.task.histogram
@@ -186,9 +190,9 @@ def _order(sent: bytes) -> _ShardTask:
     return order._replace(task=replace(order.task, histogram=whole))
 
 
-def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
+def _search_in_worker(sent: bytes) -> Iterator[tuple[int, bytes]]:
     """A worker's answer to a task: the partition of a shard, and what it proves for each cell."""
-    order = _order(sent)
+    order = _deserialized(sent)
     began = clock()
     found = _searched(order)
     spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
@@ -254,12 +258,12 @@ def _sides(
     for _, j, border in sorted(cuts, key=lambda cut: cut[0]):
         left = rank[j][part] <= border
         sides = part[left], part[~left]
-        if all(_stands(task, side, kind) for side in sides):
+        if all(_can_be_grouped(task, side, kind) for side in sides):
             return sides
     return None
 
 
-def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
+def _can_be_grouped(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
     """Whether some cells have an eligible partition of their own that meets the ceilings. O(m log m).
 
     kind  of every cell of the table: cells that the ceilings allow in one group have the same kind
@@ -313,19 +317,19 @@ def composed(
             own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None or not own.any():
             continue
-        held = _beyond(task, parts) if held is None else held
+        held = _losses_to_shards(task, parts) if held is None else held
         for other in range(len(parts)):
             if other != s:
                 away = sum((held[other, j][h.quasi[part, j]] for j in range(len(columns))), np.zeros(part.size))
                 np.minimum(own, away, out=own)
         price[part] = own
-        _give_back()
+        _release_memory()
     out.values["shards"] = total(task, price)
     out.seconds = clock() - began
     return out
 
 
-def _beyond(task: Task, parts: list[np.ndarray]) -> np.ndarray:
+def _losses_to_shards(task: Task, parts: list[np.ndarray]) -> np.ndarray:
     """object[shard, column]: float64[codes], the least loss of each code with a row of the shard. O(m) per column."""
     columns = task.recoding.columns
     held = np.zeros((len(parts), len(columns)), object)

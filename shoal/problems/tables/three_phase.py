@@ -94,10 +94,10 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     partition = Partition.of(
         np.concatenate([cells, cells]), np.concatenate([group, kind]), np.concatenate([histogram.count - taken, taken])
     )
-    return partition, _together(each)
+    return partition, _combined_details(each)
 
 
-def _together(each: list[dict[str, Any]]) -> dict[str, Any]:
+def _combined_details(each: list[dict[str, Any]]) -> dict[str, Any]:
     """The details of tables that share no group, combined."""
     promises: list[Guarantee] = [facts["guarantee"] for facts in each]
     slack = sum(p.additive or 0 for p in promises)

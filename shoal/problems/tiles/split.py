@@ -204,7 +204,7 @@ def finish(
     certificate = _certificate(places, (parts, weight, boxes), k, (method, objective), details, asked)
     if np.isfinite(places.seam) or (asked.extent == "data" and places.geographic):
         boxes, bounds, centers = (_wrapped(a, places) for a in (boxes, bounds, centers))
-        bounds = _as_written(bounds)
+        bounds = _exact_decimals(bounds)
     return Tiles(
         labels=labels[places.inverse],
         bounds=bounds,
@@ -215,7 +215,7 @@ def finish(
         method=method,
         objective=objective,
         coordinates="geographic" if places.geographic else "projected",
-        seam=float(_as_written(np.array(places.seam))) if np.isfinite(places.seam) else None,
+        seam=float(_exact_decimals(np.array(places.seam))) if np.isfinite(places.seam) else None,
         certificate=certificate,
         boundary=None if sides is None or asked.sides is None else tuple(asked.sides[i] for i in sides[order]),
         asked=asked,
@@ -272,7 +272,7 @@ def _certificate(
     )
 
 
-def _as_written(bounds: np.ndarray) -> np.ndarray:
+def _exact_decimals(bounds: np.ndarray) -> np.ndarray:
     """Sides as exact decimals. Shifting by a full turn and back causes rounding errors, and a point on a side would be
     outside.
     """

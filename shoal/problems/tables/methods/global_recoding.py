@@ -284,7 +284,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
     top = np.array([c.ceiling for c in nodes.columns], np.int64)
     highest = nodes.look(top)
     if highest.cost == inf and not task.spare:
-        raise _none_at_the_top(task)
+        raise _infeasible_at_top(task)
     if not top.size or prod(int(t) + 1 for t in top) > most_nodes:
         return _descend(nodes, top, highest)
     node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
@@ -331,7 +331,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
         task.progress("deciding the lattice", None)
 
 
-def _none_at_the_top(task: Task) -> InfeasibleError:
+def _infeasible_at_top(task: Task) -> InfeasibleError:
     """The error if even the highest levels allowed don't meet the request."""
     columns = task.recoding.hierarchies or ()
     held = [n for n, c in zip(task.histogram.quasi_names, columns, strict=True) if c.held]
@@ -449,10 +449,10 @@ def _refusal(task: Task, levels: np.ndarray) -> str:
     )
     why = f"groups of fewer than k = {task.requirement.smallest}" if plain else "groups that do not meet the models"
     allowed = f", and {task.spare:,} may be starred whole" if task.spare else ""
-    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_ways_out(task, levels)}"
+    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_sufficient_changes(task, levels)}"
 
 
-def _ways_out(task: Task, levels: np.ndarray) -> str:
+def _sufficient_changes(task: Task, levels: np.ndarray) -> str:
     """The least budget, and the least change of one level, that would suffice; "" if neither would."""
     rows, ways = task.histogram.rows, []
     starred = _least_block(task, levels)
