@@ -168,31 +168,31 @@ def attack(
     Sources: each finding names its own; docs/attacks.md lists them.
     """
     chosen = seed_of(seed) or 0
-    told = _asked(release, certificate, mapping("hierarchies", hierarchies))
-    quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
+    claims = _asked(release, certificate, mapping("hierarchies", hierarchies))
+    quasi = column_names("quasi_identifiers", quasi_identifiers or claims.quasi)
     if not quasi:
         raise PolicyError(
             "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the columns "
             "others may know)"
         )
-    own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
+    own = column_names("sensitive", claims.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
         raise PolicyError("⟨earlier=⟩: pass a list of releases, as in ⟨earlier=['january.csv']⟩")
-    trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
+    trees = {**claims.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
-        frame = _open(told.table, separator, encoding, [*quasi, *own])
+        frame = _open(claims.table, separator, encoding, [*quasi, *own])
     known, tables = [], {}
     for name, given in (("register", register), ("original", original)):
         if given is not None:
             with within(f"the {name}"):
                 tables[name] = _open(given, separator, encoding, quasi)
             known.append(tables[name])
-    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.notations)
+    reading = read(frame, quasi, own, known, trees, claims.stars, k or claims.k, l or claims.l, claims.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
-    found += files.found(reading, told.table, people.get("original"), separator)
+    found += files.found(reading, claims.table, people.get("original"), separator)
     notes = _notes(reading, tables, earlier)
-    if told.centers:
+    if claims.centers:
         notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
         others = []

@@ -86,12 +86,14 @@ def _sets(setting: _Setting, have: Sequence[int], out: list[Figure], notes: list
     for chosen in sets:
         which = "" if many == 1 else f", release {chosen[0] + 1}" if len(chosen) == 1 else f", all {len(chosen) + 1}"
         try:
-            said, checked = _composed(setting, [setting.frames[i] for i in chosen])
+            composed, checked = _composed(setting, [setting.frames[i] for i in chosen])
         except InputError as error:
             notes.append(f"composition with release {', '.join(str(i + 1) for i in chosen)}: {error}")
             continue
-        out += _findings(said, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED)
-        if setting.people is not None and "matched" in said.placed:
+        out += _findings(
+            composed, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED
+        )
+        if setting.people is not None and "matched" in composed.placed:
             notes.append("the files do not reveal which row is whose: groups are known up to one placement that agrees")
 
 
@@ -116,7 +118,7 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
 
 
 def _findings(
-    said: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
+    composed: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
 ) -> list[Figure]:
     """Findings for the adversary who knows the groups, and for the one who doesn't.
 
@@ -124,8 +126,8 @@ def _findings(
     checked  whether the truth is known
     tied     whether the values combine several columns
     """
-    if said.rows_alone is not None:
-        alone = said.rows_alone
+    if composed.rows_alone is not None:
+        alone = composed.rows_alone
         if alone.tell is None:
             return []
         low, high = wilson(alone.tell, alone.rows)
@@ -140,20 +142,20 @@ def _findings(
         ]  # fmt: skip
     out: list[Figure] = []
     for learned, name, assumes in (
-        (said.known, "groups known", "the intruder knows the class of a person in each release"),
-        (said.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
+        (composed.known, "groups known", "the intruder knows the class of a person in each release"),
+        (composed.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
     ):
-        if learned is not None and (checked or learned is said.unknown):
+        if learned is not None and (checked or learned is composed.unknown):
             known = learned if checked else replace(learned, right=None, truth=None, truth_alone=None)
-            out += _of(known, name, which, assumes, said, reading)
+            out += _of(known, name, which, assumes, composed, reading)
     return [f for f in out if not (tied and f.name.startswith("few people"))]
 
 
 def _of(
-    learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
+    learned: Learned, name: str, which: tuple[str, str], assumes: str, composed: Composition, reading: Reading
 ) -> list[Figure]:
     """The findings of one sensitive column and one set of releases."""
-    people, (column, releases) = max(said.people, 1), which
+    people, (column, releases) = max(composed.people, 1), which
     details = {
         key: value
         for key, value in (
@@ -173,15 +175,15 @@ def _of(
         out.append(
             Figure(
                 "composition", f"{what}, {name}{column if valued else ''}{releases}", PAPER, assumes, measures,
-                many / people, low, high, base, None, said.people, risk, worst if valued else None, LOWERS, more,
+                many / people, low, high, base, None, composed.people, risk, worst if valued else None, LOWERS, more,
             )
         )  # fmt: skip
 
     if learned.fewer_than_k is not None:
-        measures = f"people who share all their classes with fewer than {said.k}"
+        measures = f"people who share all their classes with fewer than {composed.k}"
         few = learned.fewer_than_k
-        met = learned.worst.people if learned.worst is not None else said.k
-        chance = 1 / max(min(met, said.k - 1), 1) if few else 0.0  # at most k - 1 people are in the intersection
+        met = learned.worst.people if learned.worst is not None else composed.k
+        chance = 1 / max(min(met, composed.k - 1), 1) if few else 0.0  # at most k - 1 people are in the intersection
         add("few people", measures, few, {"one release": 0.0}, chance, {})
     if learned.one_value is not None:
         risk = 1.0 if learned.one_value else 0.0

@@ -227,11 +227,11 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
 
 def _codebook(path: Path, frame: pl.DataFrame, found: Residue) -> None:
     """Add labels of values that no row has, for columns with value labels, and notes."""
-    told = codebook(path)
-    for name, labels in told.values.items():
+    labels_and_notes = codebook(path)
+    for name, labels in labels_and_notes.values.items():
         if name in frame.columns and frame[name].dtype == pl.String:
             _unseen(found, frame, name, labels)
-    found.said += [f"a note of {len(note):,} characters" for note in told.notes]
+    found.said += [f"a note of {len(note):,} characters" for note in labels_and_notes.notes]
 
 
 def _levels(text: bytes) -> Iterator[str]:

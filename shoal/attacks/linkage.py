@@ -291,7 +291,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
     low, high = wilson(right, reading.rows)
     share = most / reading.size
     worst = int(np.argmax(share * 1e6 + np.minimum(reading.size, 1e6) / 1e6))
-    told = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
+    disclosed = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
     return Figure(
         "inference", f"{column} by class", HOMOGENEITY,
         "the intruder knows the class of a person", f"guesses of {column} that are right",
@@ -302,7 +302,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
         (f"a class of {int(reading.size[worst]):,} rows", float(share[worst])),
         "a larger l: no value may have more than 1/l of a class",
         {"rows_in_classes_of_one_value": float(reading.size[share > 1 - 1e-9].sum() / reading.rows),
-         "rows_in_classes_above_the_promise": float(reading.size[told].sum() / reading.rows)},
+         "rows_in_classes_above_the_promise": float(reading.size[disclosed].sum() / reading.rows)},
     )  # fmt: skip
 
 
@@ -378,8 +378,8 @@ def by_classifier(
     if out and truth is not None and truth.column == column:
         out[0] = replace(out[0], baselines={**out[0].baselines, DEALT: _by_chance(reading, truth, members, seed)})
     if len(out) == 2:
-        beside = {"strangers in place of members, at most": out[1].high or 0.0}
-        out[0] = replace(out[0], baselines={**out[0].baselines, **beside})
+        baseline = {"strangers in place of members, at most": out[1].high or 0.0}
+        out[0] = replace(out[0], baselines={**out[0].baselines, **baseline})
     return out
 
 

@@ -340,7 +340,9 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     wholly, could = shown[asked] == 0, people >= max(reading.k, 2)
     rate = rates(weights, wholly, (int((could & (shown > 0)).sum()), int((could & (left == 0)).sum())))
     rest = left[asked][:, None]
-    after, before = ((have[asked] + rest * told) / people[asked][:, None] for told in (posterior(weights, rate), share))
+    after, before = (
+        (have[asked] + rest * expected) / people[asked][:, None] for expected in (posterior(weights, rate), share)
+    )
     named = {
         f"rate_of_hiding_{name}_without_need": float(rate[part][0])
         for name, part in (("a_tuple", wholly), ("a_part_of_one", ~wholly)) if part.any()
@@ -382,12 +384,12 @@ def claimed(
     for k, l in promises:
         reading = unwritten(histogram, recoding, partition, k, l)
         for column in reading.sensitive:
-            told = claims(reading, register, column)
-            if told is None:
+            beliefs = claims(reading, register, column)
+            if beliefs is None:
                 if reading.points[2].size:
                     return None
                 continue
-            over = told.asked[told.speaks & (told.after.max(axis=1, initial=0.0) > most)]
+            over = beliefs.asked[beliefs.speaks & (beliefs.after.max(axis=1, initial=0.0) > most)]
             claim = np.full(len(register.tuples[0]), -1)
             claim[over] = many + np.arange(over.size)
             at = np.flatnonzero(claim[tuple_of] >= 0)

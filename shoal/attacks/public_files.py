@@ -77,9 +77,9 @@ def agreeing(reading: Reading, files: Sequence[Any]) -> tuple[int, int] | None:
 def _parts(reading: Reading) -> list[list[tuple[Row, ...]]] | None:
     """For each class and sensitive value, all ways to fill its rows."""
     held = [reading.held(c, np.arange(len(d.values))) for c, d in enumerate(reading.domains)]
-    told = np.column_stack([reading.group, *(reading.codes[n] for n in reading.sensitive)])
+    codes = np.column_stack([reading.group, *(reading.codes[n] for n in reading.sensitive)])
     parts, many = [], 1
-    for (g, *_), count in sorted(Counter(map(tuple, told.tolist())).items()):
+    for (g, *_), count in sorted(Counter(map(tuple, codes.tolist())).items()):
         cells = [np.flatnonzero(held[c][reading.classes[g, c]]).tolist() for c in range(len(reading.quasi))]
         many *= math.comb(math.prod(map(len, cells)) + count - 1, count)
         if many > _ORIGINALS:

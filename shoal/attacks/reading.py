@@ -256,12 +256,12 @@ def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k:
     domains, spreads, cells, shares = [], [], [], []
     for j, column in enumerate(recoding.columns):
         shown = recoding.shown(histogram, partition, published, j)
-        _, someone, where = np.unique(column.numbers(shown), return_index=True, return_inverse=True)
-        inside = np.pad(column.members(shown, someone).T.astype(np.int8), ((0, 0), (1, 1)))
+        _, representative, where = np.unique(column.numbers(shown), return_index=True, return_inverse=True)
+        inside = np.pad(column.members(shown, representative).T.astype(np.int8), ((0, 0), (1, 1)))
         step = np.diff(inside, axis=1)
         cell, start = np.nonzero(step > 0)
         stop, size = np.nonzero(step < 0)[1], inside.sum(axis=1, dtype=np.int64)
-        wild = column.starred(shown)[someone]
+        wild = column.starred(shown)[representative]
         spreads.append(Spread(cell, start, stop, np.maximum(size, 1), wild, 0, np.full(size.size, np.nan)))
         domains.append(Domain(tuple(map(str, range(column.size))), None, None, {}))
         cells.append(where.reshape(-1))

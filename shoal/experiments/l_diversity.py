@@ -169,8 +169,8 @@ Row = dict[str, Any]
 
 def reproduce(output: Path, data: Path | None = None) -> dict[str, Any]:
     """Figures 2 to 8 of Xiao, Yi, Tao 2010: stars, time and KL divergence against l, d and n; runs of phase three."""
-    said = run(output, data=data)
-    return {"files": sorted(str(p) for p in Path(output).glob("*.*")), "observations": said}
+    observations = run(output, data=data)
+    return {"files": sorted(str(p) for p in Path(output).glob("*.*")), "observations": observations}
 
 
 def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data: Path | None = None) -> list[str]:
@@ -183,7 +183,7 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
     """
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    said: list[str] = []
+    observations: list[str] = []
     by_l: list[Row] = []
     by_d: list[Row] = []
     by_n: list[Row] = []
@@ -218,15 +218,15 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
         mean = _means(rows_, x, y, methods)
         _write(output / f"figure_{number}.csv", mean)
         _draw(output / f"figure_{number}.png", mean, x, y, methods, f"Figure {number}")
-        said.append(f"Figure {number} ({y.replace('_', ' ')} against {x}): {judge(mean, x)}")
+        observations.append(f"Figure {number} ({y.replace('_', ' ')} against {x}): {judge(mean, x)}")
     phases = [r for r in by_l + by_d if r["method"] == "TP"]
     _write(output / "phases.csv", [{k: r[k] for k in ("table", "columns", "d", "l", "phase")} for r in phases])
     late = sum(r["phase"] >= 3 for r in phases)
     first = sum(r["phase"] == 1 for r in phases)
     verdict = "that it never runs is confirmed" if not late else f"that it never runs is refuted, it ran in {late}"
-    said.append(f"Phase three: {len(phases)} runs of TP; {verdict}; in {first} the first phase was enough.")
+    observations.append(f"Phase three: {len(phases)} runs of TP; {verdict}; in {first} the first phase was enough.")
     _write(output / "runs.csv", by_l + by_d + by_n)
-    return said
+    return observations
 
 
 def _tables(rows: int, seed: int, data: Path | None) -> Iterable[tuple[str, Table]]:

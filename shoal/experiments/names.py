@@ -75,30 +75,30 @@ def observe(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
     lines = []
     for name, by_k in found.items():
         k, best = by_k["k"], by_k["optimum"]
-        said = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
+        parts = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
         good = all(_ahead(by_k, f"spread_{order}", f"fold_{order}") for order in ("random", "sorted"))
-        lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(said)}")
-        said = [
+        lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(parts)}")
+        parts = [
             f"{method.title()} against {order} {_versus(by_k, f'{method}_random', f'{method}_{order}')}"
             for method in ("fold", "spread")
             for order in ("sorted", "ascending")
         ]
         good = any(_ahead(by_k, f"{method}_random", f"{method}_sorted") for method in ("fold", "spread"))
         text = f"{name}, 2: that random order is often superior to sorted is {_verdict(good)}"
-        lines.append(f"{text}.  Random is, for {'; '.join(said)}")
+        lines.append(f"{text}.  Random is, for {'; '.join(parts)}")
         jump = {curve: _rise(by_k[f"bins_{curve[-6:]}"], by_k[curve] / k) for curve in CURVES}
         good = all(jump[f"fold_{order}"] > max(jump[f"spread_{order}"], 0.0) for order in ("random", "sorted"))
-        said = [f"{curve} {rise:+.3f}" for curve, rise in jump.items()]
-        said.append(f"optimum {_rise(2 * int(k[-1]) // k, best / k):+.3f}")
+        parts = [f"{curve} {rise:+.3f}" for curve, rise in jump.items()]
+        parts.append(f"optimum {_rise(2 * int(k[-1]) // k, best / k):+.3f}")
         lines.append(
             f"{name}, 3: that the ratio jumps where a group is lost, most for Fold, is {_verdict(good)}.  "
-            f"Mean jump: {', '.join(said)}; "
+            f"Mean jump: {', '.join(parts)}; "
             f"the optimum jumps as well, so part of it lies in the problem"
         )
-        said = [f"{curve} {float((by_k[curve] / k).max()):.3f}" for curve in (*CURVES, "optimum")]
+        parts = [f"{curve} {float((by_k[curve] / k).max()):.3f}" for curve in (*CURVES, "optimum")]
         good = all(float((by_k[c] / k).max()) < (3 if c.startswith("fold") else 2.5) for c in CURVES)
         text = f"{name}, 4: that all stay below the worst case, 3 for Fold and 5/2 for Spread, is {_verdict(good)}"
-        lines.append(f"{text}.  Largest ratio: {', '.join(said)}")
+        lines.append(f"{text}.  Largest ratio: {', '.join(parts)}")
         proved = best == by_k["lower_bound"]
         lines.append(f"{name}: the optimum is proved for {int(proved.sum()):,} of {len(k):,} k ({proved.mean():.2%})")
     return lines

@@ -78,13 +78,13 @@ class StatedCrosswalk(NamedTuple):
 
     def unpaid(self, why: str) -> Finding:
         """A finding for a cost that the judge can't recompute."""
-        said = "the certificate states none" if self.cost is None else f"{self.cost:,} {self.unit}"
-        return Finding("cost", True, f"{said}, {why}", STATED)
+        sentence = "the certificate states none" if self.cost is None else f"{self.cost:,} {self.unit}"
+        return Finding("cost", True, f"{sentence}, {why}", STATED)
 
     def bounded(self, text: str) -> Finding:
         """A finding for a lower bound that the judge can't recompute."""
-        said = "the record states it" if self.lower_bound is None else f"{self.lower_bound:,} certified, {text}"
-        return Finding("bound", True, said, STATED)
+        sentence = "the record states it" if self.lower_bound is None else f"{self.lower_bound:,} certified, {text}"
+        return Finding("bound", True, sentence, STATED)
 
 
 def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> list[str | None]:
@@ -180,9 +180,9 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
     if "groups" not in expected:
         raise VerificationError("the certificate file states no whole number for 'groups'")
     good = all(found[name] == value for name, value in expected.items())
-    told = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
-    said = ", ".join(f"{value:,}" for value in expected.values())
-    return [least, Finding("groups", good, f"{told}; {said} certified")]
+    counted = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
+    certified = ", ".join(f"{value:,}" for value in expected.values())
+    return [least, Finding("groups", good, f"{counted}; {certified} certified")]
 
 
 def judge_groups(
@@ -255,8 +255,8 @@ def _counted(
     for value, g in zip(values, group, strict=True):
         sums[g] += held.get(value, 0)
     wrong = sum(sums[g] != sizes[g] for g in sizes)
-    said = f"{wrong} groups count another number than stated" if wrong else "every group counts what is stated"
-    return [cover, Finding("counts", not wrong, said, RECOMPUTED)]
+    sentence = f"{wrong} groups count another number than stated" if wrong else "every group counts what is stated"
+    return [cover, Finding("counts", not wrong, sentence, RECOMPUTED)]
 
 
 def _in_order(values: Sequence[str | None], notation: str | None = None) -> tuple[list[Any], str]:

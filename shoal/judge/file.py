@@ -270,7 +270,7 @@ def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
 
 def stale(path: Path, raw: Mapping[str, Any]) -> str:
     """Which of a file and its certificate is older, if they don't belong together."""
-    said = (
+    sentence = (
         "the file is not the one certified: the certificate belongs to another file, or to another version of this "
         "release"
     )
@@ -278,9 +278,9 @@ def stale(path: Path, raw: Mapping[str, Any]) -> str:
         made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
         written = path.stat().st_mtime
     except (KeyError, ValueError, OSError):
-        return said
+        return sentence
     older = "the certificate is the older" if written >= made + 1 else "the release is the older"
-    return f"{said}; by their times {older}, so make both again"
+    return f"{sentence}; by their times {older}, so make both again"
 
 
 def set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -31,7 +31,7 @@ def fitted(
     faces: Sequence[csr_matrix],
     there: Sequence[np.ndarray],
     counts: Sequence[np.ndarray],
-    twins: Sequence[np.ndarray] = (),
+    identical: Sequence[np.ndarray] = (),
 ) -> np.ndarray:
     """float64[profiles, values]: the posterior of each profile, by iterative proportional fitting.
 
@@ -39,7 +39,7 @@ def fitted(
     faces   per release csr[profiles, groups]: the groups that a profile can be in
     there   per release bool[profiles]: whether the profile is in the release
     counts  per release int64[groups, values]
-    twins   per release int64[s]: groups that are identical in every release, taken for the same people
+    identical  per release int64[s]: groups that are identical in every release, taken for the same people
 
     Rows of a release that belong to no profile belong to people about whom nothing else is known.
     O(rounds (pairs of profile and group) values).
@@ -51,7 +51,7 @@ def fitted(
         )
     strangers = [max(float(c.sum()) - float(people[t].sum()), 0.0) for c, t in zip(counts, there, strict=True)]
     factor = [c / np.maximum(f.T @ people.astype(float), 1)[:, None] for c, f in zip(counts, faces, strict=True)]
-    own = twins or [np.zeros(0, np.int64) for _ in faces]
+    own = identical or [np.zeros(0, np.int64) for _ in faces]
     # only people in every release can be in an identical group of every release
     full = np.logical_and.reduce(there)[:, None]
     shared = faces[0][:, own[0]]
@@ -65,14 +65,14 @@ def fitted(
         alone = faces[r] @ (factor[r] * single[r][:, None])
         return np.where(there[r][:, None], np.where(full, alone, faces[r] @ factor[r]) if own[r].size else alone, 1.0)
 
-    def twins_joint() -> np.ndarray | float:
+    def identical_joint() -> np.ndarray | float:
         if not own[0].size:
             return 0.0
         together: np.ndarray = shared @ _product([f[o] for f, o in zip(factor, own, strict=True)])
         return np.where(full, together, 0.0)
 
     weight = [weighed(r) for r in range(len(faces))]
-    joint = _product(weight) + twins_joint()
+    joint = _product(weight) + identical_joint()
     posterior = np.zeros((profiles, width))
     least = 10.0 ** (-_DIGITS / len(faces))
     # Each step fits the factors of one release after the other to its counts. The loop ends when the posterior
@@ -85,16 +85,16 @@ def fitted(
             elsewhere = before * later[r]
             load = face.T @ (here[:, None] * each * elsewhere)
             if own[r].size:
-                beside = _product([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r])
+                others = _product([f[o] for i, (f, o) in enumerate(zip(factor, own, strict=True)) if i != r])
                 load[own[r]] = (face.T @ np.where(full, 0.0, here[:, None] * each * elsewhere))[own[r]]
-                load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * beside
+                load[own[r]] += (shared.T @ np.where(full, each, 0.0)) * others
             if strangers[r]:
                 load = load + strangers[r] / max(float(factor[r].sum()), 1e-300)
             fit = np.where((counts[r] > 0) & (load > 0), counts[r] / np.maximum(load, 1e-300), 0.0)
             factor[r] = _scaled(fit, least)
             weight[r] = weighed(r)
             before = before * weight[r]
-            joint = before * later[r] + twins_joint()
+            joint = before * later[r] + identical_joint()
         whole = joint.sum(axis=1, keepdims=True)
         now = np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)
         change = np.abs(now - posterior).max(initial=0)

@@ -48,15 +48,15 @@ def judge_views(
     """
     asked = about["policy"]
     for number, certificate in enumerate(certificates[1:], start=2):
-        said = certificate["series"]
-        view = said.get("view")
+        stated = certificate["series"]
+        view = stated.get("view")
         if not isinstance(view, dict) or not isinstance(view.get("columns"), list):
             return [Finding("views", False, f"part {number} does not say what it is a view of")]
         own = certificate["policy"]
         columns = [*own["quasi_identifiers"], *own["sensitive"]]
         if sorted(columns) != sorted(view["columns"]) or own["publish"] != view.get("publish"):
             return [Finding("views", False, f"part {number} has other columns than its certificate says")]
-        named = [o.get("number") for o in said.get("others", []) if isinstance(o, dict)]
+        named = [o.get("number") for o in stated.get("others", []) if isinstance(o, dict)]
         if named != list(range(1, number)):
             return [Finding("views", False, f"part {number} does not name the views before it")]
         wrong = _coarser(place, number, asked, own, hierarchies)
@@ -183,8 +183,13 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
     before = hashlib.sha256((place / "series.json").read_bytes()).hexdigest()
     wrong = []
     for i, certificate in enumerate(certificates, start=1):
-        said = certificate.get("series")
-        good = isinstance(said, dict) and (said.get("id"), said.get("mode"), said.get("number"), said.get("previous"))
+        stated = certificate.get("series")
+        good = isinstance(stated, dict) and (
+            stated.get("id"),
+            stated.get("mode"),
+            stated.get("number"),
+            stated.get("previous"),
+        )
         if good != (about.get("id"), about.get("mode"), i, before):
             wrong.append(i)
         before = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
@@ -314,7 +319,7 @@ def _ledger_fault(
     held = count_release(path, [*quasi, *sensitive])
     cells = held.cells.with_columns(pl.all().cast(pl.String))
     cells = cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
-    stands: dict[str, Counter[str]] = defaultdict(Counter)
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
     of_tuple: dict[tuple[Any, ...], str] = {}
     of_value: dict[tuple[Any, ...], str] = {}
     for row, count in zip(cells.select([*quasi, *sensitive]).rows(), held.counts.tolist(), strict=True):
@@ -323,7 +328,7 @@ def _ledger_fault(
             of_tuple[t] = _hash(key, "tuple", t)
         if v not in of_value:
             of_value[v] = _hash(key, "value", v)
-        stands[of_tuple[t]][of_value[v]] += count
+        counted[of_tuple[t]][of_value[v]] += count
     known: dict[str, Counter[str]] = defaultdict(Counter)
     lines = persons.group_by("tuple", "value", "possible").len().rows()
     for t, v, possible, n in lines:
@@ -331,7 +336,7 @@ def _ledger_fault(
         if v not in possible.split():
             return "a person's value is none of those that remain possible"
     if about["mode"] in ("increment", "views"):
-        if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in known.items()}:
+        if {t: dict(c) for t, c in counted.items()} != {t: dict(c) for t, c in known.items()}:
             return "the table holds other rows than the ledger says"
         return None
     least = max(m["l"] for m in about["policy"]["privacy"] if m.get("l"))
@@ -343,7 +348,7 @@ def _ledger_fault(
         copies[t, possible] = n
         for v in possible.split():
             units[t][v] += n
-    if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in units.items()}:
+    if {t: dict(c) for t, c in counted.items()} != {t: dict(c) for t, c in units.items()}:
         return "the table holds other rows than the groups of the ledger"
     for t, _, possible, n in lines:
         if n > copies.get((t, possible), 0):

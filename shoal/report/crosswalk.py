@@ -128,9 +128,9 @@ def question(figures: Mapping[str, Any]) -> str:
 def _also(figures: Mapping[str, Any]) -> str:
     """The further conditions in sentences."""
     asked, group = figures["parameters"], CATALOGUE[figures["kind"]].group
-    said = []
+    sentences = []
     weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
-    said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
+    sentences += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
     for condition in CONDITIONS.get(figures["kind"], {}).values():
         given = asked.get(condition.key)
         if not condition.sentence or not given or (condition.key == "l" and largest(given) <= 1):
@@ -138,8 +138,8 @@ def _also(figures: Mapping[str, Any]) -> str:
         several = given if isinstance(given, Mapping) else {"": given}
         for name, value in several.items():
             shown = ", ".join(names(value)) if condition.names_columns and not name else largest(value)
-            said.append(condition.sentence.format(group=group, name=name, value=shown))
-    return " ".join(said)
+            sentences.append(condition.sentence.format(group=group, name=name, value=shown))
+    return " ".join(sentences)
 
 
 def largest(given: Any) -> Any:
@@ -200,8 +200,8 @@ def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def plain(bound: str) -> str:
     """A bound on labels, reworded from items and bins to values and groups."""
-    for said, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
-        bound = re.sub(said, meant, bound)
+    for pattern, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
+        bound = re.sub(pattern, meant, bound)
     return bound
 
 
@@ -209,46 +209,46 @@ def assumptions(figures: Mapping[str, Any]) -> list[str]:
     """The assumptions of the promise."""
     kind, asked = figures["kind"], figures["parameters"]
     group = CATALOGUE[kind].group
-    said = [
+    sentences = [
         f"The attacker knows in which {group} a person is and nothing else that is published with it. Other columns "
         "published with it single people out again; they need a release of their own (shoal anonymize)."
     ]
     if kind == "regions":
-        said.append(
+        sentences.append(
             f"Column {asked['weight'][0]} counts people, or other units among which each person hides; the numbers "
             "are used unchanged."
         )
-        said.append("Areas are neighbors where the table of pairs or the polygons say so.")
+        sentences.append("Areas are neighbors where the table of pairs or the polygons say so.")
     elif kind == "tiles" and not (asked.get("person") or asked.get("household")):
-        said.append("One record is one person. Where a person has several, name the column that says so (person).")
+        sentences.append("One record is one person. Where a person has several, name the column that says so (person).")
     else:
-        said.append("One record is one person.")
+        sentences.append("One record is one person.")
     if kind in ("gather", "cellular"):
-        said.append(
+        sentences.append(
             f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; the author of the request "
             "chose the scales" + (f": {_scales(asked['features'])}." if figures["internal"] else ".")
         )
     if kind == "tiles":
-        said.append("The tiles are published, not the places: a row for each place is for the owner of the table.")
+        sentences.append("The tiles are published, not the places: a row for each place is for the owner of the table.")
     if kind in ("labels", "intervals"):
-        said.append(
+        sentences.append(
             "A missing value is a value of its own." if kind == "labels" else "Every value has its place in order."
         )
-    return said
+    return sentences
 
 
 def _scales(features: Sequence[Mapping[str, Any]]) -> str:
     """For each column, the difference between two records that counts as one unit of distance."""
-    said = []
+    parts = []
     for f in features:
         if f["weight"] <= 0:
-            said.append(f"{f['name']} counts nothing")
+            parts.append(f"{f['name']} counts nothing")
         elif f["kind"] == "category":
-            said.append(f"another value of {f['name']} counts {f['weight']:g}")
+            parts.append(f"another value of {f['name']} counts {f['weight']:g}")
         else:
             unit = f["unit"] or ("days" if f["kind"] == "date" else "units")
-            said.append(f"{f['scale'] / f['weight']:.4g} {unit} of {f['name']} count 1")
-    return "; ".join(said)
+            parts.append(f"{f['scale'] / f['weight']:.4g} {unit} of {f['name']} count 1")
+    return "; ".join(parts)
 
 
 def limits(figures: Mapping[str, Any]) -> list[str]:
@@ -364,8 +364,10 @@ def _verdict(figures: Mapping[str, Any]) -> str:
 
 def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
     """The command that repeats the request."""
-    said = " with the request above, its method, effort and seed included, and of the same table the same comes out."
-    return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said
+    sentence = (
+        " with the request above, its method, effort and seed included, and of the same table the same comes out."
+    )
+    return " Ask for the same again: " + code(f"shoal {figures['kind']}") + sentence
 
 
 def _said(text: str) -> str:
@@ -517,8 +519,8 @@ def _figure(what: str, drawn: str) -> Markup:
 
 def _shown(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
-    said = f"Each represents a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
-    return paragraph(said, "soft") + table(
+    sentence = f"Each represents a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
+    return paragraph(sentence, "soft") + table(
         found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
     )
 

@@ -88,12 +88,12 @@ def exploration_picture(points: Sequence[Mapping[str, Any]]) -> Markup:
         drawn = []
         for p in line:
             x, y = left + wide * p["risk"] / most_risk, top + high * (1 - p["loss"] / most_loss)
-            said = f"{name}, k = {p['k']}: loss {p['loss']:.4f}, risk {p['risk']:.3f}, {p['groups']:,} groups"
+            sentence = f"{name}, k = {p['k']}: loss {p['loss']:.4f}, risk {p['risk']:.3f}, {p['groups']:,} groups"
             free = all(p["k"] != k or abs(x - a) + abs(y - b) > 20 for k, a, b in named)
             if free:
                 named.append((p["k"], x, y))
             word = f"k = {p['k']}" if free else ""
-            drawn.append({"at": (x, y), "said": said, "frontier": p["frontier"], "named": word})
+            drawn.append({"at": (x, y), "said": sentence, "frontier": p["frontier"], "named": word})
         lines.append({"name": name, "color": COLORS[i % len(COLORS)], "points": drawn})
     return part("pictures.html", "grid", _FRAME, top + high + 60 + 18 * len(lines), ticks, lines)
 
@@ -147,7 +147,7 @@ def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequenc
     """
     kept = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
     lines = [[head[i], *("–" if row[i] is None else row[i] for row in rows)] for i in kept[1:]]
-    readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
+    readings = [f"{name.replace(chr(95), chr(32))}: {sentence}" for name, sentence in found["readings"].items()]
     lead = (
         f"{len(rows) - 1} {'release' if len(rows) == 2 else 'releases'} of a table of {found['rows']:,} rows, each "
         "judged and used in the same way, with the original. For k and l, more is better; for losses, errors, and "
@@ -231,12 +231,14 @@ def _severity(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
 
 
 def _lead(found: Mapping[str, Any], gains: list[Mapping[str, Any]]) -> str:
-    said = f"{len(found['findings'])} figures of attacks of the literature on a release of {found['rows']:,} rows. "
+    sentence = f"{len(found['findings'])} figures of attacks of the literature on a release of {found['rows']:,} rows. "
     if not gains:
-        return said + "In none of them does the intruder do better than without the release, or than its model allows."
+        return (
+            sentence + "In none of them does the intruder do better than without the release, or than its model allows."
+        )
     return (
-        f"{said}In {len(gains)} of them the intruder does better than without the release and than its privacy model "
-        f"allows. The worst: {_sentence(gains[0])}"
+        f"{sentence}In {len(gains)} of them the intruder does better than without the release and than its privacy "
+        f"model allows. The worst: {_sentence(gains[0])}"
     )
 
 
@@ -245,10 +247,10 @@ def _sentence(finding: Mapping[str, Any]) -> str:
     base = _base(finding)
     without = "" if _is_found(finding) or not base else f", {_share(base)} without the release"
     people = "" if _is_found(finding) else f" of {finding['people']:,}"
-    said = "found" if _is_found(finding) else f"{finding['measures']}, {_attack_figure(finding)}{people}"
+    sentence = "found" if _is_found(finding) else f"{finding['measures']}, {_attack_figure(finding)}{people}"
     more = [v for n, v in finding["details"].items() if n in _TOLD and v not in ("none", "")]
     named = f" ({'; '.join(map(str, more))})" if _is_found(finding) and more else ""
-    return f"{finding['attack']}, {finding['name']}: {said}{without}{named}."
+    return f"{finding['attack']}, {finding['name']}: {sentence}{without}{named}."
 
 
 _TOLD = ("columns", "order", "others", "files", "figures")

@@ -101,12 +101,12 @@ def _source_of_k(figures: Mapping[str, Any]) -> str:
 
 def _choices(explored: Mapping[str, Any]) -> Markup:
     """A grid of requests that was explored, as on its own page."""
-    said = (
+    sentence = (
         f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
         "published value; of ringed points no other has as little risk, as much diversity and as little loss."
     )
     drawn = drawing(exploration_picture(explored["points"]), "loss against risk")
-    return paragraph(said, "soft") + drawn + choices(explored["points"])
+    return paragraph(sentence, "soft") + drawn + choices(explored["points"])
 
 
 def from_release_alone(figures: Mapping[str, Any]) -> bool:
@@ -116,12 +116,12 @@ def from_release_alone(figures: Mapping[str, Any]) -> bool:
 
 def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
     """The basis of a report that is made later, and what such a report can't know."""
-    said = (
+    sentence = (
         "This report was made later, from the release and its certificate alone. It cannot say how the table was "
         "before, what single columns and groups lost, or which columns were changed in the same rows."
     )
     lines = [(f["check"], f["found"], f["how"]) for f in found]
-    return paragraph(said) + table(("check", "found", "how it is known"), lines, 3, "Checks")
+    return paragraph(sentence) + table(("check", "found", "how it is known"), lines, 3, "Checks")
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
@@ -157,11 +157,11 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
         for name, found in levels.items()
     ]
     head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
-    said = (
+    sentence = (
         "Entropy l: so many equally frequent values would tell as little as the worst group's do. Distance t: how "
         "far the worst group's values are distributed otherwise than the whole table's, 0 not at all, 1 entirely."
     )
-    return out + table(head, rows, 1, "What the groups give away at worst") + paragraph(said, "soft")
+    return out + table(head, rows, 1, "What the groups give away at worst") + paragraph(sentence, "soft")
 
 
 def _asked_k(figures: Mapping[str, Any]) -> int:
@@ -308,20 +308,20 @@ def _span(above: float, most: float) -> str:
 def _distributions(figures: Mapping[str, Any]) -> Markup:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
     apart = "A coarser value counts evenly for all values that it covers; hidden values are counted separately."
-    said = (
+    sentence = (
         f"Counts before are rounded to multiples of {step}, more coarsely than published figures,"
         f" and not shown below {step} or if the release leaves too little open, so that no difference reveals "
         "whose value was hidden. " + apart
     )
     drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
-    return paragraph(apart if from_release_alone(figures) else said, "soft") + Markup().join(drawn)
+    return paragraph(apart if from_release_alone(figures) else sentence, "soft") + Markup().join(drawn)
 
 
 def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     if column["before"] is not None and not column["changed"]:
         bars = [{**b, "before": None} for b in column["distribution"]]
-        said = "No value of this column was changed: before and after are the same."
-        return paired_bars(bars, 0, rows, column["name"]) + paragraph(said, "soft")
+        sentence = "No value of this column was changed: before and after are the same."
+        return paired_bars(bars, 0, rows, column["name"]) + paragraph(sentence, "soft")
     pictured = paired_bars(column["distribution"], column["hidden"], rows, column["name"])
     if column["before_shown"] or column["before"] is None:
         return pictured
@@ -333,21 +333,21 @@ def _bars(column: Mapping[str, Any], rows: int) -> Markup:
 
 
 def _pairs(figures: Mapping[str, Any]) -> Markup:
-    said = (
+    sentence = (
         "The columns that reveal most about each other in the release, rounded as above. A line is "
         f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
         f"count below {figures['step']:,}. A coarser value counts evenly for all values that it covers."
     )
     same = {c["name"] for c in figures["columns"] if c["before"] is not None and not c["changed"]}
     drawn = [_pair(found, same.issuperset(found["columns"])) for found in figures["pairs"]]
-    return paragraph(said, "soft") + Markup().join(drawn)
+    return paragraph(sentence, "soft") + Markup().join(drawn)
 
 
 def _pair(found: Mapping[str, Any], same: bool) -> Markup:
     """Two columns as a pair of tables. same: neither column was changed"""
     first, second = found["columns"]
-    said = [n is not None for line in found["before"] for n in line]
-    enough = same or 3 * sum(said) >= len(said) > 0
+    known = [n is not None for line in found["before"] for n in line]
+    enough = same or 3 * sum(known) >= len(known) > 0
     tables = [("before", found["before"])] if enough and not same else []
     tables.append(("before and after alike" if same else "after", found["after"]))
     lines, columns = _filled(tables)
@@ -359,7 +359,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
         )
         for when, counts in tables
     ]
-    few = "Too few counts" if any(said) else "No count"
+    few = "Too few counts" if any(known) else "No count"
     notes = [] if enough else [f"{few} before can be compared with these without revealing too much."]
     if found["unplaced"] >= 1:
         notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
@@ -378,11 +378,11 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
         return paragraph("No group is large enough to be shown here.")
     lines = [(f"{i}", n, *row) for i, (row, n) in enumerate(zip(found["rows"], found["groups"], strict=True), 1)]
     head = ("row", "rows alike", *found["columns"])
-    said = (
+    sentence = (
         f"Each from another group of at least {figures['least']} rows. A sensitive value that fewer than "
         f"{figures['least']} rows hold is not repeated here; columns kept unchanged are left out."
     )
-    return paragraph(said, "soft") + table(head, lines, len(head), "Published rows")
+    return paragraph(sentence, "soft") + table(head, lines, len(head), "Published rows")
 
 
 def _certificate(figures: Mapping[str, Any]) -> Markup:
@@ -422,8 +422,10 @@ def _curve(details: Mapping[str, Any]) -> Markup:
         for i, p in enumerate(points)
     ]
     head = ("", *names, "stars", "width", "loss")
-    said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
-    return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)
+    sentence = (
+        "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
+    )
+    return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, sentence)
 
 
 def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -215,8 +215,8 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if policy["max_average_risk"] is not None:
         yield "mean risk", f"at most {number(policy['max_average_risk'])}"
     if policy.get("minimality") is not None:
-        told = f"with a share of at most {number(policy['minimality'])}"
-        yield "someone who knows the method can infer a value", told
+        detail = f"with a share of at most {number(policy['minimality'])}"
+        yield "someone who knows the method can infer a value", detail
     if policy["max_suppressed"]:
         whole = release["certificate"].get("details", {}).get("suppressed_rows")
         found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"

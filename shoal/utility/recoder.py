@@ -65,15 +65,15 @@ def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
     """Write all files together or none; if a hierarchy was read from a file next to the recoder, that file is
     unchanged.
     """
-    beside: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     trees: dict[str, Any] = {}
     for name, source in kept.hierarchies.items():
         tree = Hierarchy.of(source)
         if tree.kind == "rows":
             file = path.with_name(f"{path.stem}.{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.csv")
-            if file in beside:
-                file = file.with_name(f"{file.stem}.{len(beside)}.csv")
-            beside[file] = tree.file
+            if file in files:
+                file = file.with_name(f"{file.stem}.{len(files)}.csv")
+            files[file] = tree.file
             trees[name] = file.name
         else:
             trees[name] = tree.builder or _steps(tree)
@@ -88,7 +88,7 @@ def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
     for name, table in tables.items():
         if table:
             lines += ["", f"[{name}]", *_lines(table)]
-    new = {file: text for file, text in beside.items() if not (file.is_file() and file.read_text("utf-8") == text)}
+    new = {file: text for file, text in files.items() if not (file.is_file() and file.read_text("utf-8") == text)}
     closed = check_outputs([(path, POLICY), *((file, TABLE) for file in new)], [], overwrite=overwrite)
     texts = {path: "\n".join(lines) + "\n", **new}
     publish_together([Piece(file, _filler(text)) for file, text in texts.items()], closed=closed)

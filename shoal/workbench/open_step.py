@@ -65,12 +65,12 @@ async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
 
 def _choose(window: Any) -> None:
     async def came(event: Any) -> None:
-        told = event.args if isinstance(event.args, dict) else {}
-        doing.set_text("" if told.get("sent") else "copying the file into a private folder")
-        if told.get("sent") and not told.get("name"):
+        message = event.args if isinstance(event.args, dict) else {}
+        doing.set_text("" if message.get("sent") else "copying the file into a private folder")
+        if message.get("sent") and not message.get("name"):
             window.say("The file could not be copied.", bad=True)
-        elif told.get("sent"):
-            place = window.task.folder / "upload" / told["name"]
+        elif message.get("sent"):
+            place = window.task.folder / "upload" / message["name"]
             await _open(window, place, window.reading())
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):

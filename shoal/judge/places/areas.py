@@ -66,8 +66,8 @@ def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, 
     held = label >= 0
     pieces = len({*zip(label[held].tolist(), piece[held].tolist(), strict=True)})
     apart = pieces - len(np.unique(label[held]))
-    said = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
-    return Finding("connected", not apart, said)
+    sentence = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
+    return Finding("connected", not apart, sentence)
 
 
 def _ends(place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> np.ndarray:
@@ -182,8 +182,8 @@ def judge_regions(
 def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
     """Whether each region has the stated number of areas."""
     good = sizes == weights["region_areas"]
-    said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
-    return [Finding("areas", good, said)]
+    sentence = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
+    return [Finding("areas", good, sentence)]
 
 
 def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
@@ -196,12 +196,12 @@ def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Seque
 
 
 def _nearest(
-    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, said: pl.Series,
+    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, claimed: pl.Series,
     form: str,
 ) -> Finding:  # fmt: skip
     """Whether every area states the weight of its region that is closest to its threshold."""
     nearest = (np.array(weights) / np.array(least)[:, None]).argmin(axis=0)
-    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(said, form), strict=True))
+    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(claimed, form), strict=True))
     return Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k")
 
 
@@ -213,8 +213,8 @@ def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
         found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
     most = regions if stated.public else number_of(facts, "regions_at_most")
     if most < regions or (facts.get("variance_inside") is not None and not asked["similar"]):
-        said = "fewer regions are possible than there are, or a variance nobody asked for"
-        found.append(Finding("facts", False, said))
+        sentence = "fewer regions are possible than there are, or a variance nobody asked for"
+        found.append(Finding("facts", False, sentence))
     return found
 
 
@@ -237,10 +237,10 @@ def _measures(
     odd, m = [], int(label.max()) + 1
     measures: list[dict[str, float]] = [{} for _ in range(m)]
     for name in (known := [name for name in MEASURES if name in held.columns]):
-        said = _numbers(held, name, missing=True)
-        each = one_each(label, [repr(v) for v in said.tolist()])
+        claimed = _numbers(held, name, missing=True)
+        each = one_each(label, [repr(v) for v in claimed.tolist()])
         most = np.inf if name == "diameter" else 1.0 if name in ("polsby_popper", "reock") else None
-        if each is None or (most is not None and ((said < 0) | (said > most)).any()):
+        if each is None or (most is not None and ((claimed < 0) | (claimed > most)).any()):
             odd.append(name)
         for r, value in enumerate(each or ()):
             measures[r][name] = float(value)
@@ -257,18 +257,18 @@ def _measures(
 
 
 def judge_weighted(
-    said: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
+    claimed: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
     source: pl.DataFrame | None,
 ) -> list[Finding]:  # fmt: skip
     """Whether each region's weighted center is the mean of its areas' centers, by the first weight."""
-    if source is None or not any("weighted_x" in own for own in said):
+    if source is None or not any("weighted_x" in own for own in claimed):
         return []
     if CENTERS[0] not in source.columns:
         return [Finding("weighted center", True, "the columns with the areas' centers would tell", STATED)]
     place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     weight, x, y = _numbers(source, asked["weight"][0]), *(_numbers(source, name) for name in CENTERS)
     wrong = 0
-    for own, names in zip(said, members, strict=True):
+    for own, names in zip(claimed, members, strict=True):
         at = [place[name] for name in names if name in place]
         if weight[at].sum() <= 0:
             continue
@@ -414,8 +414,8 @@ def _totals(
             total = np.bincount(label, weights=own if how == "sum" else own * weight, minlength=m)
             by = np.ones(m) if how == "sum" else np.bincount(label, weights=weight, minlength=m)
             least = np.divide(total, by, out=np.full(m, np.nan), where=by > 0)[label]
-            said = _numbers(held, f"{how}_{name}", missing=True)
-            wrong = int((~np.isclose(said, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
+            claimed = _numbers(held, f"{how}_{name}", missing=True)
+            wrong = int((~np.isclose(claimed, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
             found.append(
                 Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's")
             )
@@ -474,5 +474,5 @@ def _variance_inside(label: np.ndarray, weight: np.ndarray, columns: np.ndarray,
     whole_, parts = about(held), sum(about(np.flatnonzero(label == r)) for r in range(int(label.max()) + 1))
     share = parts / whole_ if whole_ > 0 else 0.0
     agrees = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
-    said = "as certified" if agrees else "another share is certified"
-    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {said}")
+    sentence = "as certified" if agrees else "another share is certified"
+    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {sentence}")

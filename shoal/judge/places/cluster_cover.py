@@ -206,8 +206,8 @@ def covered(
         if fits is None:
             found.append(Finding(text, True, "too many pairs of records and centers to deal out", STATED))
             continue
-        said = "can be dealt out to" if fits else "cannot be dealt out to"
-        found.append(Finding(text, fits, f"the table's records {said} the clusters within their radii", how))
+        phrase = "can be dealt out to" if fits else "cannot be dealt out to"
+        found.append(Finding(text, fits, f"the table's records {phrase} the clusters within their radii", how))
     return [*found, _bound(stated, _ball_bound(points, features, stated) if whole else None)]
 
 

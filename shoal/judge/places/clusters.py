@@ -186,7 +186,9 @@ def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
     text = f"{under} clusters are below r = {r}" if under else f"no cluster is below r = {r}"
     expected = tuple(number_of(facts, n) for n in ("groups", "smallest_group", "largest_group"))
     seen = (len(sizes), min(sizes, default=0), max(sizes, default=0))
-    said = f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
+    sentence = (
+        f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
+    )
     total, share = sum(sizes), asked.get("epsilon")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise VerificationError("the certificate file states no share that may be left out")
@@ -197,7 +199,7 @@ def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
         counted += f", {out} of {points} left out, {allowed} may be"
     found = [
         Finding("r", not under, text),
-        Finding("groups", seen == expected, said),
+        Finding("groups", seen == expected, sentence),
         Finding("records", fits, counted),
     ]
     most = asked.get("max_clusters")

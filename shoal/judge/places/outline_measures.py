@@ -66,7 +66,7 @@ def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
 
 
 def judge_measures(
-    said: Sequence[Mapping[str, float]], shapes: Sequence[Sequence[Shape]], asked: Mapping[str, Any], drawn: bool
+    claimed: Sequence[Mapping[str, float]], shapes: Sequence[Sequence[Shape]], asked: Mapping[str, Any], drawn: bool
 ) -> list[Finding]:
     """Whether the stated figures of each region (nan: not stated) are those of its polygons.
 
@@ -75,7 +75,7 @@ def judge_measures(
     """
     gap = 0.0 if drawn else reach(asked)
     wrong, unclear = [], 0
-    for own, held in zip(said, shapes, strict=True):
+    for own, held in zip(claimed, shapes, strict=True):
         found = measured(held, bool(asked.get("geographic")))
         odd = differing(own, found, gap) if found else []
         if odd and found and crosses_itself(found.a, found.b):
@@ -90,7 +90,7 @@ def judge_measures(
     )
     unsure = f"; borders cross in {several(unclear, 'region')}, whose figures are open" if unclear else ""
     found_ = [Finding("measures", not wrong, text + unsure, CONSISTENT if unclear else RECOMPUTED)]
-    if gap and any("polsby_popper" in own for own in said):
+    if gap and any("polsby_popper" in own for own in claimed):
         found_.append(
             Finding("polsby_popper", True, "of borders drawn twice: the outlines would tell more", CONSISTENT)
         )
@@ -105,7 +105,7 @@ def reach(asked: Mapping[str, Any]) -> float:
     return far / 1000 if metres else far
 
 
-def differing(said: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -> list[str]:
+def differing(claimed: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -> list[str]:
     """Names of the stated figures that differ from those of the polygons.
 
     gap  borders up to this far apart were treated as one. Area and width are then only approximately those of the
@@ -113,7 +113,7 @@ def differing(said: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -
     """
     figures, wrong = own.figures, []
     loose = 2 * gap * own.borders / figures["area"]
-    for name, value in said.items():
+    for name, value in claimed.items():
         if name not in figures or math.isnan(value) or (gap and name in ("perimeter", "polsby_popper")):
             continue
         off, size = abs(value - figures[name]), abs(figures[name])

@@ -73,9 +73,9 @@ def judge_region_outlines(
         found += group_sizes(dict(enumerate(sizes)), facts, k[0])
     else:
         found.append(Finding("k", True, "the format keeps no column of this name", STATED))
-    said = [_stated_measures(row) for row in held.properties]
-    if any(said):
-        found += judge_measures(said, [[shape] for shape in held.shapes], asked, True)
+    claimed = [_stated_measures(row) for row in held.properties]
+    if any(claimed):
+        found += judge_measures(claimed, [[shape] for shape in held.shapes], asked, True)
     members = [_members(row) for row in held.properties]
     known = [m for m in members if m is not None]
     if len(known) < len(members):
@@ -97,7 +97,7 @@ def judge_region_outlines(
             wrong += sum(s != t for s, t in zip(sums, sizes, strict=True))
         text = f"{wrong} regions weigh less than {least}, or not what they state"
         found.append(Finding(f"weight {name}", not wrong, text))
-    found += [connected(label, place, pairs, joined), *judge_weighted(said, known, asked, source)]
+    found += [connected(label, place, pairs, joined), *judge_weighted(claimed, known, asked, source)]
     return found if not areas else [*found, _areas_inside(held.shapes, region, areas, asked)]
 
 

@@ -101,8 +101,8 @@ def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
         south, north = max(laid.boxes[at, 1], -90.0), min(laid.boxes[at, 3], 90.0)
         turn = 360.0 if np.isinf(laid.boxes[at, [0, 2]]).all() else laid.width[at]
         off += not (low == south and high == north and math.isclose(area, turn * (north - south), rel_tol=1e-6))
-    said = f"{off} polygons are not the rectangles stated" if off else "every polygon is the rectangle stated"
-    return [*found, Finding("outlines", not off, said)]
+    sentence = f"{off} polygons are not the rectangles stated" if off else "every polygon is the rectangle stated"
+    return [*found, Finding("outlines", not off, sentence)]
 
 
 def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
@@ -111,7 +111,9 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
     gone += map(str, asked.get("identifiers", ()))
     left = [name for name in gone if name in frame.columns]
-    said = f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
+    sentence = (
+        f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
+    )
     tile = whole(frame, "tile")
     weight = asked.get("weight")
     counts = [1] * len(tile) if weight is None else whole(frame, str(weight))
@@ -123,7 +125,7 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
         rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
     laid, found = _tiles_of(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
     found += [
-        Finding("columns", not left, said),
+        Finding("columns", not left, sentence),
         Finding("rows", len(tile) == rows, f"{len(tile)} rows, {rows} certified"),
         *_settings(laid, stated),
     ]
@@ -147,19 +149,19 @@ def _tiles_of(
     own = [None] * len(tile) if boundary is None else spelled(part(frame, str(boundary)), form)
     counted = [name for column, name in UNITS if asked.get(column) is not None and name in frame.columns]
     extra = [*zip(*(whole(frame, name) for name in counted), strict=True)] or [()] * len(tile)
-    said: dict[int, tuple[Any, ...]] = {}
+    claimed: dict[int, tuple[Any, ...]] = {}
     mixed = 0
     for t, n, box, side, more in zip(tile, records, sides.tolist(), own, extra, strict=True):
         box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
         this = (n, side, box, more)
-        mixed += said.setdefault(t, this) != this
-    boxes = np.array([box for _, _, box, _ in said.values()], np.float64).reshape(-1, 4)
+        mixed += claimed.setdefault(t, this) != this
+    boxes = np.array([box for _, _, box, _ in claimed.values()], np.float64).reshape(-1, 4)
     around = asked.get("coordinates") == "geographic"
     west, width = _spans(boxes, around, east or bool((boxes[np.isfinite(boxes)] > 180).any()))
-    sizes = {t: n for t, (n, _, _, _) in said.items()}
-    units = {name: {t: more[i] for t, (*_, more) in said.items()} for i, name in enumerate(counted)}
-    number = {t: i for i, t in enumerate(said)}
-    laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in said.values()], boxes, west, width, around)
+    sizes = {t: n for t, (n, _, _, _) in claimed.items()}
+    units = {name: {t: more[i] for t, (*_, more) in claimed.items()} for i, name in enumerate(counted)}
+    number = {t: i for i, t in enumerate(claimed)}
+    laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in claimed.values()], boxes, west, width, around)
     text = "a tile has two bounds, counts or sides" if mixed else "each tile has one box, one count"
     found = [Finding("tiles", not mixed, text), *group_sizes(sizes, stated.facts, k)]
     for name, held in units.items():
@@ -244,9 +246,9 @@ def _disjoint(laid: LaidTiles) -> Finding:
             else:
                 wide = (boxes[at, 0] < boxes[rest, 2]) & (boxes[rest, 0] < boxes[at, 2])
             over += int(wide.sum())
-    beside = "" if len(groups) < 2 else " of one side of the boundary"
-    return Finding("disjoint", not over, f"{over} pairs of tiles{beside} overlap" if over
-                   else f"no two tiles{beside} overlap")  # fmt: skip
+    suffix = "" if len(groups) < 2 else " of one side of the boundary"
+    return Finding("disjoint", not over, f"{over} pairs of tiles{suffix} overlap" if over
+                   else f"no two tiles{suffix} overlap")  # fmt: skip
 
 
 def _area(ring: Sequence[Sequence[float]]) -> float:
@@ -317,12 +319,12 @@ def _counted(
         text += f"{foreign} rows name none of its places"
         text += f"; {sparse} certified as fitting no tile" if sparse else ""
     wrong = sum(sums[t] != sizes[t] for t in sizes)
-    said = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
+    sentence = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
     found = [
         Finding("cover", fits and not foreign, text, how),
-        Finding("counts", not wrong, said),
+        Finding("counts", not wrong, sentence),
         _bound(stated, k if sparse else easy),
     ]
     if out and absent == sparse:
@@ -339,12 +341,12 @@ def _counted(
     return found
 
 
-def _units(own: Sequence[Any], who: Sequence[Any], said: Mapping[int, int], name: str) -> Finding:
-    different: dict[int, set[Any]] = {t: set() for t in said}
+def _units(own: Sequence[Any], who: Sequence[Any], claimed: Mapping[int, int], name: str) -> Finding:
+    different: dict[int, set[Any]] = {t: set() for t in claimed}
     for t, person in zip(own, who, strict=True):
         if t is not None:
             different.setdefault(t, set()).add(person)
-    wrong = sum(said.get(t) != len(held) for t, held in different.items())
+    wrong = sum(claimed.get(t) != len(held) for t, held in different.items())
     return Finding(f"{name} counted", not wrong, f"{wrong} tiles hold another number of {name} than stated")
 
 
@@ -379,8 +381,8 @@ def _means(
         with np.errstate(invalid="ignore"):  # tiles without records have no mean
             mean = np.bincount(at, weights=w * apart, minlength=m) / total
         off |= ~(np.abs(mean) <= 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0))))
-    said = f"{int(off.sum())} centers are not the mean of their points"
-    return Finding("centers", not off.any(), said)
+    sentence = f"{int(off.sum())} centers are not the mean of their points"
+    return Finding("centers", not off.any(), sentence)
 
 
 def _decimals(frame: pl.DataFrame, names: Sequence[str]) -> int:

@@ -201,32 +201,37 @@ def count_elsewhere(
             job = job._replace(buckets=min(len(files), _BUCKETS))
             answers = spread(partial(_count_in_worker, job), [name.encode() for name in files], _merged_answers)
             frames = [*_with_categories(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
-            said = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
+            reports = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
             held = [frame for frame in frames if frame.columns[0] != "file"]
         else:
             assert ask is not None
             found = [_counted_by_engine(job, name, ask) for name in files]
-            said, held = [told for told, _ in found], [_added_up([cells for _, cells in found])]
+            reports, held = [report for report, _ in found], [_added_up([cells for _, cells in found])]
         whole = pl.concat(held) if held else pl.DataFrame()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise VerificationError(f"{folder.name!r} cannot be read back ({type(error).__name__})") from None
-    for told in said:
-        if not told.sha256:
-            raise VerificationError(f"the part {told.file!r} cannot be read back, or has other columns than the first")
-    if sorted(told.file for told in said) != sorted(files) or not whole.height:
+    for report in reports:
+        if not report.sha256:
+            raise VerificationError(
+                f"the part {report.file!r} cannot be read back, or has other columns than the first"
+            )
+    if sorted(report.file for report in reports) != sorted(files) or not whole.height:
         raise VerificationError("the workers did not count each part once; nothing was published")
     total = _part_report(job, "", "", whole)
-    if total.rows != sum(told.rows for told in said) or total.mark != sum(told.mark for told in said) % 2**64:
+    if (
+        total.rows != sum(report.rows for report in reports)
+        or total.mark != sum(report.mark for report in reports) % 2**64
+    ):
         raise VerificationError("what the workers counted is not what the parts hold together; nothing was published")
-    drawn = secrets.SystemRandom().sample(said, min(len(said), max(_AGAIN, len(said) // 100)))
-    for told in drawn:
-        cells, digest = _count_part(names, columns, separator, folder / told.file)
-        if _part_report(job, told.file, digest, cells) != told:
+    drawn = secrets.SystemRandom().sample(reports, min(len(reports), max(_AGAIN, len(reports) // 100)))
+    for report in drawn:
+        cells, digest = _count_part(names, columns, separator, folder / report.file)
+        if _part_report(job, report.file, digest, cells) != report:
             raise VerificationError(
-                f"the part {told.file!r} is not what the workers reported of it; nothing was published"
+                f"the part {report.file!r} is not what the workers reported of it; nothing was published"
             )
     shown = whole.select(pl.col(c).alias(n) for n, c in zip(names, whole.columns, strict=False))
-    return ReleaseContents(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
+    return ReleaseContents(shown, whole["n"].to_numpy(), columns, {report.file: report.sha256 for report in reports})
 
 
 def _with_categories(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -255,9 +260,9 @@ def _count_in_worker(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]
     bucket = marks % np.uint64(job.buckets)
     for number in np.unique(bucket).tolist():
         yield number, _packed(cells.filter(pl.Series(bucket == number)))
-    told = _part_report(job, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
+    report = _part_report(job, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
     kinds = {"file": pl.String, "sha256": pl.String, "rows": pl.Int64, "mark": pl.UInt64}
-    yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
+    yield -1, _packed(pl.DataFrame([report], schema=kinds, orient="row"))
 
 
 def _merged_answers(answers: Sequence[bytes]) -> bytes:

@@ -218,7 +218,7 @@ def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarr
 Shares = tuple[Mapping[str, float], float | None]  # per column of ranges or sets, and of any of them
 
 
-def exposure(columns: Sequence[ColumnPair], said: Shares, widened: Collection[str]) -> Finding:
+def exposure(columns: Sequence[ColumnPair], claimed: Shares, widened: Collection[str]) -> Finding:
     """Whether the certified shares of exposed groups are possible: at least the minimum that the two tables imply.
 
     widened  columns whose ranges end on a grid, so that no row need have the end as its value
@@ -226,7 +226,7 @@ def exposure(columns: Sequence[ColumnPair], said: Shares, widened: Collection[st
     A value of c rows that m groups show occurs in each at least once. So in at least 2 m - c groups, only one row has
     it. The release doesn't reveal which rows are in which group, so this is a lower bound. O(n log n) for n rows.
     """
-    shares, anywhere = said
+    shares, anywhere = claimed
     _, at, group = np.unique(dense([c.after for c in columns]), return_index=True, return_inverse=True)
     groups = int(group.max()) + 1 if group.size else 0
     least = {c.name: _least(c, c.after[at]) for c in columns if c.name in shares and c.name not in widened}

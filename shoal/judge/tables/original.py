@@ -199,7 +199,7 @@ class StatedRelease:
 def compare(
     original: pl.DataFrame,
     release: pl.DataFrame,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Hierarchy | str],
     progress: Callable[[str, float | None], None],
 ) -> list[Finding]:
@@ -208,7 +208,7 @@ def compare(
     hierarchies  of the columns published by one; "labels", "intervals", or "tiles" if it was generated
     progress     called with (name of the step, None)
     """
-    policy = said.policy
+    policy = claimed.policy
     findings = list(_columns(original, release, policy))
     same = original.height == release.height
     findings.append(
@@ -219,14 +219,14 @@ def compare(
     original = original.with_columns(in_the_zone_of(original[c], release[c]) for c in release.columns)
     progress("comparing the other columns", None)
     exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
-    coded = [pair_codes(original[c], release[c], said.sheet) for c in exact]
+    coded = [pair_codes(original[c], release[c], claimed.sheet) for c in exact]
     block = dense([np.concatenate(both) for both in coded]) if coded else np.zeros(2 * original.height, np.int64)
     before, after = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
     equal = np.array_equal(np.bincount(before), np.bincount(after)) if before.size else True
     findings.append(Finding("other columns", equal, "unchanged, row by row" if equal else "changed"))
     progress("reading what was published", None)
     try:
-        columns = [_column(original[n], release[n], said, hierarchies.get(n)) for n in policy.quasi_identifiers]
+        columns = [_column(original[n], release[n], claimed, hierarchies.get(n)) for n in policy.quasi_identifiers]
     except PolicyError:
         wrong = "a hierarchy does not cover the values of the original"
         return [*findings, Finding("rows match", False, wrong)]
@@ -236,14 +236,14 @@ def compare(
         findings.append(Finding("published values", False, text))
     elif equal:
         progress("matching rows one to one", None)
-        findings.append(_match(columns, before, after, said, hierarchies))
+        findings.append(_match(columns, before, after, claimed, hierarchies))
     progress("counting the loss", None)
-    findings += _loss(columns, said, release.height, hierarchies)
-    if said.publish == "ranges" and said.exposed is not None:
-        findings.append(exposure(columns, said.exposed, policy.range_step))
-    by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
-    if said.bound is not None and said.cost is not None:
-        findings.append(_bound(columns, original, said, said.bound, said.cost, by_levels))
+    findings += _loss(columns, claimed, release.height, hierarchies)
+    if claimed.publish == "ranges" and claimed.exposed is not None:
+        findings.append(exposure(columns, claimed.exposed, policy.range_step))
+    by_levels = claimed.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
+    if claimed.bound is not None and claimed.cost is not None:
+        findings.append(_bound(columns, original, claimed, claimed.bound, claimed.cost, by_levels))
     return findings
 
 
@@ -260,12 +260,14 @@ def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> l
     return [Finding("columns", True, "those of the original, the identifiers left out")]
 
 
-def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy: Hierarchy | str | None) -> ColumnPair:
+def _column(
+    before: pl.Series, after: pl.Series, claimed: StatedRelease, hierarchy: Hierarchy | str | None
+) -> ColumnPair:
     name = before.name
-    empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
-    blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    step, notation = said.policy.range_step.get(name), said.policy.notations.get(name)
-    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, notation)
+    empty = after.dtype != pl.String or name in claimed.blanks or after.null_count() == len(after)
+    blank = claimed.publish != "centers" and bool(claimed.stars.get(name)) and empty
+    step, notation = claimed.policy.range_step.get(name), claimed.policy.notations.get(name)
+    how = ColumnNotation(claimed.publish, claimed.policy.star, blank, hierarchy, claimed.sheet, step, notation)
     return column(before, after, how)
 
 
@@ -273,11 +275,11 @@ def _match(
     columns: list[ColumnPair],
     before: np.ndarray,
     after: np.ndarray,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
-    if said.publish == "centers":
-        return _centers(columns, before, after, said, hierarchies)
+    if claimed.publish == "centers":
+        return _centers(columns, before, after, claimed, hierarchies)
     kept = [c for c in columns if (c.same < 0).any() or c.blank.any() or c.coarse.any()]
     plain = [c for c in columns if c not in kept]
     block = dense([np.concatenate([before, after]), *(np.concatenate([c.before, c.same[c.after]]) for c in plain)])
@@ -293,7 +295,7 @@ def _centers(
     columns: list[ColumnPair],
     before: np.ndarray,
     after: np.ndarray,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
     """Whether each center is a record of the original, and every row has a center within the largest
@@ -303,54 +305,56 @@ def _centers(
     mine, theirs = np.split(tuples, 2)
     if not np.isin(theirs, mine).all():
         return Finding("centers", False, "a center is no record of the original")
-    if any(name not in hierarchies for name in said.policy.hierarchies):
+    if any(name not in hierarchies for name in claimed.policy.hierarchies):
         return Finding("centers", True, "every center is a record of the original; radius not checked", CONSISTENT)
     anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
-    if said.cost is None:
+    if claimed.cost is None:
         text = "every center is a record of the original; how far rows are from theirs is in the record"
         return Finding("centers", True, text, CONSISTENT)
-    away = farthest(columns, said.weights)
-    most = said.cost * (1 + 1e-9) + 1e-12
+    away = farthest(columns, claimed.weights)
+    most = claimed.cost * (1 + 1e-9) + 1e-12
     left: Side = side(before, [c.before for c in columns])
     right = side(after, [c.after for c in columns])
     good = assignable(left, right, anything, lambda a, b: away(a, b) <= most)
-    text = f"every row has a center within {said.cost:.6g}, one to one, and every center is a record of the original"
+    text = f"every row has a center within {claimed.cost:.6g}, one to one, and every center is a record of the original"
     return Finding("centers", good, text if good else "some row is farther from every center than the certified cost")
 
 
-def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
+def _loss(
+    columns: list[ColumnPair], claimed: StatedRelease, rows: int, hierarchies: Mapping[str, Any]
+) -> list[Finding]:
     """Stars, changed cells and rows, NCP, and cost, each compared with what can be counted."""
-    if said.publish == "centers":
+    if claimed.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
-        right = (said.loss or {}).get("stars", 0) == 0 and not any(said.stars.values())
+        right = (claimed.loss or {}).get("stars", 0) == 0 and not any(claimed.stars.values())
         return [Finding("loss", right, text, STATED if right else RECOMPUTED)]
     spans = {
-        "stars": _total(columns, said, hierarchies),
+        "stars": _total(columns, claimed, hierarchies),
         "suppressed_tuples": changed_rows(columns, rows),
         "ncp": ncp(columns, {}, rows),
     }
-    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
-    paid = spans[unit] if unit else ncp(columns, said.weights, rows)
-    if said.loss is None or said.changed is None or said.cost is None:
+    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(claimed.unit)
+    paid = spans[unit] if unit else ncp(columns, claimed.weights, rows)
+    if claimed.loss is None or claimed.changed is None or claimed.cost is None:
         text = f"{_shown(spans['stars'])} stars, NCP {_shown(spans['ncp'])}; the record, not given, states both"
-        return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {said.unit}")]
+        return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {claimed.unit}")]
     cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
-             ((said.stars, stars), (said.changed, changed))]  # fmt: skip
+             ((claimed.stars, stars), (claimed.changed, changed))]  # fmt: skip
     right = all(low <= value <= high for value, (low, high) in cells)
     exact = all(low == high for _, (low, high) in cells)
     out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
     for name, span in spans.items():
-        value = said.loss[name]
+        value = claimed.loss[name]
         out.append(Finding(f"loss, {name}", _inside(value, span), f"{_shown(span)} found, {value:.9g} certified",
                            _how(_is_exact(span))))  # fmt: skip
-    good = _inside(said.cost, paid) and said.unit in ("stars", "suppressed tuples", "ncp")
-    found = f"{_shown(paid)} {said.unit} found, {said.cost:.9g} certified"
+    good = _inside(claimed.cost, paid) and claimed.unit in ("stars", "suppressed tuples", "ncp")
+    found = f"{_shown(paid)} {claimed.unit} found, {claimed.cost:.9g} certified"
     return [*out, Finding("cost", good, found, _how(_is_exact(paid)))]
 
 
-def _total(columns: list[ColumnPair], said: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
+def _total(columns: list[ColumnPair], claimed: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
     """Stars of the table: fewest and most. If a class below the root has the star's label, a star may be that class."""
-    spans = [(stars(c), _label_is_star(hierarchies.get(c.name), said.policy.star)) for c in columns]
+    spans = [(stars(c), _label_is_star(hierarchies.get(c.name), claimed.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
 
 
@@ -381,20 +385,25 @@ def _shown(span: tuple[float, float]) -> str:
 
 
 def _bound(
-    columns: list[ColumnPair], original: pl.DataFrame, said: StatedRelease, bound: float, cost: float, by_levels: bool
+    columns: list[ColumnPair],
+    original: pl.DataFrame,
+    claimed: StatedRelease,
+    bound: float,
+    cost: float,
+    by_levels: bool,
 ) -> Finding:
     """The certified lower bound, compared with a cheap one of the judge where it applies."""
     if not bound:
         return Finding("bound", True, "0, which holds for every table")
     own: float | None = None
-    if said.unit == "suppressed tuples":
-        asked = [m.l for m in said.policy.privacy if isinstance(m, LDiversity)]
-        if asked and len(said.policy.sensitive) == 1:
-            own = fewest_tuples(original, said.policy.quasi_identifiers, said.policy.sensitive[0], max(asked))
+    if claimed.unit == "suppressed tuples":
+        asked = [m.l for m in claimed.policy.privacy if isinstance(m, LDiversity)]
+        if asked and len(claimed.policy.sensitive) == 1:
+            own = fewest_tuples(original, claimed.policy.quasi_identifiers, claimed.policy.sensitive[0], max(asked))
     elif by_levels:
-        k = max((m.k for m in said.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
-        own = least_loss(columns, said.weights, k)
-        if own is not None and said.unit == "stars":
+        k = max((m.k for m in claimed.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
+        own = least_loss(columns, claimed.weights, k)
+        if own is not None and claimed.unit == "stars":
             own = round(own * original.height * len(columns), 6)
     if own is None:
         return Finding("bound", True, f"{bound:.9g} certified, not recomputed", STATED)

@@ -324,7 +324,7 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
     """
     largest, _, looks, _ = budget
     w, slots = near.shape[1], pool.size.size
-    queue, waiting, seen, beside = turns
+    queue, waiting, seen, neighbors = turns
     rows, table, chosen = d.rows, d.table, d.chosen
     points = CutPoints(rows, table)
     total = price_all(coded, pool, rules, largest, d)
@@ -346,17 +346,17 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
             continue
         looked += 1
         seen[a] = looked
-        beside[0], many = -1, 1  # -1: the cluster alone
+        neighbors[0], many = -1, 1  # -1: the cluster alone
         for e in range(pool.size[a]):
             for q in range(w):
                 u = near[pool.arena[pool.start[a] + e], q]
                 b = pool.owner[u] if u >= 0 else -1
-                if b >= 0 and seen[b] != looked and many < beside.size:
+                if b >= 0 and seen[b] != looked and many < neighbors.size:
                     seen[b] = looked
-                    beside[many] = b
+                    neighbors[many] = b
                     many += 1
         for which in range(many):
-            b = beside[which]
+            b = neighbors[which]
             if pool.size[a] == 0:
                 break
             k = pool.size[a] + (pool.size[b] if b >= 0 else 0)

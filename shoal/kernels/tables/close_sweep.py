@@ -121,13 +121,13 @@ def _lowers(inside, b, e, price, more, out):
 
 
 @njit(**INNER)
-def _by_multiplier(dearest, asked, pay):
+def _by_multiplier(highest, asked, pay):
     """The largest mean, with the best multiplier found; the highest price of each value is in ``pay``, -inf if it has
     no row. On return, ``pay`` has what each value may pay. The result is a bound for any multiplier.
     """
     share, apart, s = asked.share, asked.apart, asked.share.size
     high = pay.copy()
-    far, lowest, nearest = 0.0, dearest, 1.0
+    far, lowest, nearest = 0.0, highest, 1.0
     for v in range(s):
         least = np.inf
         for w in range(s):
@@ -140,7 +140,7 @@ def _by_multiplier(dearest, asked, pay):
             lowest = min(lowest, high[v])
     if far > asked.t:
         return np.inf
-    a, b = 0.0, (dearest - lowest) / nearest + TINY
+    a, b = 0.0, (highest - lowest) / nearest + TINY
     best, multiplier, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
     at_x, at_y = _with_multiplier(x, asked, high), _with_multiplier(y, asked, high)
     for _ in range(LOOKS):
@@ -180,9 +180,9 @@ def _with_multiplier(multiplier, asked, high):
 
 
 @njit(**INNER)
-def _highest_priced_rows(inside, b, e, price, asked, dear):
-    """Write the highest-priced rows of each value of a class to ``dear``; returns the class's number of rows."""
-    many, rows, sums, all_rows = dear.many, dear.rows, dear.sums, 0
+def _highest_priced_rows(inside, b, e, price, asked, top):
+    """Write the highest-priced rows of each value of a class to ``top``; returns the class's number of rows."""
+    many, rows, sums, all_rows = top.many, top.rows, top.sums, 0
     most = sums.shape[1] - 1
     for v in range(many.size):
         many[v], rows[v], sums[v, 0] = 0, 0, 0.0
@@ -198,15 +198,15 @@ def _highest_priced_rows(inside, b, e, price, asked, dear):
 
 
 @njit(**INNER)
-def _fits(asked, dear, n):
+def _fits(asked, top, n):
     """Whether n rows of a class can be within t: first rows that exceed no share, then those with the least excess."""
-    part, need, over, some, others = dear.part, n, 0.0, 0, 0
+    part, need, over, some, others = top.part, n, 0.0, 0, 0
     for v in range(asked.share.size):
         free = np.int64(asked.share[v] * n + SLIGHT)
-        need -= min(dear.rows[v], free)
-        if dear.rows[v] > free:
+        need -= min(top.rows[v], free)
+        if top.rows[v] > free:
             beyond, x = 1.0 - max(asked.share[v] * n - free, 0.0), some
-            others += dear.rows[v] - free - 1
+            others += top.rows[v] - free - 1
             while x > 0 and part[x - 1] > beyond:
                 part[x] = part[x - 1]
                 x -= 1
@@ -220,7 +220,7 @@ def _fits(asked, dear, n):
 
 
 @njit(**INNER)
-def _of_rows(asked, dear, n, way, whole):
+def _of_rows(asked, top, n, way, whole):
     """An upper bound of the mean price of n rows, by a level and a multiplier.
 
     A row contributes its price minus the level, minus the multiplier times its excess over the share of its value. With
@@ -228,14 +228,14 @@ def _of_rows(asked, dear, n, way, whole):
     many, excess over shares too large).
     """
     level, multiplier = way
-    total, took, over, sums = 0.0, 0.0, 0.0, dear.sums
+    total, took, over, sums = 0.0, 0.0, 0.0, top.sums
     # For each value, rows within its share count while they are above the level. Rows beyond it count only while they
     # are also above the multiplier's penalty.
     for v in range(asked.share.size):
         held = asked.share[v] * n
         free = np.int64(held + SLIGHT)
         left = max(held - free, 0.0)
-        a, b = 0, min(dear.many[v], free)
+        a, b = 0, min(top.many[v], free)
         while a < b:
             x = (a + b) // 2
             if sums[v, x + 1] - sums[v, x] > level:
@@ -247,7 +247,7 @@ def _of_rows(asked, dear, n, way, whole):
         if a < free:
             continue
         beyond = 1.0 - left
-        while a < dear.many[v]:
+        while a < top.many[v]:
             above = sums[v, a + 1] - sums[v, a] - level
             if whole or a > free:
                 above -= multiplier * beyond
@@ -266,12 +266,12 @@ def _of_rows(asked, dear, n, way, whole):
 
 
 @njit(**INNER)
-def _lowered(asked, dear, n, way, whole, bar):
+def _lowered(asked, top, n, way, whole, bar):
     """(mean, level, multiplier) after some moves that lower the mean, until it is at most ``bar``.
 
     The mean is a bound for any level, and for any multiplier of at least 0.
     """
-    best, more, over = _of_rows(asked, dear, n, way, whole)
+    best, more, over = _of_rows(asked, top, n, way, whole)
     step = 0.25 * max(way[1], 1e-3)
     # The level, the multiplier, or both move in the direction that corrects the number of rows or the excess. If no
     # move helps, the step is halved.
@@ -288,7 +288,7 @@ def _lowered(asked, dear, n, way, whole, bar):
                 other = (level, max(0.0, multiplier + dearer))
             else:
                 other = (level - dearer, max(0.0, multiplier + dearer))
-            value, rows, beyond = _of_rows(asked, dear, n, other, whole)
+            value, rows, beyond = _of_rows(asked, top, n, other, whole)
             if value < best:
                 best, more, over, way, found = value, rows, beyond, other, True
         if not found:
@@ -297,16 +297,16 @@ def _lowered(asked, dear, n, way, whole, bar):
 
 
 @njit(**INNER)
-def _mean_of_whole(inside, b, e, price, asked, low, dear):
+def _mean_of_whole(inside, b, e, price, asked, low, top):
     """(the largest mean price of whole rows within t, what rows may pay without raising it), -inf if there are none."""
-    rows = _highest_priced_rows(inside, b, e, price, asked, dear)
+    rows = _highest_priced_rows(inside, b, e, price, asked, top)
     best, lowest, way = -np.inf, np.inf, (low, price[inside[b]] - low)
     for n in range(asked.least, min(asked.counted, rows) + 1):
-        if _fits(asked, dear, n):
-            found, level, multiplier = _lowered(asked, dear, n, way, True, best)
+        if _fits(asked, top, n):
+            found, level, multiplier = _lowered(asked, top, n, way, True, best)
             way, best, lowest = (level, multiplier), max(best, found), min(lowest, level)
     if rows > asked.counted:
-        found, level, multiplier = _lowered(asked, dear, max(asked.counted + 1, asked.least), way, False, best)
+        found, level, multiplier = _lowered(asked, top, max(asked.counted + 1, asked.least), way, False, best)
         best, lowest = max(best, found), min(lowest, level)
     return best, lowest
 
@@ -327,7 +327,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     work, s, p, d = unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted + 1, asked.least)
-    dear = _HighestPrices(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    top = _HighestPrices(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
     # Depth first over columns and levels, as in ``sweep``. Bounds in order of increasing cost decide whether the class,
     # or any within it, lowers some cell's limit.
     while p >= 0:
@@ -345,12 +345,12 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
         turn[p] += 1
         inside = cells[p + 1]
         # A class within this one has at least its loss, and groups of at most its prices.
-        dearest, lowest = _mean_of_highest(inside, b, e, price, asked)
-        if not _lowers(inside, b, e, price, loss - dearest, out):
+        highest, lowest = _mean_of_highest(inside, b, e, price, asked)
+        if not _lowers(inside, b, e, price, loss - highest, out):
             continue
         mean, low = _mean_of_close(inside, b, e, price, asked, pay)
-        if dearest < mean < np.inf:
-            mean, low = dearest, lowest
+        if highest < mean < np.inf:
+            mean, low = highest, lowest
             for v in range(s):
                 pay[v] = lowest
         if mean == np.inf or not _lowers(inside, b, e, price, loss - mean, out):
@@ -363,7 +363,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
             continue
         best = np.inf
         if asked.counted > 0 and asked.apart.size == 0:
-            best, low = _mean_of_whole(inside, b, e, price, asked, low, dear)
+            best, low = _mean_of_whole(inside, b, e, price, asked, low, top)
             if best == -np.inf:  # it contains no eligible group
                 continue
         for i in range(b, e):

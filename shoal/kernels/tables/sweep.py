@@ -325,16 +325,16 @@ def _awake(inside, b, e, active, count, group):
 
 
 @njit(**INNER)
-def _lower(inside, b, e, need, prices, asleep, dearest, out):
+def _lower(inside, b, e, need, prices, asleep, highest, out):
     """Lower ``out`` to the least slack with each cell's row. If the row isn't among the K highest-priced, it replaces
-    the one of its own value, or else the cheapest; dearest: (cost, sum, K-th, share, values, prices).
+    the one of its own value, or else the cheapest; highest: (cost, sum, K-th, share, values, prices).
     """
-    cost, dear, kth, share, seen, high = dearest
+    cost, top_sum, kth, share, seen, high = highest
     for i in range(b, e):
         c = inside[i]
         if asleep and not prices.active[c]:
             continue
-        with_own = dear
+        with_own = top_sum
         if need.per_value:
             instead = kth
             for y in range(need.group):
@@ -411,14 +411,14 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
         b, e, here_cost = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
         turn[p] += 1
         inside = cells[p + 1]
-        dear, kth, share, bar = 0.0, 0.0, 1.0, here_cost
+        top_sum, kth, share, bar = 0.0, 0.0, 1.0, here_cost
         if mode != CHEAPEST:
             if mode == SHARED_SLACK:
                 share = _awake(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
-            dear, kth = _highest_prices(inside, b, e, need, price, seen, high)
-            bar = group * here_cost - dear
+            top_sum, kth = _highest_prices(inside, b, e, need, price, seen, high)
+            bar = group * here_cost - top_sum
             bar = bar / share if bar > 0 else bar
         lowers = False
         for i in range(b, e):
@@ -464,5 +464,5 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
             else:
                 at_node[node] = min(at_node[node], bar)
             continue
-        _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, dear, kth, share, seen, high), out)
+        _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, top_sum, kth, share, seen, high), out)
     return budget

@@ -497,9 +497,9 @@ def _open_and_leftover(
     trees: dict[int, list[int]] = {}
     for c in leftover:
         if (temporary == c).any():
-            beside = owner[shared[c]]
-            beside = beside[beside >= 0]
-            trees.setdefault(int(beside[np.argmin(radius[beside])]), []).append(c)
+            overlapping = owner[shared[c]]
+            overlapping = overlapping[overlapping >= 0]
+            trees.setdefault(int(overlapping[np.argmin(radius[overlapping])]), []).append(c)
     return opened, temporary, trees, radius
 
 

@@ -243,22 +243,22 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
     many = int(label.max()) + 1
     load = np.bincount(label, weights=weight, minlength=many).tolist()
     ends = label[g.edges()]
-    beside: list[set[int]] = [set() for _ in range(many)]
+    adjacent: list[set[int]] = [set() for _ in range(many)]
     for a, b in np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0).tolist():
-        beside[a].add(b)
-        beside[b].add(a)
+        adjacent[a].add(b)
+        adjacent[b].add(a)
     into = list(range(many))
-    heap = [(load[a] + load[b], a, b) for a in range(many) for b in beside[a] if a < b]
+    heap = [(load[a] + load[b], a, b) for a in range(many) for b in adjacent[a] if a < b]
     heapq.heapify(heap)
     while many > number and heap:
         total, a, b = heapq.heappop(heap)
         if into[a] != a or into[b] != b or total != load[a] + load[b]:
             continue
         into[b], load[a], many = a, total, many - 1
-        beside[a] = (beside[a] | beside[b]) - {a, b}
-        for other in beside[a]:
-            beside[other].discard(b)
-            beside[other].add(a)
+        adjacent[a] = (adjacent[a] | adjacent[b]) - {a, b}
+        for other in adjacent[a]:
+            adjacent[other].discard(b)
+            adjacent[other].add(a)
             heapq.heappush(heap, (load[a] + load[other], min(a, other), max(a, other)))
     final = np.array(into)
     while (final[final] != final).any():

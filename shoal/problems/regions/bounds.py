@@ -396,13 +396,13 @@ def _listed(
     weights = np.ascontiguousarray(weights)
     members, ends, full, listed = light_sets(g.indptr, g.indices, weights, need, few, _ROOM)
     tail = np.repeat(np.arange(g.n), np.diff(g.indptr))
-    beside = np.zeros(g.n, np.int64)
-    beside[tail[~listed[g.indices]]] = 1
+    borders_unlisted = np.zeros(g.n, np.int64)
+    borders_unlisted[tail[~listed[g.indices]]] = 1
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
     sizes = ends - starts
     if not len(ends):
         return _Listed(members, starts, sizes, ends), ~listed
-    says = full | (np.add.reduceat(beside[members], starts) > 0)
+    says = full | (np.add.reduceat(borders_unlisted[members], starts) > 0)
     least = np.where(full, UNIT, np.minimum(UNIT, np.add.reduceat(own[members], starts)))
     members = members[np.repeat(says, sizes)]
     sizes = sizes[says]

@@ -296,8 +296,8 @@ def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndar
                 continue
             members = left.pop(p)
             chunk += members
-            beside = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in members])
-            waiting += [q for q in dict.fromkeys(label[beside].tolist()) if q in left]
+            adjacent = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in members])
+            waiting += [q for q in dict.fromkeys(label[adjacent].tolist()) if q in left]
         chunks.append(np.array(sorted(chunk)))
     return chunks
 
@@ -364,8 +364,8 @@ def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
     while changed:
         changed = False
         for v in [v for v in waiting if label[v] < 0]:
-            beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
-            for r in beside[beside >= 0].tolist():
+            adjacent = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
+            for r in adjacent[adjacent >= 0].tolist():
                 fits = (total[r] + limits.values[v] <= limits.most).all()
                 fits &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.l)[0]
                 if fits and limits.near(v, np.flatnonzero(label == r)):

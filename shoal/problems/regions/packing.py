@@ -55,13 +55,13 @@ def dived(solved: Any, wanted: int, most: int) -> np.ndarray | None:
     model, basis = solved.getModel(), solved.getBasis()
     ahead: deque[Future[_Dive]] = deque()
     begun = programs = 0
-    with BackgroundCalls() as beside:
+    with BackgroundCalls() as calls:
         while programs <= most:
-            while sum(not dive.done() for dive in ahead) < beside.cores:
-                ahead.append(beside.start(partial(_dive, model, basis, wanted, begun)))
+            while sum(not dive.done() for dive in ahead) < calls.cores:
+                ahead.append(calls.start(partial(_dive, model, basis, wanted, begun)))
                 begun += 1
             if not ahead[0].done():
-                beside.first(*(dive for dive in ahead if not dive.done()))
+                calls.first(*(dive for dive in ahead if not dive.done()))
                 continue
             dive = ahead.popleft().result()
             if dive.shares is not None:

@@ -103,8 +103,8 @@ def _around(
 ) -> Iterator[_Near]:
     """The eligible neighbor sets (one area more, less, or exchanged) with a low reduced cost; not all are connected."""
     inside = set(members.tolist())
-    beside = np.array(sorted(set().union(*(near[v] for v in inside)) - inside), np.int64)
-    more, less = np.append(-1, beside), np.append(-1, members)  # -1: no area
+    adjacent = np.array(sorted(set().union(*(near[v] for v in inside)) - inside), np.int64)
+    more, less = np.append(-1, adjacent), np.append(-1, members)  # -1: no area
 
     def changed(values: np.ndarray) -> np.ndarray:
         held = np.concatenate([values, np.zeros_like(values[:1])])  # the value at index -1
@@ -114,7 +114,7 @@ def _around(
     reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
-        made = np.sort(np.concatenate([members[members != less[j]], beside[i - 1 : i] if i else beside[:0]]))
+        made = np.sort(np.concatenate([members[members != less[j]], adjacent[i - 1 : i] if i else adjacent[:0]]))
         if len(made):
             yield _Near(made, float(about[i, j]), float(reduced[i, j]))
 

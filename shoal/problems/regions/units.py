@@ -244,9 +244,11 @@ def attached(
     while fresh:
         fresh = []
         for v in waiting:
-            beside = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
+            adjacent = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
             own = tuple(z[v] for z in zones)
-            number = {r: int((beside == r).sum()) for r in np.unique(beside[beside >= 0]).tolist() if own in home[r]}
+            number = {
+                r: int((adjacent == r).sum()) for r in np.unique(adjacent[adjacent >= 0]).tolist() if own in home[r]
+            }
             for r in sorted(number, key=lambda r: (-number[r], weight[r], r)):
                 if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
                     fresh.append((v, r))

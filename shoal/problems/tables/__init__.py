@@ -101,13 +101,13 @@ def group(
             f"⟨max_suppressed⟩ is a budget of 'global_recoding'; {method!r} may star any row whole where "
             "this loses least"
         )
-    beside = Constraints() if constraints is None else constraints
-    if beside.shards is not None and apart is not None:
+    given = Constraints() if constraints is None else constraints
+    if given.shards is not None and apart is not None:
         raise PolicyError("shards and rows kept apart both cut the table in parts; leave one of them out")
     task = Task(
         histogram=histogram, requirement=need, recoding=recoding or Recoding.stars(histogram), seed=_seed(seed),
         effort=Effort.of(effort), progress=progress, spare=int(max_suppressed * histogram.rows + 1e-9),
-        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits, constraints=beside,
+        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits, constraints=given,
     )  # fmt: skip
     return solve(task, method)
 

@@ -243,8 +243,8 @@ class _PortfolioRun:
             began = clock()
             return start(self.task, self.rows), clock() - began
 
-        beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
-        if not beside:
+        parallel = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
+        if not parallel:
             return timed()
         with SearchThreads(1) as pool:
             found = pool.submit(timed)

@@ -94,9 +94,9 @@ class GeneralizedTable:
         h = task.histogram
         codes, columns = [], []
         for j, (column, level) in enumerate(zip(task.recoding.hierarchies or (), levels, strict=True)):
-            _, someone, number = np.unique(column.node[level], return_index=True, return_inverse=True)
+            _, representative, number = np.unique(column.node[level], return_index=True, return_inverse=True)
             codes.append(number.reshape(-1)[h.quasi[:, j]])
-            columns.append(_column(column, level, someone))
+            columns.append(_column(column, level, representative))
         quasi = np.stack(codes, axis=1)
         small, _, of_cell = merged(h, quasi, [c.size for c in columns])
         return cls(replace(task, histogram=small, recoding=Recoding(tuple(columns), task.recoding.unit)), of_cell, h)
@@ -118,16 +118,16 @@ class GeneralizedTable:
         )
 
 
-def _column(column: Levels, level: int, someone: np.ndarray) -> Levels:
+def _column(column: Levels, level: int, representative: np.ndarray) -> Levels:
     """Classes of a level, or a star. If the star is forbidden, or is the level itself, the classes alone."""
     top = column.levels - 1
-    node, loss = [np.arange(someone.size)], [column.loss[level][someone]]
+    node, loss = [np.arange(representative.size)], [column.loss[level][representative]]
     if level < top:
-        node.append(np.unique(column.node[top][someone], return_inverse=True)[1].reshape(-1))
-        loss.append(column.loss[top][someone])
+        node.append(np.unique(column.node[top][representative], return_inverse=True)[1].reshape(-1))
+        loss.append(column.loss[top][representative])
     return replace(
         column,
-        size=someone.size,
+        size=representative.size,
         node=np.stack(node).astype(np.int32),
         loss=np.stack(loss),
         ceiling=int(level < top <= column.ceiling),

@@ -405,17 +405,17 @@ class _PopulationQuestion:
         None: what the rows require suffices
         """
         held, histogram, population = found.partition, self.task.histogram, self.population
-        someone = histogram.quasi[held.cell[held.start]].astype(np.int64)
+        representative = histogram.quasi[held.cell[held.start]].astype(np.int64)
         asks = self.task.recoding.publish(histogram, held).first.astype(np.int64)
         tries = [asks if floor is None else np.maximum(asks, np.maximum.reduceat(floor[held.cell], held.start))]
         if forms.few(held.groups):
-            loss, own = forms.cheapest(someone, asks, np.full(held.groups, population.k))
-            dealt = shared(forms, someone, held.sizes, own, population.high) if population.shares else own
+            loss, own = forms.cheapest(representative, asks, np.full(held.groups, population.k))
+            dealt = shared(forms, representative, held.sizes, own, population.high) if population.shares else own
             if dealt is not None and np.isfinite(loss).all():
                 tries.append(dealt)
-        paid = [float(forms.loss(someone, levels) @ held.sizes) for levels in tries]
+        paid = [float(forms.loss(representative, levels) @ held.sizes) for levels in tries]
         least = int(np.argmin(paid))
-        return _WidePartition(found, forms.published(someone, tries[least]), paid[least])
+        return _WidePartition(found, forms.published(representative, tries[least]), paid[least])
 
     def _proved(self, forms: Forms, best: _WidePartition) -> _WidePartition:
         """The optimum if the table is small enough to find it, else the given release; with its bound."""
@@ -431,13 +431,15 @@ class _PopulationQuestion:
         best = best._replace(bound=found.bound)
         # otherwise the result would depend on the clock
         whole = effort.name != "balanced" or found.loss <= found.bound * (1 + CLOSE)
-        someone = task.histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
+        representative = task.histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
         if not whole or found.loss >= best.loss * (1 - CLOSE):
             return best
-        if population.shares and not enough(forms, someone, found.partition.sizes, found.levels, population.high):
+        if population.shares and not enough(
+            forms, representative, found.partition.sizes, found.levels, population.high
+        ):
             return best  # a person too few, by rounding
         grouping = replace(best.grouping, partition=found.partition, method="optimal")
-        return _WidePartition(grouping, forms.published(someone, found.levels), found.loss, found.bound)
+        return _WidePartition(grouping, forms.published(representative, found.levels), found.loss, found.bound)
 
     def certified(self, found: _WidePartition) -> Grouping:
         """The grouping with a bound over every release that the population allows, because the search's bound is for a

@@ -137,12 +137,12 @@ def _raised(column: Levels, codes: np.ndarray, levels: np.ndarray) -> tuple[Leve
     width = max(column.size, int(column.node.max(initial=0)) + 1)
     pair = levels.astype(np.int64) * width + column.node[levels, codes]
     _, first, number = np.unique(pair, return_index=True, return_inverse=True)
-    own, someone = levels[first], codes[first]
-    node, loss = column.node[:, someone].copy(), column.loss[:, someone].copy()
+    own, representative = levels[first], codes[first]
+    node, loss = column.node[:, representative].copy(), column.loss[:, representative].copy()
     for level in range(column.levels):
         below = own > level  # a separate class, up to the level at which it is a class of the hierarchy
         node[level, below] = width + np.flatnonzero(below)
-        loss[level, below] = column.loss[own[below], someone[below]]
+        loss[level, below] = column.loss[own[below], representative[below]]
     return replace(column, size=first.size, node=node, loss=loss), number.reshape(-1)
 
 

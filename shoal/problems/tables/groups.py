@@ -554,7 +554,7 @@ class Rows:
         return np.concatenate([*left, waiting[first:]])
 
     def _near(
-        self, waiting: np.ndarray, someone: np.ndarray, kinds: int, looks: int = LOOKS
+        self, waiting: np.ndarray, representative: np.ndarray, kinds: int, looks: int = LOOKS
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidate groups for each waiting row: all groups, or if these are too many, neighbors in several sorted
         orders.
@@ -564,21 +564,21 @@ class Rows:
         none = np.zeros(0, np.int64)
         # rows of a cell are placed together, and equal groups are examined once
         alike = np.unique(self.cell[waiting]).size
-        if alike * (kinds + min(waiting.size, someone.size) // 4) <= looks:
+        if alike * (kinds + min(waiting.size, representative.size) // 4) <= looks:
             return none, none
         quasi = self.histogram.quasi
         d, each = quasi.shape[1], 24
         found = []
-        both = np.concatenate([quasi[self.cell[someone]], quasi[self.cell[waiting]]])
+        both = np.concatenate([quasi[self.cell[representative]], quasi[self.cell[waiting]]])
         sizes = np.array(self.histogram.quasi_sizes)
         by_size = np.argsort(sizes, kind="stable")
         for turn in range(min(d, 8)):
             columns = np.roll(by_size, -turn)
             order = np.argsort(mixed_radix(both[:, columns], [int(z) for z in sizes[columns]]), kind="stable")
-            group_at = np.flatnonzero(order < someone.size)
+            group_at = np.flatnonzero(order < representative.size)
             where = np.empty(both.shape[0], np.int64)
             where[order] = np.arange(order.size)
-            middle = np.searchsorted(group_at, where[someone.size :])
+            middle = np.searchsorted(group_at, where[representative.size :])
             near = np.clip(middle[:, None] + np.arange(-each, each)[None, :], 0, group_at.size - 1)
             found.append(order[group_at[near]])
         candidate = np.sort(np.concatenate(found, axis=1), axis=1)

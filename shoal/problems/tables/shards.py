@@ -165,9 +165,9 @@ def _searched_by_workers(
 ) -> Iterator[_SearchedShard]:
     """The shards as searched by workers, in order; VerificationError unless each comes back exactly once."""
     task.progress(f"{shards} shards on the workers", None)
-    told = list(spread(_search_in_worker, map(_serialized, orders), None))
-    answers = dict(told)
-    if sorted(number for number, _ in told) != list(range(shards)):
+    received = list(spread(_search_in_worker, map(_serialized, orders), None))
+    answers = dict(received)
+    if sorted(number for number, _ in received) != list(range(shards)):
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
     for number in range(shards):
         with np.load(io.BytesIO(zlib.decompress(answers.pop(number))), allow_pickle=False) as held:

@@ -91,10 +91,10 @@ def grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[
 def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]:
     """Groups of at least k rows from the trees of the forest."""
     t = costs.types
-    beside: list[list[int]] = [[] for _ in range(t)]
+    adjacent: list[list[int]] = [[] for _ in range(t)]
     for a, b in edges:
-        beside[a].append(b)
-        beside[b].append(a)
+        adjacent[a].append(b)
+        adjacent[b].append(a)
     seen = [False] * t
     out: list[Group] = []
     # Each tree from its leaves up: a vertex gets the rows that its children couldn't place, and closes groups of k with
@@ -105,7 +105,7 @@ def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]
         order, above = [top], {top: -1}
         seen[top] = True
         for x in order:
-            for y in beside[x]:
+            for y in adjacent[x]:
                 if not seen[y]:
                     seen[y] = True
                     above[y] = x

@@ -366,12 +366,12 @@ def _cheapest(
     size, loss = partition.sizes, recoding.losses(histogram, partition)
     # the lowest tuple of a group, so that the choice doesn't depend on who has which value
     of_cell, first = histogram.types
-    someone = histogram.quasi[first[np.minimum.reduceat(of_cell[partition.cell], partition.start)]]
+    representative = histogram.quasi[first[np.minimum.reduceat(of_cell[partition.cell], partition.start)]]
     out = np.empty((groups.size, min(many, size.size - 1)), np.int64)
     for i, g in enumerate(groups.tolist()):
         joint = np.maximum(loss, loss[g])
         for j, column in enumerate(recoding.columns):
-            joint[:, j] = np.fmax(joint[:, j], column.pair(someone[g, j], someone[:, j]) * column.weight)
+            joint[:, j] = np.fmax(joint[:, j], column.pair(representative[g, j], representative[:, j]) * column.weight)
         more = (size + size[g]) * joint.sum(axis=1) - size * loss.sum(axis=1) - size[g] * loss[g].sum()
         more[g] = np.inf
         out[i] = np.argsort(more, kind="stable")[: out.shape[1]]

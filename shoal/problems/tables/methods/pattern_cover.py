@@ -111,8 +111,8 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
             if node[j]:  # closed: the members differ one level below
                 below = column.node[node[j] - 1][code]
                 good &= np.minimum.reduceat(below, begin) != np.maximum.reduceat(below, begin)
-            someone = np.repeat(code[begin], length)
-            loss += np.maximum.reduceat(costs.pair[costs.start[j] + someone * costs.size[j] + code], begin)
+            representative = np.repeat(code[begin], length)
+            loss += np.maximum.reduceat(costs.pair[costs.start[j] + representative * costs.size[j] + code], begin)
         keep = np.repeat(good, length)
         held += int(keep.sum())
         if held > places:
