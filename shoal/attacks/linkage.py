@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, vstack
 from shoal.attacks.reading import Figure, People, Reading, mean_interval, same, wilson
 
 _PAIRS = 60_000_000  # (person, class) pairs per pass of the attack
-_MOST = 5_000  # people linked; with more, the interval would be narrower by less than a percent
+_MOST = 5_000  # people linked; more would only narrow the interval to less than a percent
 _PASS = 5_000_000_000  # pairs of the one pass that only tests which classes cover a tuple
 _FAR = 12.0  # log likelihoods this far below the best are ignored
 _SAME = 1e-4  # log likelihoods closer than this are equal

@@ -283,7 +283,7 @@ def tighten(openings, enough, witness, center, radius, alpha):
 
 @njit(cache=True, nogil=True)
 def independent(table, center, radius, alpha, chosen, stand_in, payer):
-    """Select clusters that share no paying point, the largest first; every other cluster gets a selected substitute.
+    """Select clusters such that no point pays for two, the largest first; others get a selected substitute.
 
     center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c if d(i, c) <= radius < alpha[i]
     chosen    bool[m]: out

@@ -151,8 +151,8 @@ def _phase_two(table, top, l, k):
 
 @njit(**INNER)
 def _phase_three(table, l):
-    """Rounds: types that have no common pillar with the residue give theirs, then all types give what doesn't increase
-    the height.
+    """Rounds: first, types of which no pillar of the residue is common to all give their pillars; then all types give
+    rows that don't increase the height.
 
     Returns the rows of the residue; fewer than l times its height if no round moves a row any more.
     """

@@ -349,7 +349,7 @@ class Lattice:
         return out
 
     def chain(self, task: Task) -> np.ndarray:
-        """int32[v, d]: one path from the bottom to the top; each step merges most rows per added loss."""
+        """int32[v, d]: one path from the bottom to the top; each step lowers the entropy most per added loss."""
         means, shares = self.mean_loss(task), self.entropy(task)
         node = np.zeros(len(self.up), np.int32)
         path = [node.copy()]
@@ -366,8 +366,8 @@ class Lattice:
             path.append(node.copy())
 
     def ordered(self, task: Task) -> np.ndarray:
-        """int32[v, d]: all nodes, by mean loss on the table's marginals; of equals, those that merge most
-        come first.
+        """int32[v, d]: all nodes, by mean loss on the table's marginals, then by the entropy of the rows
+        over the classes.
         """
         total, detail = np.zeros(1), np.zeros(1)
         digits = []
