@@ -5,8 +5,8 @@ come from other rows: a dictionary page that was built before values were starre
 over an older one may still contain its bytes.
 
 * Parquet: values of dictionary pages and of levels in the schema, minima and maxima in the statistics of row groups,
-their counts, the order of dictionaries, sorting columns, Bloom filters, keys of the metadata, a pandas index, and
-unreferenced bytes between column chunks.
+  their counts, the order of dictionaries, sorting columns, Bloom filters, keys of the metadata, a pandas index, and
+  unreferenced bytes between column chunks.
 * CSV: one value in two formats (quoted and not), which distinguishes rows of one class.
 * Excel: texts that no cell shows, hidden sheets, rows, and columns, cached pivots, comments, links, the author.
 * SPSS, Stata, SAS: labels of values that no row has, notes, the label of the file.

@@ -61,7 +61,7 @@ class HiddenTuples(NamedTuple):
     people  int64[tuples]: all their rows
     pool    float64[tuples, values]: rows of the coarse classes that cover each tuple
     share   float64[tuples, values]: the chance of each value in one draw. Rows sum to 1; zero if the pool lacks the
-    value
+            value
     """
 
     have: np.ndarray
@@ -301,7 +301,7 @@ class Claims(NamedTuple):
     number         int64[people of the register]: their tuple among all
     asked          int64[asked]: the indexes of these tuples among all
     after, before  float64[asked, values]: the share of each value among the people of the tuple, with and without the
-    knowledge that the maker hides no more than necessary
+                   knowledge that the maker hides no more than necessary
     speaks         bool[asked]: whether minimality is informative for the tuple
     rates          name -> probability that a tuple, or a part of one, is hidden unnecessarily
     """

@@ -174,8 +174,8 @@ class Reading:
         """(slice, float32[classes, slice]): log likelihood of each tuple for a row of each class.
 
         error  the share of register values that belong to someone else (Fellegi, Sunter 1969). For a value with share p
-        of the people, the likelihood is (1 - error) p / P(cell) + error p if the cell covers it, otherwise error p;
-        both are divided by p
+               of the people, the likelihood is (1 - error) p / P(cell) + error p if the cell covers it, otherwise error
+               p; both are divided by p
         """
         for begin in range(0, len(tuples), STEP):
             part = slice(begin, min(begin + STEP, len(tuples)))

@@ -6,14 +6,14 @@ choice vertices, and caps that make the graph 3-regular. The paper draws its gad
 
 * Choice vertex: exactly one of its connectors must take it. Elements are choice vertices.
 * Connector between u and v: a vertex joined to u, to v, and to a leaf. The leaf can only be in the connector's region,
-so this region takes u or v as its third vertex: exactly one of the two.
+  so this region takes u or v as its third vertex: exactly one of the two.
 * Triple: a triangle, each corner with a connector. Corners that no connector takes must form a region together. So
-either all three connectors take their corners (the triple is not chosen), or none does (it is chosen, and takes its
-elements).
+  either all three connectors take their corners (the triple is not chosen), or none does (it is chosen, and takes its
+  elements).
 * Crossing: four triangles, one for each pair of states of the two wires, around a choice vertex that takes exactly one
-of them. Two neighboring triangles agree on one wire's state. Between them is a choice vertex, at which one end of that
-wire arrives. The chosen triangle takes two of these four vertices, and the wires outside take the other two. So
-opposite ends get opposite answers, regardless of the other wire.
+  of them. Two neighboring triangles agree on one wire's state. Between them is a choice vertex, at which one end of
+  that wire arrives. The chosen triangle takes two of these four vertices, and the wires outside take the other two. So
+  opposite ends get opposite answers, regardless of the other wire.
 
 The second is to points on the integer grid and rectangles of weight exactly three (the same paper, section 3). From the
 paper come: corridors with alternating singles and pairs, triples as three singles that share one rectangle or are in
@@ -21,12 +21,12 @@ three different ones, choosers, cross-overs, and three coincident points at ever
 construction here needs no figures. Neighboring places on a corridor are adjacent cells, without gaps:
 
 * Corridors are one cell wide and at least one cell apart. A place (i, j) on them has one point if i + j is even, two if
-it is odd. A rectangle of weight 3 can't contain an outside place and anything else. So on corridors it is a straight
-piece, and the straight pieces of weight 3 are a single and a neighboring pair.
+  it is odd. A rectangle of weight 3 can't contain an outside place and anything else. So on corridors it is a straight
+  piece, and the straight pieces of weight 3 are a single and a neighboring pair.
 * Chooser: a place with three or four neighbors on corridors; exactly one of them shares its rectangle. Between two
-singles, a corridor has an odd number of places, so it serves one of its two ends: it is a connector.
+  singles, a corridor has an odd number of places, so it serves one of its two ends: it is a connector.
 * Triple: singles at distance two in a row, empty cells between them, with a corridor from each. The row is the only
-rectangle of weight 3 with three singles; it serves all three singles or none.
+  rectangle of weight 3 with three singles; it serves all three singles or none.
 * Crossing: as for planar graphs, four triples around a chooser, and a chooser where each wire arrives.
 
 Both draw a matching as wires from triples to elements. Triples are in a row above, each with three wires, one per
@@ -175,7 +175,7 @@ def planar_regions(source: Triples, regular: bool = True) -> Graph:
     perfect matching; otherwise some region of weight at least 3 has weight 4 or more.
 
     regular  add the caps that make it 3-regular; without them the graph has a fifth of the size, and degree at most
-    four
+             four
 
     41 vertices for each crossing before the caps; O(triples squared) crossings.
     """

@@ -99,7 +99,7 @@ def compose(
     person     the column of every original that identifies a row's person; None: row i of every original is one person
     l          frequency l-diversity: no value may be more likely than 1/l
     known_alone  if every release has an original, compute only the adversary who knows everyone's groups; the other
-    adversary takes more time
+                 adversary takes more time
 
     If a release has no original, it is assumed to contain all people of the other originals that it covers.
     Quasi-identifiers that these originals lack cover everyone. If no release has an original, the published rows

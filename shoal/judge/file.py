@@ -92,7 +92,7 @@ def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool
 
     expected, found  the columns in one order, and the rows of every tuple; a tuple may occur in several lines
     form             "frame" or "parquet": values have types. "csv", "excel", or "statistics": an empty text is a
-    missing value. Excel keeps 15 digits, and doesn't distinguish a day from its midnight.
+                     missing value. Excel keeps 15 digits, and doesn't distinguish a day from its midnight.
 
     O(t log t) for t tuples, less if the columns have few distinct values.
     """

@@ -33,7 +33,7 @@ class Finding(NamedTuple):
     holds  nothing contradicts the statement
     found  the result, a sentence
     how    "recomputed" from the files; "checked for consistency": not contradicted by anything visible; "stated": only
-    the maker of the certificate vouches for it
+           the maker of the certificate vouches for it
     """
 
     check: str

@@ -201,7 +201,8 @@ def solve(
 
     whole      whether x is integer; bool[n]: which entries are
     tolerance  relative; if given, a first-order method (PDLP) is used, with steps of O(entries of the matrix). A
-    factorization can take the square of that: if groups join cells from everywhere, as with stars, its factor is dense
+               factorization can take the square of that: if groups join cells from everywhere, as with stars, its
+               factor is dense
     """
     program = written(cost, rows, lower, upper, whole)
     solver = Solver() if tolerance is None else Solver(solver="pdlp", kkt_tolerance=tolerance)
@@ -247,7 +248,7 @@ def ascend(
     reach     the value at which a step from the given value aims
     value     evaluates the bound at the point, and stores its subgradient
     direct    smooths the subgradient; its argument is whether the value is the largest so far; returns the squared
-    length
+              length
     move      moves the point by the direction times a factor
     restart   called after steps were shortened; true: the point was reset to the best one, and this pass ends
     shrink    factor of the step after every pass

@@ -364,7 +364,7 @@ def draw_tiles(
 
     bounds, counts, coordinates, seam   as in ``shoal.tiles.Tiles``
     boxes                               bounding boxes of its points, drawn instead of the whole tiles. They show where
-    in a tile people are, so such a map is internal
+                                        in a tile people are, so such a map is internal
     title, note                         one line above the map, one below
 
     Pictures show the part with most of the tiles. The HTML file opens there and zooms out to all of it. Tiles with an

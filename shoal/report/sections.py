@@ -115,7 +115,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
     """What such a release can't promise, by the name of the attack.
 
     exposed  share of the groups that show a value that only one of their rows has. None if no published form shows one,
-    or if only the release is known
+             or if only the release is known
     """
     out = [
         "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "

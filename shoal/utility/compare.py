@@ -487,7 +487,7 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
     """The fewest rows that match a row if hidden cells match anything; None beyond ``MOST_COMPARED``.
 
     cells  int64[rows, columns]; wild: bool, same shape. Rows with the same hidden columns are compared at once: O(m^2 t
-    d) for t different rows in m such sets and d columns.
+           d) for t different rows in m such sets and d columns.
     """
     if not cells.size:
         return 0

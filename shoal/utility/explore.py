@@ -45,7 +45,7 @@ class GridPoint:
     publish     how groups are published
     method      the method that found the release
     loss        NCP, the mean loss of a cell, from 0 to 1, weighted by the columns' weights if given; None if no such
-    release exists
+                release exists
     bound       a proved lower bound of the NCP of every such release
     groups      number of groups
     risk        highest risk of re-identification of a row (prosecutor): one over the smallest group
@@ -54,7 +54,7 @@ class GridPoint:
     frontier    no other point is at least as good in risk, diversity, and loss, and better in one
     reason      why there is no such release, else None
     taken_from  "k = 5, l = 2" if the release of this stricter point loses less than the one found here. It meets this
-    request too, so loss, groups, risks, and method are those of that release. Else None
+                request too, so loss, groups, risks, and method are those of that release. Else None
     """
 
     k: int

@@ -310,8 +310,8 @@ class Recoder:
         """Find the levels that lose least of this table; ``y`` is ignored.
 
         table  a path, or a frame of any kind; or a list of tables, each of which must meet the models. The levels are
-        then the highest that any table needs, or the closest at which all tables meet the models; they are lowered
-        again where all tables allow it
+               then the highest that any table needs, or the closest at which all tables meet the models; they are
+               lowered again where all tables allow it
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]

@@ -163,7 +163,7 @@ class Guard:
     token   in the query of the first request; afterward in a cookie that scripts can't read and other sites don't send
     port    of this server: requests must be for 127.0.0.1:port or localhost:port
     traced  whether the system reports the owner of a connection. It must then be this user or root. Root can read
-    everything anyway, and owns forwarded connections if Linux runs inside Windows
+            everything anyway, and owns forwarded connections if Linux runs inside Windows
     """
 
     def __init__(self, app: Any, token: str, port: int, traced: bool = False) -> None:

@@ -89,7 +89,7 @@ class ClassCounts:
     start                the first pair of each class
     sizes                int64[classes]
     whole                float64[values], or None: the share of each value in the table if it isn't that of the counted
-    rows
+                         rows
     """
 
     def __init__(

@@ -109,7 +109,7 @@ def differing(claimed: Mapping[str, float], own: RegionFigures, gap: float = 0.0
     """Names of the stated figures that differ from those of the polygons.
 
     gap  borders up to this far apart were treated as one. Area and width are then only approximately those of the
-    areas, and the length of the border is unknown, so figures that depend on it are skipped.
+         areas, and the length of the border is unknown, so figures that depend on it are skipped.
     """
     figures, wrong = own.figures, []
     loose = 2 * gap * own.borders / figures["area"]

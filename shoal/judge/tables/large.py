@@ -183,7 +183,7 @@ def count_elsewhere(
     """``count_release`` of a folder of parts, each counted by a worker of the engine that wrote it.
 
     spread  runs this module's code where the parts are: ``spread(each, tasks, together)`` returns numbered answers. The
-    engine receives only the code and the key
+            engine receives only the code and the key
     ask     returns an engine's answer to an SQL query that this module writes, for one part at a time
 
     A few parts are read again here. Raises VerificationError if anything differs.

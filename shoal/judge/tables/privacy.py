@@ -46,7 +46,7 @@ def fewest(tuples: pl.DataFrame, quasi: Sequence[str], person: str) -> int | Non
     """The fewest different persons in a class; None for an empty table.
 
     tuples  published quasi-identifiers and the column of persons, each pair at least once; other columns are ignored. A
-    missing person counts as no person. O(t log t).
+            missing person counts as no person. O(t log t).
     """
     short = pl.DataFrame([tuples[n].alias(f"c{i}") for i, n in enumerate([*quasi, person])])
     last = short.columns[-1]
@@ -106,7 +106,7 @@ def judge(
     asked      the models to check; each becomes a Check
     threshold  a record is at risk if 1 / (size of its class) is above it
     persons    columns that identify a row's person: k is also judged on their different values, and models on counts of
-    a value are judged on the persons who have it
+               a value are judged on the persons who have it
     counts     int64[lines]: the rows that each line of ``frame`` represents; None: one each
     trees      per sensitive column its hierarchy, for distances between values
     notations  per sensitive column of dates or numbers in a notation, which gives their order

@@ -248,7 +248,7 @@ def enclosing_ball(x, member, steps, center):
     x       float64[n, d]
     member  int64[m]: the points, at least one
     steps   number of steps of Badoiu and Clarkson's iteration towards the farthest point (d above 2); the best center
-    is kept; within about 1/steps of the optimum
+            is kept; within about 1/steps of the optimum
     center  float64[d]: out
     returns the distance of the farthest member from center, so the ball contains all members regardless of rounding
 

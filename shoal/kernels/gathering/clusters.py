@@ -24,9 +24,9 @@ class Records(NamedTuple):
     norm      2, 1, or 0 for the largest
     values    float64[n, c]: numbers divided by scale and multiplied by weight; codes as floats
     kind      int64[c]: NUMBER, CATEGORY, TREE, SPHERE (with the next two columns), PLANE (with the next), SKIP, CYCLE
-    (from 0 to the length of its circle)
+              (from 0 to the length of its circle)
     weight    float64[c]: CATEGORY: distance of different values; SPHERE: length of one radian; CYCLE: length of the
-    circle
+              circle
     tree      int64[*]: the levels of all hierarchies, concatenated, row by row
     tree_at   int64[c]: where a column's levels start
     depth     int64[c]: levels per value
@@ -208,7 +208,7 @@ def take_disjoint(order, core, owner, center, opened):
 
     order   int64[c]: candidates, most wanted first
     core    int64[n, s]: the initial points of a candidate's cluster, -1 after the last; -1 at the beginning: no
-    candidate
+            candidate
     owner   int64[n]: in and out: cluster of a point, -1 while free
     center  int64[n]: in and out: the candidate of each open cluster
     opened  number of clusters open at the start
@@ -240,7 +240,7 @@ class NearestPoints(NamedTuple):
     """The nearest points of every point.
 
     near      int64[n, r]: each point's nearest, far float64[n, r]: their distances. These are the centers that can
-    serve it
+              serve it
     rho, tau  float64[n]: distance of the r-th nearest; least max(distance to v, rho of v)
     """
 

@@ -239,7 +239,7 @@ def best_split(points, k, at_a, at_b, rules, d):
     """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); d.chosen: its order.
 
     at_a, at_b  anchors (at_b may be -1); the two points farthest apart, and the difference of the distances from these,
-    give three more orders. cut = k: one cluster.
+                give three more orders. cut = k: one cluster.
     """
     key, order, chosen = d.key, d.order, d.chosen
     left, left_at, right, right_at = d.left, d.left_at, d.right, d.right_at

@@ -382,7 +382,7 @@ def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], sta
     areas    ``Areas`` with only weights as features
     out      bool[n]: the initial S; on return, the S with the least sum
     search   (steps, visits, temperature) of the annealing: one vertex, or two neighbors, change sides; it ends after so
-    many visited vertices
+             many visited vertices
     state    uint64[1]: random state
     returns  int64: the least sum
 
@@ -460,7 +460,7 @@ def low_points(indptr, indices, gone):
     """Depth-first search of a graph without the vertices ``gone`` (bool[n]), with Tarjan's low points; O(m + n).
 
     returns  order int64[r]: vertices in discovery order; parent int64[n] (-1 at a root); disc int64[n]: discovery
-    index; low int64[n]: the least disc reached by an edge from the vertex or its subtree
+             index; low int64[n]: the least disc reached by an edge from the vertex or its subtree
     """
     n = gone.size
     disc, low, parent = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)

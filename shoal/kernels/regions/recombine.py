@@ -31,7 +31,7 @@ class Aim(NamedTuple):
 
     form     int64: see above;  scale, target: float64
     moments  float64[n or 0, c + 2]: mass, mass times each of c columns, mass times the sum of their squares; used by
-    INERTIA
+             INERTIA
     cap      int64: no part becomes heavier than this, or than the heaviest part that it replaces
     enough   int64: largest number of parts (COUNT stops there; OVER stops if no part is over the target)
     """

@@ -320,7 +320,8 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     price float64[m], order int64[m]  any numbers, and the cells by descending price
     fixed int64[f], budget int64      as of ``sweep``, which documents the return value
     out float64[m]  lowered to what each cell may pay in every class. Let x be the largest mean price of a group in a
-    class. Then this is the loss of the class minus x, plus the cell's own price or a higher one that keeps x
+                    class. Then this is the loss of the class minus x, plus the cell's own price or a higher one that
+                    keeps x
 
     O(nodes m d) at worst, plus the time for whole rows; O(m d) space.
     """

@@ -24,10 +24,10 @@ class AreaSets(NamedTuple):
     """Columns of areas in a search, with a cache of weights.
 
     apart int64[..]   column by column, [n, n]: weight of the cheapest connected set with two areas, ``FAR`` for none;
-    after them the weight of all areas
+                      after them the weight of all areas
     ahead int32[..]   same indexes: the area after the first on the way to the second; one unused entry at the end
     key uint64[x], weight int64[x]  the cache, x a power of two: hash ^ weight, and the weight. Threads share it: an
-    entry that two threads write at one time matches no key, and is computed again
+                                    entry that two threads write at one time matches no key, and is computed again
     scratch int64[3, n]  of one thread: the areas of a set, the distance of each to the grown set, and from where
     """
 

@@ -16,7 +16,7 @@ class Hosts(NamedTuple):
     head int64[g], following int64[n]  members of a group as a linked list, -1 ends
     size int64[g], state int64[g, t]   rows of a group, and what it publishes
     order int64[g]  the groups by ascending loss per row; groups that publish the same are adjacent, the small ones
-    first
+                    first
     """
 
     head: np.ndarray

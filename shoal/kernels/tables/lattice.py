@@ -37,9 +37,9 @@ class HeldBackRows(NamedTuple):
     """Rows that are held back for groups that lack one row.
 
     common  bool[values of the column]: empty, or: with one sensitive column and no frequency, rows of other values than
-    these are held back if their group doesn't need them
+            these are held back if their group doesn't need them
     spare   int64[m]: rows of each cell held back;  home: int64[m], the group to which they return unless another takes
-    them
+            them
     """
 
     common: np.ndarray
@@ -364,7 +364,7 @@ def publish(rules, raised, levels, stock, required, values, group, out):
 
     stock     ``UnpublishedRows``, updated;  values: int64[s], number of codes of each sensitive column
     required  ``GroupRequirement``, only for columns with a condition; with other models and one sensitive column, a
-    class keeps the part that ``part_of`` allows
+              class keeps the part that ``part_of`` allows
     rules     those of ``required``, as a separate argument: if it is None, numba omits the code for rules
     group     int64: number of the next group
     returns (nodes done, triples written, next group); stops early if the output might not suffice

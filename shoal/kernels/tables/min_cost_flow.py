@@ -53,7 +53,7 @@ def ship(net: FlowNetwork, excess: np.ndarray, potential: np.ndarray, error: int
     potential int64[n]: in and out: reduced costs of arcs with residual capacity should be at least -error; other arcs
     are saturated
     error, shrink       initial error (the largest cost, or less if the potentials are nearly optimal), and the factor
-    by which it is divided in each scale, until 1
+                        by which it is divided in each scale, until 1
 
     A feasible flow must exist. O(n^2 a log(error)) at worst, usually nearly linear.
     """

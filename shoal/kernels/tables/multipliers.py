@@ -30,7 +30,7 @@ class Arcs(NamedTuple):
     cost int64[v]       loss of a row in the class, in integer units
     scale float64[v]    relative step size of the class's multipliers
     l int64, weight int64[p], top int64[v]  for a class with N rows, n of each value: the sum of z (l n - weight N) is
-    at most top N times the largest z, for any z of at least 0
+        at most top N times the largest z, for any z of at least 0
     most int64          upper limit of the multipliers
     """
 

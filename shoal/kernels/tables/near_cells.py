@@ -45,7 +45,7 @@ class CellTable(NamedTuple):
     """A table of m cells and d columns, the losses of two rows together, and the conditions of a group.
 
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
-    at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
+                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
     code  int32[m, d];  sets: bool[d], columns published as sets;  count: int64[m], rows
     value int64[m], distinct int64: least number of different values (1: no condition)
     group int64         K, least rows of a group
@@ -391,7 +391,7 @@ def far_slack(cells, codes, first, last, by_price, nearest, out):
     rows.
 
     codes uint32[d, m]  of the cells;  by_price, nearest: ``CellsByPrice``, ``Nearest``, where far is for any box with
-    such a cell
+                        such a cell
     out float64[m]
     Such a box loses at least what the cell and any other cell in it lose together, so only its highest-priced other row
     counts.

@@ -23,7 +23,7 @@ class PublishedTable(NamedTuple):
     first int64[m + 1]        rows of each cell: first[i] .. first[i + 1] - 1
     cell int64[n]             of each row
     bits uint64[nodes, w]     cells below each node of each tree, one bit each, initially 0: ``open_close`` fills them;
-    words uint64[w] is a working array
+                              words uint64[w] is a working array
     k int64                   least rows of a tuple
     """
 

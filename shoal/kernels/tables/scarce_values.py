@@ -64,7 +64,7 @@ class SeedNeighborhood(NamedTuple):
     pull  float64: weight of a row's current loss in the choice of rows
     shift int64: start of the scan, so that ties aren't always resolved in favor of the same rows
     near  int64: number of rows near the seed that are considered, and as many again with other values of the first
-    column
+          column
     """
 
     pull: float

@@ -20,7 +20,7 @@ class CellsInLattice(NamedTuple):
     at, size, height  int64[d]: offset, number of codes, and number of levels of each column
     columns  int64[d]: the order in which columns are split
     loss     float64[..]: laid out like up, nondecreasing in the level: at a level, at least the loss of each class
-    below
+             below
     """
 
     quasi: np.ndarray
@@ -362,7 +362,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
                               ``columns``, is lowered to the least K c - (K highest prices) of the node's classes that
                               count and have a value below some out
           TIGHT_CLASSES       out is not changed; every class that counts, once, and has K c - K (the largest mean)
-          below
+                              below
                               some out is written to ``tight``, with its highest-priced cells; -1 if there is no room
           SLACK_WITH_VALUES   out = least K c - K (the largest mean of K rows or more, including the cell's, with
                               distinct[0] values of column 0), except for a class without any value below some out

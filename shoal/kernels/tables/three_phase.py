@@ -34,7 +34,7 @@ def phase_one(start, count, l, k, distinct, taken):
     start  int64[t + 1]: cells of type i are start[i] .. start[i+1]-1, by descending count
     count  int64[m]: rows of each cell
     l, k, distinct  int64: at most 1/l of a kept type shares a value; it keeps at least k rows and that many values, or
-    none
+                    none
     taken  int64[m]: out: rows moved to the residue
 
     A type keeps min(count, h) of every value, where h is the largest number with sum min(count, h) >= l h, which is h =

@@ -220,7 +220,7 @@ def least_waste(points, cells, limits, offset):
     limits      ``CutRule``
     offset      int64: id of the first new cut
     returns     out int64[m, 7]: the parts, in the form of ``cells`` and in the order of their slices; gaps float64[c,
-    3]: the new cuts, with axis and the coordinates next to it
+                3]: the new cuts, with axis and the coordinates next to it
 
     O(n log n) time, O(n) space.
     """
@@ -307,7 +307,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are ignored
     program     ``RectangleProgram``, overwritten; its size limits the lines per axis
     objective   int64: TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER: smaller, which also
-    breaks all ties; UNDER: as MAX, but the program makes the most tiles of at most ``good`` if possible
+                breaks all ties; UNDER: as MAX, but the program makes the most tiles of at most ``good`` if possible
     good        int64: heaviest tiles up to this weight count as equally light
     returns     out, gaps as in ``least_waste``
 

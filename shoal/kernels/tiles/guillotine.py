@@ -135,12 +135,12 @@ def select_tree(x, y, w, k, rule, geographic):
     w            int64[n]: weights, permuted likewise
     k            int64: least weight of a cell
     rule         int64: WIDEST: wider side first, then the other, closest to the median; MEDIAN: the better balanced of
-    both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right above the median;
-    PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
+                 both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right above the
+                 median; PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
     geographic   bool: x, y are degrees; widths are multiplied by cos(latitude)
     returns      ids int64[n]: the original index of each point; starts int64[m + 1]: the cells' slices; edges int64[m,
-    4]: cuts at x low, y low, x high, y high (-1: unbounded); axis int8[c], below float64[c], above float64[c]: the axis
-    of each cut and the coordinates next to it
+                 4]: cuts at x low, y low, x high, y high (-1: unbounded); axis int8[c], below float64[c], above
+                 float64[c]: the axis of each cut and the coordinates next to it
 
     O(n log(n / k)) expected time, O(n) space.
     """
@@ -372,10 +372,10 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
     points       ``OrderedPoints``;  lo, hi: int64, the cell's slice of both orders
     k, cap       least weight of a tile; under TILES, a tile is penalized by its excess over cap
     objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile; PERIMETER: least
-    half perimeter times weight
+                 half perimeter times weight
     program      ``RectangleProgram``, overwritten
     returns      number of tiles (0: the whole cell is below k), number of bins nx, ny, weight of the heaviest tile, sum
-    of weight times half perimeter (km if geographic)
+                 of weight times half perimeter (km if geographic)
 
     O(nx^2 ny^2 (nx + ny)) time.
     """

@@ -219,7 +219,7 @@ def limited(points, k, rules, columns, rule, lam, sides):
     rules       ``PlaceValues``;  columns: ``ValueColumns``;  sides: ``Sides``
     rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``guillotine``
     returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for places left
-    out; gaps float64[c, 3]: axis of each cut and the coordinates next to it
+                out; gaps float64[c, 3]: axis of each cut and the coordinates next to it
 
     O(n log n) time for cells that halve, O(n) space.
     """
@@ -317,7 +317,7 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
     k, cap      least and largest weight of a tile
     objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest
     returns     lost int64: weight in no tile (NEVER: there is no such partition); heaviest tile; rects int64[m, 5]:
-    bins x low, x high, y low, y high (both ends included), 1 for a tile
+                bins x low, x high, y low, y high (both ends included), 1 for a tile
 
     O(nx^2 ny^2 (nx + ny + v)) time, O(nx^2 ny^2) space.
     """

@@ -438,9 +438,9 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
     """A space of points with a metric, given by name, matrix, function, or value.
 
     points  float[n, d] (or a frame), a tuple of columns if metric is a Metric with features, float[n, n] for
-    "precomputed"
+            "precomputed"
     metric  "euclidean", "manhattan", "chebyshev" (of the coordinates), "great-circle" (latitude and longitude in
-    degrees; kilometers), "precomputed", a function of two records, or a Metric
+            degrees; kilometers), "precomputed", a function of two records, or a Metric
     cyclic  column, by name or number -> its period, if its values are on a circle; with metrics of coordinates
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):

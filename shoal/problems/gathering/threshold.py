@@ -42,7 +42,7 @@ class Lists:
     near  int64[n, r], far float64[n, r]: nearest first, including the point itself
     rho   float64[n]: distance of the r-th nearest
     tau   float64[n]: min over v of max(d(p, v), rho(v)). v beyond rho(p) is never better than p itself, so the lists
-    suffice
+          suffice
     """
 
     near: np.ndarray

@@ -66,7 +66,7 @@ def poured(given: BinCoveringInstance, label: np.ndarray, level: np.ndarray, mos
     bins.
 
     most  once the least load would exceed it, the remaining items go to the bins in turn; -1: never. Changes label and
-    level
+          level
     """
     from shoal.kernels.labels import pour
 
@@ -144,7 +144,7 @@ def five_halves_labels(given: BinCoveringInstance, leftover: str = "least loaded
     """The better of Fold and the completed Theorem 9, for an instance in decreasing order.
 
     leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper (needs three
-    closed bins, else one by one)
+              closed bins, else one by one)
     """
     label, closed, begun = cover_greedily(given)
     if begun == closed:

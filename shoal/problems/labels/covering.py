@@ -53,7 +53,7 @@ def cover_sum(given: BinCoveringInstance, objective: str, method: str) -> Cover:
     """Groups with a small sum of squared sizes, or as many groups as possible; the optimum for up to 12 labels.
 
     method  "auto" or "exact"; PolicyError for others, which minimize the largest group, and for "exact" beyond 12
-    labels
+            labels
     """
     if method not in ("auto", "exact"):
         raise PolicyError(

@@ -321,7 +321,7 @@ class Choice(NamedTuple):
     regions   the number
     at_most   an upper bound of the number over all partitions
     distance  root mean squared distance of a unit of weight from the center of its region, in km or the plane's units;
-    None without coordinates
+              None without coordinates
     variance  share of the variance of the ``similar`` columns that is inside regions; None without such columns
     largest   weight of the heaviest region
     found     the regions

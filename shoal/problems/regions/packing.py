@@ -154,7 +154,7 @@ def pack(
     nodes             most connected sets examined in one pricing; if it is exceeded, the bound so far is kept
     cuts              most subset-row cuts
     rounding          finish with dives, then a short integer program over the sets that cost little more than the
-    cheapest; they can find a packing, and prove nothing (not together with ``integer``)
+                      cheapest; they can find a packing, and prove nothing (not together with ``integer``)
     integer           finish with an integer program over every set that a better packing could contain
 
     Exponential in the worst case; quick for sets of up to about 15 vertices.

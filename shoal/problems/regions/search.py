@@ -165,7 +165,7 @@ def search(
 
     pool  collects the regions found, on small graphs
     more  turns a partition into one with more regions, as a starting point; if more regions can conflict with the first
-    objective, the search runs from both
+          objective, the search runs from both
 
     The number of steps is proportional to the areas (at least 20, at most 4,000 per area; above 100,000 areas, 4 for
     each further area). Each step is linear in the areas of the merged regions.

@@ -454,7 +454,7 @@ class Regions(Shown):
     sizes        int64[q]: areas of every region
     upper_bound  no partition (of the areas that aren't left out) has more regions
     largest      weight of the heaviest region, by the first weight;  largest_bound: no partition has a lighter heaviest
-    region
+                 region
     squares      sum of squared weights;  squares_bound: no partition has less
     excess       largest weight over max(k, heaviest area in the region)
     method       the algorithm that was run
@@ -508,7 +508,7 @@ class Nested(Shown):
     levels  the result at each threshold, the finest first
     labels  int64[n, levels]: region of each area at each level; -1 if left out
     most    for each level, an upper bound of the number of regions over all partitions of the areas that aren't left
-    out; ``levels[i].upper_bound`` is the bound for unions of the regions below
+            out; ``levels[i].upper_bound`` is the bound for unions of the regions below
     """
 
     levels: tuple[Regions, ...]
@@ -587,7 +587,7 @@ def crosswalk(
     """Columns area, region (name), region_weight, region_areas; areas left out have region "*" and weight 0.
 
     names  of the weights: with several, a column region_NAME for each after the first, and bound_by, the weight whose
-    sum is closest to its threshold
+           sum is closest to its threshold
     sums, means   name -> float64[n]: values that are summed or averaged over each region (sum_NAME, mean_NAME)
     by     float64[n]: weights of the averages, 1 by default
     """

@@ -402,7 +402,7 @@ class _PopulationQuestion:
         """Groups with the cheapest forms, at or above what their rows require, that cover enough people.
 
         floor  int64[m, d]: levels of the cells at or above which the published forms of any groups cover enough people;
-        None: what the rows require suffices
+               None: what the rows require suffices
         """
         held, histogram, population = found.partition, self.task.histogram, self.population
         representative = histogram.quasi[held.cell[held.start]].astype(np.int64)

@@ -43,7 +43,7 @@ class Forms:
     codes    int64[p, d]: the population's tuples;  people: int64[p], rows of each
     tops     int64[d]: the highest level that may be published
     exact    whether the counts include everyone covered; otherwise values that only the population has are in no class
-    below the star
+             below the star
     """
 
     columns: tuple[Levels, ...]

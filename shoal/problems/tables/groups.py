@@ -408,7 +408,7 @@ class Rows:
 
         deal       returns the piece of each row, (label, cell, pieces), label ascending from 0
         following  the share of a failed number of pieces that is tried next; an eligible group is one piece at the
-        latest
+                   latest
         """
         piece, made = np.zeros(label.size, np.int64), most.copy()
         here, waiting, pieces = np.arange(label.size), np.arange(most.size), most

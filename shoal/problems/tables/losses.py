@@ -46,7 +46,7 @@ class WholeLosses(NamedTuple):
 
     exact    whether they are the exact losses; otherwise every pair's loss is rounded, by half a unit in each column
     columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the largest loss), set [1]
-    (any two values); floats, the losses themselves, if not exact
+             (any two values); floats, the losses themselves, if not exact
     most     upper bound of the loss of a pair
     """
 

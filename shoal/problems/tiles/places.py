@@ -27,9 +27,9 @@ class Places:
     west        float: least longitude in the user's own range: -180 or 0
     side        int64[p]: side of the boundary of each place, numbered from 0; None: no boundary
     grid        Fraction: distance of the lines on which cuts are; x, y are then the low corners of its squares. None:
-    no grid
+                no grid
     own         float64[n, 3]: the points and their weights if places are squares of a grid; None: the points are the
-    places
+                places
     held        the values at each place in the columns that tiles are judged by; None: tiles have only weights
     """
 
@@ -127,7 +127,7 @@ class PlaceContents(NamedTuple):
     start, code, amount  int64[p + 1], int64[i], int64[i]: the values of each place and their weights
     column               int64[v]: column of each value
     need, share, unit    int64[c], float64[c], bool[c]: least number of different values; largest weight of one value as
-    1 / share of the weight (0: any); whether the column identifies persons, which k then counts
+                         1 / share of the weight (0: any); whether the column identifies persons, which k then counts
     """
 
     start: np.ndarray

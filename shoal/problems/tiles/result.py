@@ -200,11 +200,12 @@ class Tiles(Shown):
     """Rectangles with at least k records each, which cover the plane unless they end at the data.
 
     labels       int64[n]: tile of each point, -1 if it was left out; tiles are numbered by the west sides of their
-    boxes
+                 boxes
     bounds       float64[m, 4]: x low, y low, x high, y high; a point is in its tile if low <= coordinate < high.
-    Infinite if the tile is unbounded. Geographic coordinates: x low > x high if the tile crosses longitude 180
+                 Infinite if the tile is unbounded. Geographic coordinates: x low > x high if the tile crosses longitude
+                 180
     boxes        float64[m, 4]: the same for the bounding box of the tile's points. Its sides are people's coordinates:
-    use them to measure, and don't publish them
+                 use them to measure, and don't publish them
     counts       int64[m]: records in each tile
     centers      float64[m, 2]: mean of the tile's points, or a random place in it
     k            int: requested least number of records
@@ -214,7 +215,7 @@ class Tiles(Shown):
     cost         int: records in the largest tile
     certificate  of the cost; its details have the number of tiles with its upper bound, and their size
     boundary     the boundary value of each tile, m values; None without a boundary. Tiles with different values may
-    overlap
+                 overlap
     asked        the other settings as checked;  grid: distance of the lines on which sides are, or None
     units        "persons" and "households" if k counts them: int64[m], the number of different ones in each tile
     """

@@ -287,7 +287,7 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
     """Cut every cell that can be cut, closest to its weighted median.
 
     rule  "widest": the wider side first, the other if no cut leaves k on both sides; "median": the side with the more
-    balanced cut, the wider one if they differ by at most a record; "least_waste": see ``least_waste``
+          balanced cut, the wider one if they differ by at most a record; "least_waste": see ``least_waste``
 
     A cell is left whole only if no cut of either axis leaves k on both sides. Then fewer than k records lie on each of
     the four sides of its median point, so it has weight at most 4 (k - 1) plus the weight of that one place.
@@ -346,7 +346,7 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Tile
     """The best of all guillotine partitions: a straight cut across, then a cut of each part, and so on.
 
     objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
-    "perimeter": least size. Size is half perimeter times weight, summed over the tiles
+               "perimeter": least size. Size is half perimeter times weight, summed over the tiles
 
     O(X^2 Y^2 (X + Y)) time for X and Y distinct coordinates; refuses more than twelve million rectangles. Partitions
     that no straight cut divides (such as five tiles around a pinwheel) aren't included.

@@ -8,9 +8,9 @@ needs only a property of all recodings: a group loses per row at most the weight
 
 Theorem.  The partition costs at most (3k - 3) times the optimum.
 Proof.  (Weight.)  If a tree has fewer than k rows, some row of it has chosen no edge yet, and one of that row's k - 1
-nearest other rows is outside; the row chooses the cheapest such edge. So every row chooses at most one edge, which
-costs no more than its distance to its (k-1)-th nearest other row. In an optimum, a row pays at least that, because its
-group contains k - 1 others.
+        nearest other rows is outside; the row chooses the cheapest such edge. So every row chooses at most one edge,
+        which costs no more than its distance to its (k-1)-th nearest other row. In an optimum, a row pays at least
+        that, because its group contains k - 1 others.
 (Cutting.)  From the leaves up, every vertex receives bundles of fewer than k rows, each with the part of the tree that
 connects it to the vertex. Whole bundles are packed until k rows are reached: a group of at most 2k - 2 rows, connected
 at the vertex. The remainder and the vertex's own rows form a group if they have k rows; otherwise they are the bundle

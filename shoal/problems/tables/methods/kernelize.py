@@ -7,13 +7,14 @@ below is Algorithm 1: while a row has more than T = 2 k^2 2^d copies, k of them 
 by a factor of about k, and is the default:
 
 Theorem.  Let r be a type, and let p be the number of published rows other than r itself that cover r.  If r has more
-than T* = (2k - 2) p + 2k - 1 copies, some optimum has a group of at least 2k copies of r and nothing else. So k of them
-can leave as a group, and the optimum of the rest of the table stays the same.
+          than T* = (2k - 2) p + 2k - 1 copies, some optimum has a group of at least 2k copies of r and nothing else. So
+          k of them can leave as a group, and the optimum of the rest of the table stays the same.
 Proof.  Take an optimum and merge groups that publish the same row, which changes no loss.  Consider a group that
-publishes r' != r and has a copies of r among s rows.  If a >= k and s >= 2k, let k copies of r leave as a group:
-neither they nor the s - k >= k rows that stay pay more.  Repeat. Every step takes k copies of r out of such groups, so
-it ends, and then a <= k - 1, or s <= 2k - 1 and a <= 2k - 2 (another row is there).  So at most (2k - 2) p copies are
-in groups that publish something other than r, and at least 2k are in the group that publishes r.  []
+        publishes r' != r and has a copies of r among s rows.  If a >= k and s >= 2k, let k copies of r leave as a
+        group: neither they nor the s - k >= k rows that stay pay more.  Repeat. Every step takes k copies of r out of
+        such groups, so it ends, and then a <= k - 1, or s <= 2k - 1 and a <= 2k - 2 (another row is there).  So at most
+        (2k - 2) p copies are in groups that publish something other than r, and at least 2k are in the group that
+        publishes r.  []
 p is at most the product of the columns' levels minus one (2^d - 1 for stars).  Only closures count: published rows that
 are the least cover of r and some other types of this table, so p may be counted on the table.
 """

@@ -7,16 +7,16 @@ partition. Not from the paper: the cost of a pick below, and the way in which gr
 
 Theorem.  The partition costs at most (2 - 1/k) H(k) times the optimum.
 Proof.  A pick with n new rows pays loss x max(n, k), and every new row its share.  Take a group of an optimum with s >=
-k rows and loss c.  Its least cover is one of the published rows.  While m rows of the group are uncovered, that row
-would cover n >= m rows newly at c max(n, k) / n <= c max(m, k) / m each, and the greedy choice costs no more.  So the
-rows of the group, in the order in which they are covered, pay at most c (s - k) while more than k were uncovered, and c
-(k/k + ... + k/1) = c k H(k) afterward: at most s c H(k), and all picks together at most H(k) times the optimum.  A pick
-with n >= k new rows is a group.  One with fewer pays for k.  It then takes k - n rows from groups that can spare them.
-If the groups of its pattern can spare fewer in total, its n rows join one group of fewer than 2k - n rows with a row
-that fits. There is one: a group with fewer rows to spare than fitting ones has fewer than k + (k - n).  It has fewer
-than 2k rows afterward, and loses per row at most the sum of both losses.  So a group of rows from several picks has at
-most 2k - 1 rows and pays at most the sum of their losses, each of which was paid for k rows: a factor of (2k - 1) / k.
-[]
+        k rows and loss c.  Its least cover is one of the published rows.  While m rows of the group are uncovered, that
+        row would cover n >= m rows newly at c max(n, k) / n <= c max(m, k) / m each, and the greedy choice costs no
+        more.  So the rows of the group, in the order in which they are covered, pay at most c (s - k) while more than k
+        were uncovered, and c (k/k + ... + k/1) = c k H(k) afterward: at most s c H(k), and all picks together at most
+        H(k) times the optimum.  A pick with n >= k new rows is a group.  One with fewer pays for k.  It then takes k -
+        n rows from groups that can spare them. If the groups of its pattern can spare fewer in total, its n rows join
+        one group of fewer than 2k - n rows with a row that fits. There is one: a group with fewer rows to spare than
+        fitting ones has fewer than k + (k - n).  It has fewer than 2k rows afterward, and loses per row at most the sum
+        of both losses.  So a group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their
+        losses, each of which was paid for k rows: a factor of (2k - 1) / k.  []
 
 ``nearest_bound`` bounds the loss of every k-anonymous partition by the distances of each row to its nearest other rows.
 """
