@@ -138,8 +138,9 @@ def _sampled(tuples: np.ndarray, many: np.ndarray, classes: int, seed: int) -> t
 
 
 def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
-    """bool[rows]: which rows of the release match the original's row at the same position; None if the row counts
-    differ.
+    """bool[rows]: which rows of the release match the original's row at the same position.
+
+    None if the row counts differ.
 
     shift  compare each row with the original's row this many positions later
     rows   the rows to compare; None: all
@@ -307,8 +308,9 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
 
 
 class NaiveBayes:
-    """Naive Bayes trained on a release. A coarse cell counts as each value that it covers, weighted by the value's
-    frequency.
+    """Naive Bayes trained on a release.
+
+    A coarse cell counts as each value that it covers, weighted by the value's frequency.
 
     It stores logarithms, float64[sensitive values, values] per quasi-identifier. O(rows + sensitive values (runs +
     values)).
@@ -384,9 +386,7 @@ def by_classifier(
 
 
 def _by_chance(reading: Reading, truth: Truth, members: People, seed: int) -> float:
-    """The upper end of the interval of the same share after values are permuted: what a classifier reaches by
-    overfitting.
-    """
+    """The interval's upper end of the same share after values are permuted: what overfitting reaches."""
     dealt = truth.dealt(reading, seed)
     person = sample(members.rows, len(reading.size), seed)
     guess = NaiveBayes(reading, dealt).ask(members.codes[person]).argmax(axis=1)

@@ -110,8 +110,9 @@ def floored(x: float) -> int:
 def _moves(
     hidden: int, above: tuple[int, ...]
 ) -> tuple[int, list[tuple[int, np.ndarray, np.ndarray]], np.ndarray] | None:
-    """(states, for each j the states from and to which j more rows of a value lead, final states); None if there are
-    too many.
+    """(states, for each j the states from and to which j more rows of a value lead, final states).
+
+    None if there are too many.
 
     A state is the number of used rows and, for each limit that may bind, its sum so far.
     """
@@ -351,8 +352,7 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
 
 
 def found(reading: Reading, register: People, original: People | None, column: str) -> list[Figure]:
-    """Claims about a sensitive value above 1/l, with and without the knowledge that the maker hides no more than
-    necessary.
+    """Claims about a sensitive value above 1/l, with and without knowledge of the maker's minimality.
 
     register  everyone's quasi-identifiers
     original  to check the claims, or None
@@ -410,8 +410,7 @@ def _plain_rows(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray
 
 
 def _pool(reading: Reading, tuples: np.ndarray, left: np.ndarray, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """(float64[tuples, values] rows of the coarse classes that cover each tuple, the same divided by the people of a
-    class).
+    """(float64[tuples, values] rows of the coarse classes that cover each tuple, the same per person of a class).
 
     left  people of each tuple without a plain row
     """

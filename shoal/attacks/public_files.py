@@ -207,9 +207,7 @@ def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
 
 
 def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
-    """Whether a public file next to the release states figures of the original, and which hidden cells they
-    determine.
-    """
+    """Whether a public file next to the release states figures of the original, and the hidden cells they determine."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}
     internal = {one.name for one, held in files if not is_private(one) and isinstance(held, Mapping)
@@ -295,8 +293,9 @@ def _pairs(files: list[Any], name: str) -> tuple[float, float] | None:
 def fillings(
     shown: np.ndarray, hidden: int, totals: np.ndarray | None, pairs: tuple[float, float] | None
 ) -> tuple[int, int | None]:
-    """(ways to fill a column's hidden cells, by counts; those that agree with the stated figures); None if none are
-    stated.
+    """(ways to fill a column's hidden cells, by counts; those that agree with the stated figures).
+
+    None if none are stated.
 
     shown   int64[values]: rows that show each value
     hidden  rows that show none

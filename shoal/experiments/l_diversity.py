@@ -74,8 +74,9 @@ def census_like(rows: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _drawn_column(rng: np.random.Generator, shares: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """One code per row from shares float[c, v], where given int[n] selects the row's distribution; by lookup in 4096
-    equal slots.
+    """One code per row from shares float[c, v], where given int[n] selects the row's distribution.
+
+    By lookup in 4096 equal slots.
     """
     shares = shares / shares.sum(axis=1, keepdims=True)
     least = 1.0 / _SLOTS  # every value has at least one slot
@@ -174,8 +175,9 @@ def reproduce(output: Path, data: Path | None = None) -> dict[str, Any]:
 
 
 def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data: Path | None = None) -> list[str]:
-    """Write Figures 2 to 8 as CSV and PNG in the folder ``output``; for each, a sentence confirms or refutes the
-    finding.
+    """Write Figures 2 to 8 as CSV and PNG in the folder ``output``.
+
+    For each, a sentence confirms or refutes the finding.
 
     rows     size of the census-like table
     subsets  tables per number of quasi-identifiers (the paper uses all, at most 35)

@@ -238,8 +238,9 @@ class Triples:
 
 @dataclass(frozen=True)
 class Tripartite:
-    """A graph with vertices in three parts and edges between different parts. The question: are its edges disjoint
-    triangles?
+    """A graph with vertices in three parts and edges between different parts.
+
+    The question: are its edges disjoint triangles?
 
     part    part 0, 1 or 2 of every vertex
     edges   pairs of vertices
@@ -284,8 +285,9 @@ class Tripartite:
 
 
 def exact_cover(size: int, sets: Iterable[Sequence[int]]) -> list[tuple[int, ...]] | None:
-    """Sets among the given ones that contain each of 0 .. size - 1 exactly once, or None; the rarest element is covered
-    first.
+    """Sets among the given ones that contain each of 0 .. size - 1 exactly once, or None.
+
+    The rarest element is covered first.
     """
     listed = [tuple(s) for s in sets]
     holding: list[list[int]] = [[] for _ in range(size)]
@@ -320,9 +322,7 @@ def exact_cover(size: int, sets: Iterable[Sequence[int]]) -> list[tuple[int, ...
 
 @dataclass(frozen=True)
 class ThreePartition:
-    """3 m weights strictly between B / 4 and B / 2 with sum m B. The question: can they be split into m sets
-    of sum B?
-    """
+    """3 m weights strictly between B / 4 and B / 2 with sum m B: can they be split into m sets of sum B?"""
 
     weights: tuple[int, ...]
 
@@ -376,8 +376,9 @@ class TwoPartition:
             raise InputError(f"{len(weights)} weights of sum {sum(weights)}: positive ones of even sum are an instance")
 
     def solution(self) -> tuple[int, ...] | None:
-        """Indices of one half, or None; by dynamic programming over reachable sums, O(n min(2^n, sum of the
-        weights)).
+        """Indices of one half, or None.
+
+        By dynamic programming over reachable sums, O(n min(2^n, sum of the weights)).
         """
         half = sum(self.weights) // 2
         last = {0: -1}  # the weight with which each sum is first reached
@@ -394,9 +395,7 @@ class TwoPartition:
 
     @classmethod
     def random(cls, n: int, largest: int, seed: int) -> TwoPartition:
-        """Two sets of n random weights up to ``largest``, and a weight that makes their sums equal, so the answer is
-        yes.
-        """
+        """Two sets of n random weights up to ``largest``, and a weight that equalizes their sums: the answer is yes."""
         rng = np.random.default_rng(seed)
         one, other = (rng.integers(1, largest + 1, n).tolist() for _ in range(2))
         gap = abs(sum(one) - sum(other))

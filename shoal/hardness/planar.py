@@ -61,8 +61,9 @@ class Wiring:
 
 
 def wiring(source: Triples) -> Wiring:
-    """The diagram of an instance. Elements are ordered by the mean track of their wires, which keeps the
-    crossings few.
+    """The diagram of an instance.
+
+    Elements are ordered by the mean track of their wires, which keeps the crossings few.
     """
     if source.dimension != 3:
         raise InputError(f"this reduction is from triples, not tuples of {source.dimension}")
@@ -228,9 +229,7 @@ def _around(plan: GraphDrawing) -> list[list[int]]:
 
 
 def _split(plan: GraphDrawing, v: int, around: list[int]) -> None:
-    """Split a choice vertex of degree four into two of degree three with a connector between them, which takes one of
-    the two.
-    """
+    """Split a choice vertex of degree four into two of degree three, with a connector that takes one of them."""
     x, y = plan.positions[v]
     angle = {u: np.arctan2(plan.positions[u][1] - y, plan.positions[u][0] - x) for u in around}
     moved = set(sorted(around, key=lambda u: angle[u])[:2])  # neighbors in the drawing, so the graph stays planar

@@ -338,8 +338,9 @@ def _tree(build: _Builder, variable: int, sign: int, depth: int, left: float, wi
 
 
 def _take(slots: list[int]) -> int:
-    """A parent with the most free leaf edges. Whole pairs are used first, so that the spare edges end at different
-    parents.
+    """A parent with the most free leaf edges.
+
+    Whole pairs are used first, so that the spare edges end at different parents.
     """
     parent = max(slots, key=lambda p: (slots.count(p), -p))
     slots.remove(parent)
@@ -421,9 +422,7 @@ def cellular(source: DominatingSet) -> Metric:
 
 
 def shortest_paths(n: int, edges: np.ndarray) -> np.ndarray:
-    """Distances int64[n, n] in an unweighted graph, n if there is no path, by successive powers of the adjacency
-    matrix.
-    """
+    """int64[n, n]: distances in an unweighted graph, n if there is no path, by powers of the adjacency matrix."""
     near = np.eye(n, dtype=bool)
     near[edges[:, 0], edges[:, 1]] = near[edges[:, 1], edges[:, 0]] = True
     distances = np.full((n, n), n, np.int64)

@@ -76,9 +76,7 @@ class _Release(NamedTuple):
 
 
 class _Register(NamedTuple):
-    """The original rows of a release: tuple of each row, one row of each tuple, csr[tuples, groups] which group covers
-    which.
-    """
+    """The original rows of a release: tuple of each row, a row of each tuple, csr[tuples, groups] of coverage."""
 
     of: np.ndarray
     fits: csr_matrix
@@ -184,8 +182,9 @@ def _with_originals(
 def _table_of_people(
     release: ReleaseOfPeople, given: Sequence[pl.DataFrame], rows: np.ndarray
 ) -> tuple[np.ndarray, pl.DataFrame]:
-    """int64[people]: a row for each person, and the table of these rows. Originals with more of the columns
-    come first.
+    """int64[people]: a row for each person, and the table of these rows.
+
+    Originals with more of the columns come first.
     """
     wide = max(given, key=lambda o: sum(q in o.columns for q in release.quasi_identifiers))
     columns = [q for q in release.quasi_identifiers if q in wide.columns]
@@ -238,9 +237,7 @@ def _rows_alone(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], v
 def _compatible_groups(
     left: ReleaseOfPeople, left_groups: _Release, right: ReleaseOfPeople, right_groups: _Release
 ) -> csr_matrix:
-    """csr[left groups, right groups]: pairs that can contain one value in every quasi-identifier that both releases
-    have.
-    """
+    """csr[left groups, right groups]: pairs that can have equal values in every common quasi-identifier."""
     bits = []
     for name in (q for q in left_groups.names if q in right_groups.names):
         texts = left_groups.texts[name], right_groups.texts[name]

@@ -419,8 +419,7 @@ OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 
 
 def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -> list[Finding]:
-    """Details that contradict the request, words outside their list, and parts of the certificate that nobody
-    recomputes.
+    """Findings about details that contradict the request, and about statements that nobody recomputes.
 
     Raises VerificationError for a word outside its list.
     """

@@ -132,8 +132,9 @@ def fill(sizes, k, high, label):
 
 @njit(**INNER)
 def _offers(sizes, head, after, b, pairs, item):
-    """The possible moves out of a bin, by increasing size: nothing, one item, two items. Returns sizes, first and
-    second items.
+    """The possible moves out of a bin, by increasing size: nothing, one item, two items.
+
+    Returns sizes, first and second items.
     """
     c = 0
     i = head[b]
@@ -332,8 +333,7 @@ def fillings(values, counts, low, high, start, kind, times, steps):
 
 @njit(cache=True, nogil=True)
 def walk(start, kind, times, counts, rng, steps, often):
-    """Fillings that use every item once, by a random walk: add a filling with an unused item, remove fillings that
-    conflict.
+    """Fillings that use every item once, by a random walk: add a filling with an unused item, remove conflicting ones.
 
     start    int64[p+1]: filling j is entries start[j] .. start[j + 1] of kind and times
     kind     int64[e]

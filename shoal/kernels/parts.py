@@ -1,5 +1,4 @@
-"""A compiler for kernels that only kernels call: each is type-checked once, but optimized and translated only as part
-of its callers.
+"""A compiler for kernels that only kernels call: they are optimized and translated only as part of their callers.
 
 Numba optimizes each function, makes machine code of it, then links it into its caller and does both again. A function
 four calls deep is compiled five times, and only the last time counts.
@@ -23,9 +22,7 @@ class LinkedCode(JITCodeLibrary):
     """Code that is linked into callers; its own module for the machine has only its (empty) environment."""
 
     def _optimize_final_module(self) -> None:
-        """Remove unused code: numba takes addresses that it never uses, and its cache rejects code that
-        contains one.
-        """
+        """Remove unused code: numba takes addresses that it never uses, and its cache rejects code with one."""
         passes, builder = binding.create_new_module_pass_manager(), self._codegen._pass_builder(opt=0)
         passes.add_sroa_pass()
         passes.add_aggressive_dce_pass()
@@ -55,8 +52,7 @@ class AsPart(Compiler):
 
 
 class QuickFlags(Flags):  # type: ignore[misc]
-    """Numba's flags with a fast comparison: numba compares them a hundred thousand times for a large kernel, nearly
-    always equal.
+    """Numba's flags with a fast comparison: for a large kernel, numba compares them a hundred thousand times.
 
     Numba compiles its own functions, such as ``np.empty``, again for kernels with other flags. They don't depend on
     whether Python can call the kernel, so kernels of both kinds share them here.

@@ -38,15 +38,17 @@ class Solver(highspy.Highs):  # type: ignore[misc]
                 raise ValueError(f"HiGHS takes no {name} = {value}")
 
     def enableCallbacks(self) -> None:
-        """Disable the banner. Every HiGHS object calls this first, while it is built; from 1.16 on it prints two lines
-        unless muted.
+        """Disable the banner.
+
+        Every HiGHS object calls this first, while it is built; from 1.16 on it prints two lines unless muted.
         """
         self.setOptionValue("output_flag", False)
         super().enableCallbacks()
 
     def add_rows(self, low: np.ndarray, high: np.ndarray, columns: Sequence[np.ndarray] = ()) -> None:
-        """Add rows low <= sum of some columns <= high: float64[r] twice, and the columns of each row; without columns,
-        empty rows.
+        """Add rows low <= sum of some columns <= high: float64[r] twice, and the columns of each row.
+
+        Without columns, empty rows.
         """
         start, index = _compressed(columns, len(low))
         lower, upper = np.asarray(low, np.float64), np.asarray(high, np.float64)

@@ -148,8 +148,9 @@ class BackgroundCalls:
             return self._pool.submit(work, self._stop)
 
     def first(self, *asked: Future[Any] | None, seconds: float = math.inf) -> Future[Any] | None:
-        """The first of them that ends, None if each takes longer than ``seconds``; of several that ended, the first in
-        the list.
+        """The first of them that ends, None if each takes longer than ``seconds``.
+
+        of several that ended, the first in the list.
         """
         some = [future for future in asked if future is not None]
         while not wait(some, LOOK, FIRST_COMPLETED).done and (seconds := seconds - LOOK) > 0:

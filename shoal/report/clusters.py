@@ -26,9 +26,7 @@ BAD = "#b3261e"
 
 
 class FeatureOnMap(Protocol):
-    """The drawn data of one feature: centers and, in the feature's unit, the distance of each cluster's farthest
-    member.
-    """
+    """The drawn data of one feature: centers, and the distance of each cluster's farthest member in its unit."""
 
     @property
     def feature(self) -> Number | Category | Place: ...
@@ -331,8 +329,7 @@ def draw_circles(
     path: Path, centers: np.ndarray, radii: np.ndarray, said: Sequence[str], *, geographic: bool = True,
     title: str = "Clusters", note: str = "",
 ) -> None:  # fmt: skip
-    """Draw a map in the format of the file's ending: .png, .svg, .pdf, or .html, where each circle shows its text of
-    ``said``.
+    """Draw a map by the file's ending: .png, .svg, .pdf, or .html, where each circle shows its text of ``said``.
 
     centers  float64[m, 2]: latitude and longitude, or two coordinates of a plane
     radii    float64[m]: kilometers, or lengths in the plane; rounded up to two digits

@@ -1,4 +1,5 @@
-"""Maps of regions and of tiles: a picture, or one HTML file without links that zooms, shows names on hover, and prints;
+"""Maps of regions and of tiles: a picture, or one HTML file without links that zooms, shows names on hover, and prints.
+
 tiles also as GeoJSON polygons.
 
 Neighboring regions have different colors. A second coloring shows how far each region is above k. A third shows which
@@ -288,8 +289,9 @@ def tile_sheet(
 
 
 def _with_ends(b: np.ndarray) -> np.ndarray:
-    """Bounds with a finite end on every side. An open side is placed so that the tile is as wide as it is long, or as
-    most tiles.
+    """Bounds with a finite end on every side.
+
+    An open side is placed so that the tile is as wide as it is long, or as most tiles.
 
     If the tile were drawn up to the frame, its size would be meaningless, because the extent of its records isn't
     published.

@@ -1,5 +1,6 @@
-"""The report of a table for a review board: one HTML file that opens offline. It explains a release, never recomputes
-it.
+"""The report of a table for a review board: one HTML file that opens offline.
+
+It explains a release, never recomputes it.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ from shoal.report.words import theorem_words as explained
 
 
 def release_page(figures: Mapping[str, Any]) -> str:
-    """The report of a release as a page. figures: from ``publishing.tables.figures``; the page contains them as JSON
-    too
+    """The report of a release as a page. figures: from ``publishing.tables.figures``.
+
+    The page contains them as JSON too.
     """
     release = figures["release"]
     written = figures["written"]

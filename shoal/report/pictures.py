@@ -26,8 +26,9 @@ from shoal.report.words import share
 
 
 def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
-    """An empty figure with a size in inches; PolicyError if the file isn't a picture, MissingDependencyError without
-    matplotlib.
+    """An empty figure with a size in inches.
+
+    PolicyError if the file isn't a picture, MissingDependencyError without matplotlib.
     """
     if not is_picture(path):
         raise PolicyError.unknown("kind of picture", path.suffix or path.name, PICTURES)
@@ -199,8 +200,9 @@ def _groups(boxes: np.ndarray, inside: np.ndarray, frame: np.ndarray) -> np.ndar
 
 
 def _paper(shapes: Sequence[Shape], group: np.ndarray, frame: np.ndarray, geographic: bool) -> _Paper:
-    """The transformations of the main map and of a row of boxes below it; each box has its own scale, at most the
-    map's.
+    """The transformations of the main map and of a row of boxes below it.
+
+    Each box has its own scale, at most the map's.
     """
 
     def bounds(place: Place, g: int) -> tuple[np.ndarray, np.ndarray]:
@@ -336,8 +338,9 @@ def albers(frame: np.ndarray) -> Place:
 
 
 def colors(shapes: Sequence[Shape], labels: np.ndarray, count: int) -> list[int]:
-    """A color for each region that differs from those of its neighbors if there are enough colors; all are used about
-    equally.
+    """A color for each region that differs from those of its neighbors if there are enough colors.
+
+    All are used about equally.
     """
     owner: dict[tuple[float, float], set[int]] = {}
     for shape, label in zip(shapes, labels.tolist(), strict=True):
@@ -456,8 +459,9 @@ def columns(bars: Sequence[Mapping[str, Any]], title: str) -> Markup:
 
 
 def trade_off(points: Sequence[Mapping[str, Any]], chosen: int) -> Markup:
-    """Choices of levels as a curve: stars on the x axis, the width of all other values on the y axis; one choice is
-    marked.
+    """Choices of levels as a curve: stars on the x axis, the width of all other values on the y axis.
+
+    One choice is marked.
     """
     left, top, wide, tall = _CURVE
     most = max([1, *(p["stars"] for p in points)])
@@ -503,8 +507,7 @@ def _dwarfed(loads: Sequence[int], k: int) -> bool:
 
 
 def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
-    """Bars in descending order, with a line at k and, if ``bound`` is given, a line at the lower bound of the largest
-    group.
+    """Bars in descending order, with a line at k and, if given, one at the lower bound of the largest group.
 
     More than COLUMNS groups are drawn as COLUMNS bars, each the largest group of its share. If one group is much larger
     than the others, heights are logarithmic, and the drawing states this.

@@ -74,8 +74,9 @@ def _who(policy: Mapping[str, Any]) -> str:
 
 
 def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
-    """What the ends of ranges, the members of sets, and the ends of regions reveal; a public page has no
-    share of it.
+    """What the ends of ranges, the members of sets, and the ends of regions reveal.
+
+    A public page has no share of it.
     """
     steps = policy.get("range_step") or {}
     said = (

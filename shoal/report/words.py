@@ -165,8 +165,9 @@ _OF_THIS_KIND = "of this kind that keeps these promises"
 
 
 def _comparable_releases(release: Mapping[str, Any]) -> str:
-    """The releases for which the bound holds. Releases with one level per column aren't compared with local
-    recodings.
+    """The releases for which the bound holds.
+
+    Releases with one level per column aren't compared with local recodings.
     """
     if "uniform_cost" in release["certificate"]["details"]:
         return "that may choose row by row, which this one may not,"

@@ -36,8 +36,9 @@ QUERIES = 400
 
 
 class ReadRelease(NamedTuple):
-    """A parsed release: per quasi-identifier its distinct cells, and the cell of every row; and the hierarchies of its
-    labels.
+    """A parsed release: per quasi-identifier its distinct cells, and the cell of every row.
+
+    And the hierarchies of its labels.
     """
 
     frame: pl.DataFrame
@@ -172,8 +173,7 @@ APART = 4  # with three or more sensitive columns, simultaneous l-diversity is c
 
 
 class Original(NamedTuple):
-    """The data with which releases are compared: columns, their values in order, queries, and rows to score a
-    classifier on.
+    """The data with which releases are compared: columns, their values in order, queries, rows for a classifier.
 
     names  the columns that are read: quasi-identifiers, sensitive columns, the target
     codes  per quasi-identifier int64[rows]: the index of every row's value in its domain; the same for the exact rows
@@ -254,8 +254,7 @@ class Comparison:
         )
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline and contains its figures as JSON, and a JSON file of them
-        next to it.
+        """One self-contained HTML page that opens offline, with its figures as JSON in it and in a file next to it.
 
         Both contain figures of the original: the page states this, and only the owner can read new files.
         """
@@ -375,8 +374,9 @@ def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(name: str, given: Any, read: ReadRelease, whole: Original) -> list[str]:
-    """Notes that a reader of the figures must know. Raises InputError for a release with more rows than the
-    original.
+    """Notes that a reader of the figures must know.
+
+    Raises InputError for a release with more rows than the original.
     """
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
@@ -465,8 +465,7 @@ def _privacy(read: ReadRelease, whole: Original) -> dict[str, Any]:
 
 
 def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarray) -> int | None:
-    """The largest l such that every row is in a set of l rows of its class that differ pairwise in every sensitive
-    column.
+    """The largest l such that every row is in a set of l rows of its class that differ pairwise in all columns.
 
     None for one column. With three or more columns, at most ``APART``.
     """
@@ -512,8 +511,9 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
 
 
 def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, Any]:
-    """The mean loss of a cell, and the share of hidden cells; a row that the release lacks counts as
-    completely lost.
+    """The mean loss of a cell, and the share of hidden cells.
+
+    A row that the release lacks counts as completely lost.
     """
     gone = rows - read.frame.height
     per, hidden = {}, 0.0

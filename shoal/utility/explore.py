@@ -74,8 +74,9 @@ class GridPoint:
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """The points of a grid, in order; ``asked`` is the number of points of the complete grid, also after an
-    interruption.
+    """The points of a grid, in order.
+
+    ``asked`` is the number of points of the complete grid, also after an interruption.
 
     request  the request: "file", "grid" with the tried values, "policy" and "models" with what all points share
     sources  the input files: no page may replace them, or be readable by more people
@@ -351,9 +352,7 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 
 
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
-    """Points, with the nondominated ones marked: no other point is at least as good in risk, diversity, and loss, and
-    better in one.
-    """
+    """Points, with those marked that no other point dominates in risk, diversity, and loss."""
 
     def beats(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]

@@ -62,8 +62,9 @@ class SavedRecoder(NamedTuple):
 
 
 def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
-    """Write all files together or none; if a hierarchy was read from a file next to the recoder, that file is
-    unchanged.
+    """Write all files together or none.
+
+    If a hierarchy was read from a file next to the recoder, that file is unchanged.
     """
     files: dict[Path, str] = {}
     trees: dict[str, Any] = {}
@@ -449,8 +450,7 @@ class Recoder:
         return out if asked is None else _as_kind(out, asked)
 
     def set_output(self, *, transform: str | None = None) -> Recoder:
-        """Set the kind of frame that ``transform`` returns: "pandas", "polars", or "default", which is the kind of the
-        input.
+        """Set the kind of frame that ``transform`` returns: "pandas", "polars", or "default", the kind of the input.
 
         scikit-learn calls this method if a pipeline sets its output. None changes nothing.
         """

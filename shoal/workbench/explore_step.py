@@ -1,5 +1,6 @@
-"""The workbench's step Explore: a grid of requests, drawn as risk against loss. A click on a point adopts its
-request.
+"""The workbench's step Explore: a grid of requests, drawn as risk against loss.
+
+A click on a point adopts its request.
 """
 
 from __future__ import annotations
@@ -178,9 +179,7 @@ def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class _SideBySide:
-    """A comparison of one or two releases with the table: figures, distributions, heat maps of two columns, rows of a
-    group.
-    """
+    """A comparison of releases with the table: figures, distributions, heat maps of two columns, rows of a group."""
 
     def __init__(self, window: Any) -> None:
         self.window = window

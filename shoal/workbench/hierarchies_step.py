@@ -159,8 +159,9 @@ class _Editor:
         self._of_column()
 
     def _of_column(self) -> None:
-        """List the builders that fit the chosen column, the most likely first; the tree of the previous column is
-        removed.
+        """List the builders that fit the chosen column, the most likely first.
+
+        The tree of the previous column is removed.
         """
         self.tree, self.before = None, []
         self.number += 1  # results of pending requests are ignored
@@ -293,8 +294,9 @@ class _Editor:
         self._classes()
 
     def _changed(self, act: Callable[[], bool | None]) -> bool:
-        """Change the tree by hand; False without a change if only a part of it is shown, or if ``act``
-        returns False.
+        """Change the tree by hand.
+
+        False without a change if only a part of it is shown, or if ``act`` returns False.
         """
         tree = self.tree
         assert tree is not None

@@ -52,8 +52,9 @@ def _data(source: Mapping[str, Any]) -> Any:
 
 
 def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns with kind, missing values, number of values, proposed role, and reason; and the columns that single
-    people out.
+    """Columns with kind, missing values, number of values, proposed role, and reason.
+
+    And the columns that single people out.
     """
     tell("reading the table", None)
     if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
@@ -143,9 +144,7 @@ def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]
 
 
 def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
-    """A hierarchy of a column's values: its rows (value, class, ...) and the number of the table's rows with each
-    value.
-    """
+    """A hierarchy of a column's values: its rows (value, class, ...), and the table's rows with each value."""
     table, held = _tree(source, column, hierarchy)
     return {
         "rows": table[:TREE_ROWS], "counts": held[:TREE_ROWS], "all": len(table), "total": _roles(source).rows,
@@ -202,9 +201,7 @@ def _hierarchy(asked: Any, values: list[tuple[str, int]]) -> Any:
 
 
 def _bins(values: list[tuple[str, int]], k: int) -> list[list[str]]:
-    """Values gathered into classes of at least k rows, with the smallest possible largest class (min-max bin
-    covering).
-    """
+    """Values in classes of at least k rows with the least possible largest class (min-max bin covering)."""
     answer = shoal.labels.cover([n for _, n in values], k)
     names: dict[int, list[str]] = {}
     for (value, _), label in zip(values, answer.labels, strict=True):

@@ -16,9 +16,7 @@ from shoal.workbench.open_step import note
 
 
 class Worry(NamedTuple):
-    """A risk in plain words, its formal name, an example, and the keywords of the models that limit it, the usual one
-    first.
-    """
+    """A risk in plain words, its formal name, an example, and the keywords of models that limit it, the usual first."""
 
     words: str
     formal: str

@@ -1,6 +1,4 @@
-"""The workbench's steps Open and Roles: the user selects a table, reads it page by page, and gives each column its
-role.
-"""
+"""The workbench's steps Open and Roles: the user selects a table, and gives each column its role."""
 
 from __future__ import annotations
 
@@ -167,9 +165,7 @@ def copied_out(text: str, language: str, name: str) -> None:
 
 
 def draw_roles(window: Any) -> None:
-    """Draw the panel of the step Roles: the role of each column, as proposed or selected, and the columns that single
-    people out.
-    """
+    """Draw the panel of the step Roles: the role of each column, and the columns that single people out."""
     task = window.task
     ui.html("<h2>What is each column for?</h2>", sanitize=False)
     if not task.source:

@@ -340,9 +340,7 @@ def names_values(query: str) -> bool:
 
 
 def new_file(place: Path) -> int:
-    """Open a new file that only this user can read, in place of any existing one, so that its previous owner has no
-    access.
-    """
+    """Open a new file for this user alone, in place of any existing one, so that its previous owner has no access."""
     place.unlink(missing_ok=True)
     return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
@@ -356,8 +354,9 @@ def write_text(place: Path, text: str) -> None:
 
 
 def copied(source: Path, place: Path) -> None:
-    """Copy a file so that only this user can read it from the start. With the source's mode, others could open it
-    meanwhile.
+    """Copy a file so that only this user can read it from the start.
+
+    With the source's mode, others could open it meanwhile.
     """
     with open(source, "rb") as held, open(new_file(place), "wb") as file:
         shutil.copyfileobj(held, file)
@@ -434,8 +433,7 @@ def save_project(task: WorkSession, folder: Path, step: str) -> str:
 
 
 def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """(source, settings, {"step", "series"}) of a saved project; InputError if it is invalid, or if its table is
-    missing.
+    """(source, settings, {"step", "series"}) of a saved project; InputError if it is invalid or its table is missing.
 
     query  replaces the query that the project doesn't save because it names values
     """

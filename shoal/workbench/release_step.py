@@ -1,6 +1,4 @@
-"""The workbench's steps Release, Intruder, and Series: makes a release and attacks it, and adds next month's table as a
-part of a series.
-"""
+"""The workbench's steps Release, Intruder, and Series: makes a release, attacks it, and adds parts to a series."""
 
 from __future__ import annotations
 
@@ -118,9 +116,7 @@ def _secret(made_in: Path, place: Path) -> Path:
 
 
 def _placed(named: dict[str, Any], place: Path) -> dict[str, Any]:
-    """The settings with the paths of the copied hierarchies, because the order of rows depends on the names of the
-    files.
-    """
+    """The settings with the paths of the copied hierarchies, because the row order depends on file names."""
     held = named.get("hierarchies", {})
     return {**named, "hierarchies": {n: str(place / h) if (place / h).is_file() else h for n, h in held.items()}}
 

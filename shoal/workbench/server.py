@@ -70,8 +70,9 @@ _OPEN = "01"
 
 
 def owner(here: Address, there: Address) -> int | None:
-    """The user who owns the end ``here`` of a local connection; None if it isn't open or the system doesn't
-    report it.
+    """The user who owns the end ``here`` of a local connection.
+
+    None if it isn't open or the system doesn't report it.
     """
     ends = [f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}" for host, port in (here, there)]
     for file in _CONNECTIONS:
@@ -217,9 +218,7 @@ class Guard:
 
 
 def _with_rules(send: Any, host: str, path: str) -> Callable[[Any], Any]:
-    """The same ``send`` with headers: the browser must not contact other addresses, nor cache pages and files of a
-    task.
-    """
+    """The same ``send`` with headers that forbid the browser to contact other addresses and to cache a task's pages."""
     rules = [
         (b"content-security-policy", PAGE_RULES.format(host=host).encode()),
         (b"referrer-policy", b"no-referrer"), (b"x-content-type-options", b"nosniff"),

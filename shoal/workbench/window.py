@@ -77,9 +77,7 @@ class LongWork:
 
     @contextmanager
     def running(self, doing: Any = None, words: str = "", shown: Any = None) -> Iterator[None]:
-        """One run: the other button is disabled, ``doing`` shows the words, and ``shown`` is visible, until the run
-        ends.
-        """
+        """One run: until it ends, the other button is disabled, ``doing`` shows the words, and ``shown`` is visible."""
         self.start.disable()
         self.stop.enable()
         if doing is not None:

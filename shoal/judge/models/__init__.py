@@ -1,5 +1,6 @@
-"""The judge's own check of each privacy model, and the equivalence classes that it needs. Nothing is shared with
-solvers.
+"""The judge's own check of each privacy model, and the equivalence classes that it needs.
+
+Nothing is shared with solvers.
 
 The check of a model is in a module named like the model's. ``found``, or ``FOUND`` by class name if the module checks
 several models, takes the model and a second argument. By what the model constrains, the argument is int64 sizes of
@@ -134,8 +135,7 @@ class ClassCounts:
 
 
 def _natural_order(values: pl.Series, notation: str | None = None) -> np.ndarray:
-    """The order of distinct values: an enumeration's own order; by number or band if all are numbers or bands, else by
-    text.
+    """The order of distinct values: that of an enumeration, else by number or band if all are, else by text.
 
     An empty text, which is a missing value in text files, and a missing value come last.
     """

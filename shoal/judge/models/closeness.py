@@ -71,8 +71,9 @@ def _gain(column: ClassCounts) -> np.ndarray:
 
 
 def delta_level(column: ClassCounts, absent: bool = True) -> float:
-    """The largest |log(p / q)| of a value in a class. With ``absent``, it is infinite if a class lacks a value of the
-    table.
+    """The largest |log(p / q)| of a value in a class.
+
+    With ``absent``, it is infinite if a class lacks a value of the table.
     """
     if absent and (np.bincount(column.group) < column.values).any():
         return math.inf

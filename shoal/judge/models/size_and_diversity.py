@@ -1,5 +1,4 @@
-"""k-anonymity, (alpha,k)-anonymity, and l-diversity by frequency, distinct values, entropy, recursion, or several
-columns.
+"""k-anonymity, (alpha,k)-anonymity, and l-diversity: frequency, distinct, entropy, recursive, and simultaneous.
 
 Simultaneous l-diversity of several columns: for each row, the size of the largest set of rows of its class that
 contains the row and whose rows differ pairwise in every sensitive column. This module shares no code with the solvers.

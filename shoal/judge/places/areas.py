@@ -397,8 +397,9 @@ def _soft_boundary(label: np.ndarray, values: Sequence[Any], stated: StatedCross
 def _totals(
     held: pl.DataFrame, label: np.ndarray, areas: Sequence[str], asked: Mapping[str, Any], source: pl.DataFrame
 ) -> list[Finding]:
-    """Columns summed over each region, or averaged by the first weight; label int[rows]: region of each row in
-    ``held``.
+    """Columns summed over each region, or averaged by the first weight.
+
+    label int[rows]: region of each row in ``held``.
     """
     if not (asked.get("sum") or asked.get("mean")) or not label.size:
         return []
@@ -438,9 +439,7 @@ def _numbers(source: pl.DataFrame, name: str, missing: bool = False) -> np.ndarr
 
 
 def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: bool) -> Finding:
-    """The largest distance between centers of two areas of a region: great circles (haversine, km) or
-    straight lines.
-    """
+    """The largest distance between two centers in a region: great circles (haversine, km) or straight lines."""
     if CENTERS[0] not in source.columns:
         return Finding("max diameter", True, "the areas' centers would tell", STATED)
     x, y = (source[name].to_numpy() for name in CENTERS)

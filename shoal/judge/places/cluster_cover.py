@@ -394,8 +394,9 @@ def _filled(
     points: MeasuredPoints, clusters: StatedClusters, pair: tuple[np.ndarray, np.ndarray], name: str | None, form: str,
     source: pl.DataFrame,
 ) -> bool | None:  # fmt: skip
-    """Whether the records can fill the clusters, except those left out; if named, with the values of a sensitive
-    column.
+    """Whether the records can fill the clusters, except those left out.
+
+    If named, with the values of a sensitive column.
     """
     code: dict[str | None, int] = {}
     value = np.zeros(source.height, np.int64)
@@ -445,9 +446,7 @@ def _edges(
 
 
 def _ball_bound(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
-    """A lower bound: every record needs a ball of r records around some center, with a radius of at least its distance
-    to it.
-    """
+    """A lower bound: every record needs a ball of r records around some center that reaches it."""
     n = len(points.rows)
     if n > SMALL:
         return None

@@ -177,9 +177,7 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
 
 
 def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
-    """Whether each cluster has r records, and whether the numbers of clusters and of records left out are as
-    certified.
-    """
+    """Whether each cluster has r records, and the numbers of clusters and of records left out are as certified."""
     asked, facts = stated.parameters, stated.facts
     r, sizes = number_of(asked, "r"), clusters.records.tolist()
     under = sum(size < r for size in sizes)

@@ -167,9 +167,7 @@ def _alike(values: np.ndarray, near: float) -> np.ndarray:
 
 
 def _radius(points: np.ndarray) -> float:
-    """The radius of the smallest enclosing circle: of at most three points, to which the farthest point outside is
-    added.
-    """
+    """The radius of the smallest enclosing circle: the farthest point outside is added to at most three points."""
     held = points[:1]
     middle, radius = held[0], 0.0
     for _ in range(len(points)):
@@ -228,9 +226,7 @@ def crosses_itself(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _meet(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """bool[m, n]: whether edge c-d has an inner point on a-b: they cross, or an endpoint of one lies inside
-    the other.
-    """
+    """bool[m, n]: whether edges c-d and a-b cross, or an endpoint of one lies inside the other."""
 
     def turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
         """The distance of r to the left of p-q, as a share of the squared length."""

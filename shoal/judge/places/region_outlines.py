@@ -51,8 +51,7 @@ def judge_region_outlines(
     pairs: pl.DataFrame | None = None,
     areas: Mapping[str, Shape] | None = None,
 ) -> list[Finding]:
-    """Findings about the outlines of a level (0 is the finest): each region has one, meets its thresholds, is
-    connected, and contains its areas.
+    """Findings about the outlines of a level (0 is the finest): one for each region, valid, and around its areas.
 
     source, pairs  as for ``judge_regions``
     areas          polygons of the areas by name
@@ -191,8 +190,9 @@ class _ShapeSides(NamedTuple):
         return bool((self.crossings(float(point[1])) < point[0]).sum() % 2)
 
     def point(self) -> tuple[np.ndarray | None, float]:
-        """An interior point, the middle of the widest segment of the horizontal line at half height; and its distance
-        to both ends.
+        """An interior point and its distance to both ends of its segment.
+
+        It is the middle of the widest segment of the horizontal line at half height.
         """
         y = float(self.box[[1, 3]] @ [0.509, 0.491]) if len(self.a) else 0.0
         x = self.crossings(y) if len(self.a) else np.empty(0)
@@ -303,8 +303,9 @@ def _levels(stated: StatedCrosswalk) -> tuple[list[Mapping[str, Any]], list[Mapp
 
 
 def _nested(i: int, below: Sequence[str | None], own: Sequence[str | None]) -> Finding:
-    """Whether each region of the level below lies in one region of this level or in none; areas left out stay
-    left out.
+    """Whether each region of the level below lies in one region of this level or in none.
+
+    Areas left out stay left out.
     """
     parent: dict[str | None, str | None] = {NOWHERE: NOWHERE}
     loose = sum(parent.setdefault(a, b) != b for a, b in zip(below, own, strict=True))

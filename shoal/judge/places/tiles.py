@@ -229,8 +229,9 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
 
 
 def _disjoint(laid: LaidTiles) -> Finding:
-    """Whether tiles on one side of the boundary share at most edges. Each is compared with those that begin below its
-    end.
+    """Whether tiles on one side of the boundary share at most edges.
+
+    Each is compared with those that begin below its end.
     """
     boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
     groups: dict[Any, list[int]] = {}
@@ -290,9 +291,7 @@ def _counted(
     form: str,
     source: pl.DataFrame,
 ) -> list[Finding]:
-    """Whether the source has the file's places, except rows left out, and whether its records fill the tiles
-    as stated.
-    """
+    """Whether the source has the file's places, except rows left out, and its records fill the tiles as stated."""
     asked, sizes = stated.parameters, laid.sizes
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
     places = [*zip(*(spelled(part(source, name), form, part(frame, name)) for name in names), strict=True)]

@@ -44,8 +44,9 @@ class AreaGraph:
         return found if len(found) == len(named) and found <= self.weight.keys() else None
 
     def lost(self, members: frozenset[str]) -> float:
-        """0 for one area, otherwise the areas' share of the weight. Every unit of weight is a leaf, at least one for
-        each area.
+        """0 for one area, otherwise the areas' share of the weight.
+
+        Every unit of weight is a leaf, at least one for each area.
         """
         if len(members) < 2:
             return 0.0
@@ -135,9 +136,7 @@ GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:
-    """The classes with this label; for a generated hierarchy, the values that the label lists; for a graph, the areas
-    of a region.
-    """
+    """The values that a label means: its classes, or what a generated label lists, or the areas of a region."""
     tree = column.how.hierarchy
     if isinstance(tree, Hierarchy) and tree.kind == REGIONS:
         graph = AreaGraph(tree)

@@ -331,8 +331,9 @@ def _tuple_hashes(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
-    """``count_release`` of a CSV in which every line is a row. It counts equal lines, and parses each distinct line
-    once.
+    """``count_release`` of a CSV in which every line is a row.
+
+    It counts equal lines, and parses each distinct line once.
 
     None if lines may not be rows: the file has a quote, a carriage return, or another header.
     """
@@ -428,9 +429,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file, or each part of a folder, has typed columns, and distinguishes empty texts from missing
-    values.
-    """
+    """Whether a file, or each part of a folder, has typed columns, so that empty and missing texts differ."""
     return kind_of(_files(path)[0]) == "parquet"
 
 
@@ -480,8 +479,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file. For a folder, that of its manifest, after every part's bytes are checked against the hash in
-    it.
+    """SHA-256 of a file.
+
+    For a folder, that of its manifest, after every part's bytes are checked against the hash in it.
 
     Raises VerificationError with the name of a part that is missing, differs, or isn't in the manifest.
     """
@@ -528,9 +528,7 @@ class ReleaseRequirement(NamedTuple):
 
 
 def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], star: str) -> None:
-    """Raise VerificationError if a column published as regions of a graph contains a text that is no
-    connected region.
-    """
+    """Raise VerificationError if a text in a column of regions of a graph is no connected region."""
     for name, tree in graphs.items():
         wrong = AreaGraph(tree).wrong(shown(cells[name].unique()), star)
         if wrong is not None:

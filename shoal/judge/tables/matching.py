@@ -93,9 +93,7 @@ def _filter(
 def _large(
     left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: tuple[int, int]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The pairs of a large block: bit sets of the original tuples that each token covers, intersected per published
-    tuple.
-    """
+    """The pairs of a large block, by bit sets of original tuples per token, intersected per published tuple."""
     code = left.code[mine[0] : mine[1]]
     n = code.shape[0]
     masks: dict[tuple[int, int], np.ndarray] = {}
@@ -159,8 +157,9 @@ def assignable(
 
 
 def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
-    """Whether supply int64[n] can flow to demand int64[m], of equal total, along edges (i, k). Method as in
-    ``assignable``.
+    """Whether supply int64[n] can flow to demand int64[m], of equal total, along edges (i, k).
+
+    Method as in ``assignable``.
     """
     left = leaves_matched(i, k, supply.copy(), demand.copy())
     return left is not None and saturates(*left)

@@ -72,8 +72,9 @@ def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) 
 
 
 def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: int) -> float | None:
-    """A lower bound of the mean weighted loss of a cell, over all recodings by levels into groups of k; None if
-    expensive.
+    """A lower bound of the mean weighted loss of a cell, over all recodings by levels into groups of k.
+
+    None if expensive.
 
     All rows in a group agree at the published levels. So a row's loss is at least the least loss of a combination of
     levels at which k rows agree with it.
@@ -108,9 +109,7 @@ def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[n
 
 
 def fewest_tuples(frame: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> int:
-    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010 by a separate implementation: lower the tallest pillar until a type is
-    eligible.
-    """
+    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010, reimplemented: lower the tallest pillar until a type is eligible."""
     counts: dict[int, dict[int, int]] = {}
     codes = [_ranks(frame[n]) for n in quasi]
     both = np.stack([dense(codes), _ranks(frame[sensitive])], axis=1)
@@ -298,9 +297,7 @@ def _centers(
     claimed: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
-    """Whether each center is a record of the original, and every row has a center within the largest
-    certified radius.
-    """
+    """Whether each center is an original record, and every row has a center within the largest certified radius."""
     tuples = dense([np.concatenate([c.before, c.same[c.after]]) for c in columns])
     mine, theirs = np.split(tuples, 2)
     if not np.isin(theirs, mine).all():

@@ -160,9 +160,7 @@ def _of_rows(texts: Sequence[str], tree: Hierarchy) -> dict[str, tuple[float, bo
 
 
 def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
-    """Losses of ranges by the published span, of sets by the values that occur, and of prefixes by hidden
-    characters.
-    """
+    """Losses: of ranges by the published span, of sets by the values that occur, of prefixes by hidden characters."""
     day = {t: 1.0 if m.open and (m.ruler == "moment" or of_days(m.ruler)) else 0.0 for t, m in found.items()}
     ends = [(m.low, m.high - day[t]) for t, m in found.items() if m.low is not None and m.high is not None]
     low = min((a for a, _ in ends if math.isfinite(a)), default=0.0)
@@ -185,8 +183,9 @@ def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
 
 
 def _hidden(text: str, pattern: str, longest: int) -> float:
-    """The share of characters that a prefix hides. Without a fill character, the length is that of the longest text
-    published.
+    """The share of characters that a prefix hides.
+
+    Without a fill character, the length is that of the longest text published.
     """
     if pattern.endswith(".*"):
         return 1 - len(text) / max(longest, 1)
@@ -212,8 +211,9 @@ class ColumnSums(NamedTuple):
 
 
 def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: str) -> ColumnSums | None:
-    """Sums of a column published by a hierarchy of rows; None for a builder, which lists no values, or if there are no
-    texts.
+    """Sums of a column published by a hierarchy of rows.
+
+    None for a builder, which lists no values, or if there are no texts.
 
     counts  int64[n]: rows of each cell
 

@@ -184,8 +184,7 @@ def diameters(coded, start, member, out):
 
 @njit(cache=True, nogil=True)
 def drop_farthest(m, owner, away, center, r, setup, spare):
-    """Leave out up to ``spare`` points with the largest saving per point: the farthest points of a cluster, or all of
-    them.
+    """Leave out up to ``spare`` points with the largest saving per point: the farthest of a cluster, or all.
 
     owner   int64[n]: in and out, -1 if left out; away float64[n]: distance from the center
     center  int64[n]: of the m clusters

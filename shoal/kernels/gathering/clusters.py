@@ -102,8 +102,9 @@ def many_distances(s, a, b):
 
 @njit(**INNER)
 def _sort(key, size, order, other):
-    """Sort order int64[>= size] stably by key, without numba's own sort, which takes 2 s to compile. O(size
-    log size).
+    """Sort order int64[>= size] stably by key, without numba's own sort, which takes 2 s to compile.
+
+    O(size log size).
     """
     width = 1
     while width < size:

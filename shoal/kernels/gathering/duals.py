@@ -357,8 +357,9 @@ def _sorted_in(top, who, size, price, i):
 
 @njit(**LEAN_INNER)
 def _paid(near, far, r, price, v, top, who, kept):
-    """(the largest excess of payments over the cost of a cluster around v, its number of points); the points are in
-    ``kept``.
+    """(the largest excess of payments over the cost of a cluster around v, its number of points).
+
+    The points are in ``kept``.
 
     top, who  working arrays for a list
     """

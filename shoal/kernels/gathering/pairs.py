@@ -124,9 +124,7 @@ class CutPoints(NamedTuple):
 
 
 class CutBudget(NamedTuple):
-    """Limits of the search: most points of clusters that are recut together, most clusters (8); how often, per cluster
-    or in total; and the random seed.
-    """
+    """Limits of the search: points and clusters (at most 8) that are recut together, attempts, and the random seed."""
 
     largest: int
     clusters: int
@@ -319,8 +317,9 @@ def search(coded, near, rules, budget, owner, center):
 
 @njit(**LEAN)
 def _search(coded, near, rules, budget, center, pool, d, turns):
-    """``search`` on arrays that Python allocated; turns: the queue of clusters, flags of those in it, when each was
-    last examined, and the neighbors of one.
+    """``search`` on arrays that Python allocated.
+
+    turns: the queue of clusters, flags of those in it, when each was last examined, and the neighbors of one.
     """
     largest, _, looks, _ = budget
     w, slots = near.shape[1], pool.size.size

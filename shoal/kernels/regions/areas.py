@@ -1,5 +1,4 @@
-"""The graph of areas in the form of the regions kernels, the conditions on its parts, and spanning trees of merged
-parts.
+"""The graph of areas for the kernels of regions, the conditions on its parts, and spanning trees of merged parts.
 
 A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``, and each edge is
 in both rows. A search over partitions merges parts, draws a random spanning tree of them, and cuts it where both sides
@@ -64,8 +63,9 @@ def eligible(total, need, l):
 
 
 class Workspace(NamedTuple):
-    """Working arrays of one search. A *place* is an index in ``node``; a *position* is a rank in the random tree's
-    preorder.
+    """Working arrays of one search.
+
+    A *place* is an index in ``node``; a *position* is a rank in the random tree's preorder.
     """
 
     place: np.ndarray  # int64[n] vertex -> place, -1 outside the merged parts
@@ -99,8 +99,9 @@ class Workspace(NamedTuple):
 
 
 def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
-    """Working arrays for n vertices and m edges; ``width`` features per vertex, ``wide`` moments of ``places``
-    vertices.
+    """Working arrays for n vertices and m edges.
+
+    ``width`` features per vertex, ``wide`` moments of ``places`` vertices.
     """
 
     def ints(*shape: int) -> np.ndarray:
@@ -118,8 +119,9 @@ def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
 
 @njit(**LEAN_INNER)
 def gather(indptr, indices, label, d, i, s, p, q):
-    """Append the vertices of part p or q that neighbor the gathered ones, from place i on; returns the new number
-    gathered.
+    """Append the vertices of part p or q that neighbor the gathered ones, from place i on.
+
+    Returns the new number gathered.
     """
     while i < s:
         v = d.node[i]
@@ -235,8 +237,7 @@ def random_tree(indptr, indices, features, d, s, state):
 
 @njit(**LEAN_INNER)
 def long_tree(indptr, indices, features, d, s, state):
-    """A spanning tree of the gathered vertices, depth first from a random root, with neighbors in cyclic order from a
-    random one.
+    """A depth-first spanning tree of the gathered vertices from a random root, with neighbors in rotated order.
 
     Fills the same arrays as ``random_tree``, in half its time. Long paths can be cut into more parts than branched
     trees, and into less compact parts. O(edges of the gathered vertices).
@@ -277,8 +278,9 @@ def long_tree(indptr, indices, features, d, s, state):
 
 @njit(**LEAN_INNER)
 def cut_most(d, s, need, l):
-    """Cut off every eligible subtree, from the leaves up; marks the tops of the parts in ``part``, returns their
-    number.
+    """Cut off every eligible subtree, from the leaves up.
+
+    Marks the tops of the parts in ``part``, returns their number.
     """
     width = d.sub.shape[1]
     g = 0

@@ -56,9 +56,7 @@ def fits(indptr, front, level, u):
 
 @njit(**STEP)
 def grown(indptr, indices, front, level, u, taken):
-    """The next level: first the unmarked neighbors of u, so that they can be unmarked again, then the remaining
-    vertices.
-    """
+    """The next level: the unmarked neighbors of u, which are unmarked again later, then the remaining vertices."""
     start = front.stop[level]
     k = start
     for e in range(indptr[u], indptr[u + 1]):
@@ -77,8 +75,7 @@ def grown(indptr, indices, front, level, u, taken):
 
 
 class SetPrices(NamedTuple):
-    """The price of a set: the prices of its vertices, plus a cut's price if it contains two of the cut's three
-    vertices.
+    """The price of a set: that of its vertices, plus that of each cut of which it contains two of three vertices.
 
     price     int64[n]: at least 0
     cut_price     int64[c]: of each triple
@@ -374,8 +371,7 @@ def _component(areas, out, first, stamp, parts):
 
 
 def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], state: np.ndarray) -> int:
-    """Search for a vertex set S that minimizes |S| + sum over components D of G - S of (largest number of regions in
-    D).
+    """Minimize |S| + sum over components D of G - S of (largest number of regions in D) over vertex sets S.
 
     For every S, the sum bounds the number of regions: a region contains a vertex of S, or lies in one component.
 

@@ -84,8 +84,9 @@ def spread(of, less, more_less):
 
 @njit(**STEP)
 def _tops(areas, aim, moments, d, s, m):
-    """The positions where one cut leaves two eligible parts, in ``heads``, and their number; also sums that the form
-    needs.
+    """The positions where one cut leaves two eligible parts, in ``heads``, and their number.
+
+    Also sums that the form needs.
     """
     features, spare = areas.features, d.spare
     few = 0
@@ -321,8 +322,9 @@ def _relabel(aim, label, d, q, g, s, count):
 
 @njit(**LEAN)
 def _recombine(areas, aim, moments, cooling, label, state, d):
-    """``recombine`` on arrays that Python allocated. If only weights count, ``moments`` is None, so that numba omits
-    the code for the other forms.
+    """``recombine`` on arrays that Python allocated.
+
+    If only weights count, ``moments`` is None, so that numba omits the code for the other forms.
     """
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     n, form, (steps, hot, cold) = features.shape[0], aim.form, cooling

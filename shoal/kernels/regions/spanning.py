@@ -195,8 +195,9 @@ def cut(parent, order, features, need, l):
 
 @njit(**INNER)
 def _swap(parent, degree, mark, stamp, u, a, b):
-    """Insert (a, b) into the tree in place of a tree edge at u on the path between them; False without a change if u
-    isn't on it.
+    """Insert (a, b) into the tree in place of a tree edge at u on the path between them.
+
+    False without a change if u isn't on it.
     """
     x = a
     while x >= 0:
@@ -240,8 +241,9 @@ def _swap(parent, degree, mark, stamp, u, a, b):
 
 @njit(**LEAN_INNER)
 def _queued(via, todo, done):
-    """List the exchanges from todo[0] on in ``done``, each before those that need a smaller degree at its ends; returns
-    their number.
+    """List the exchanges from todo[0] on in ``done``, each before those that need a smaller degree at its ends.
+
+    Returns their number.
     """
     count = 0
     have = 1

@@ -97,9 +97,7 @@ def _mean_of_close(inside, b, e, price, asked, pay):
 
 @njit(**INNER)
 def _mean_of_highest(inside, b, e, price, asked):
-    """(mean price of the highest-priced rows of a class, as many as a group has at least; the least of these
-    prices).
-    """
+    """(mean price of a class's highest-priced rows, as many as the least group has; the least of these prices)."""
     left, total = asked.least, 0.0
     for i in range(b, e):
         c = inside[i]

@@ -94,8 +94,9 @@ def _grown(sets, base, n, many, root):
 
 @njit(**LEAN_INNER)
 def _areas_of_join(sets, slots, t, a, b):
-    """Write the areas in the join of two rows of slots to the scratch array, the first of b's first; returns their
-    number.
+    """Write the areas in the join of two rows of slots to the scratch array, the first of b's first.
+
+    Returns their number.
     """
     many = 0
     for turn in range(2):
@@ -132,8 +133,9 @@ def _set_weight(sets, slots, t, a, b, many):
 
 @njit(**LEAN_INNER)
 def areas_cost(sets, slots, a, b, limit):
-    """The loss per row of the areas in the join of two rows of slots, 0 without such columns; may stop early at any
-    value above the limit.
+    """The loss per row of the areas in the join of two rows of slots, 0 without such columns.
+
+    may stop early at any value above the limit.
 
     No connected set weighs less than one with two of its areas, so most sets needn't be computed.
     """

@@ -89,8 +89,9 @@ def widest(rules):
 
 @njit(**INNER)
 def _column_gap(rules, i, held, seen, present, n):
-    """How far rule i is from being met, 0 if it is met; held[seen[:present]]: the rows of each present value, n in
-    total.
+    """How far rule i is from being met, 0 if it is met.
+
+    held[seen[:present]]: the rows of each present value, n in total.
 
     O(present); for ORDERED and for bands with floors O(values), for RECURSIVE O(present l), for TREE O(present levels)
     plus the clearing of a number for each class.
@@ -179,8 +180,9 @@ def _held(many, i):
 
 @njit(**INNER)
 def _tuples_hold(values, who, many, size, l):
-    """Whether every row of who is in a set of l rows that differ pairwise in every column. Exponential in l
-    at worst.
+    """Whether every row of who is in a set of l rows that differ pairwise in every column.
+
+    Exponential in l at worst.
     """
     s = values.shape[1]
     chosen = np.empty(l, np.int64)
@@ -222,8 +224,9 @@ def _tuples_hold(values, who, many, size, l):
 
 @njit(**LEAN_INNER)
 def names_persons(rules, j):
-    """Whether column j is one by which a rule counts persons; a group that excludes one person then excludes most
-    others too.
+    """Whether column j is one by which a rule counts persons.
+
+    A group that excludes one person then excludes most others too.
     """
     if rules is None:
         return False

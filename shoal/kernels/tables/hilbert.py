@@ -33,8 +33,9 @@ class CurveGroups(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _size(left, rest, target, l):
-    """The rows of the next group, at least target. Near the end it must take all rows that would leave the rest
-    ineligible.
+    """The rows of the next group, at least target.
+
+    Near the end it must take all rows that would leave the rest ineligible.
     """
     while l > 1 and target < rest:
         forced = np.int64(0)

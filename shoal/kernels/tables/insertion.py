@@ -37,8 +37,9 @@ class RowModels(NamedTuple):
 
 
 class UngroupedRows(NamedTuple):
-    """Rows without a group: rows int64[r]. Row i may join candidate[start[i] : start[i + 1]], int64[..], or any group
-    if start is empty.
+    """Rows without a group: rows int64[r].
+
+    Row i may join candidate[start[i] : start[i + 1]], int64[..], or any group if start is empty.
     """
 
     rows: np.ndarray
@@ -193,9 +194,7 @@ def _begin(slots, models, hosts, rows, work):
 
 @njit(**LEAN_INNER)
 def _runs(hosts, work):
-    """Runs of groups that publish the same, each with its end, and the values that all groups from a position to the
-    end contain.
-    """
+    """Runs of groups that publish the same, with their ends, and the values common to all groups up to the end."""
     order, state, held = hosts.order, hosts.state, work.held
     last = order.size
     for y in range(order.size - 1, -1, -1):

@@ -156,8 +156,9 @@ def numbering_for(cells, active):
 
 @njit(**LEAN_INNER)
 def by_class(active, of, found, left, spare, smallest, out):
-    """Sort active cells by class into ``CellsByClass``, without classes that are too small; returns whether a class
-    remains.
+    """Sort active cells by class into ``CellsByClass``, without classes that are too small.
+
+    Returns whether a class remains.
 
     O(active).
     """
@@ -216,8 +217,7 @@ def _ruled(required, cells, stock, scratch, group, out, written):
 
 @njit(**LEAN_INNER)
 def _allowed(required, cells, stock, scratch, smallest, size):
-    """What a class may publish: (whether anything, most rows of a value, rows, the cell from which it takes a row or
-    -1).
+    """What a class may publish: (whether anything, most rows of a value, rows, the cell that gives it a row or -1).
 
     smallest  least rows of a group
     size      the class's rows, including those held back
@@ -298,8 +298,9 @@ def _dispensable(required, cells, stock, scratch, n):
 
 @njit(**LEAN_INNER)
 def _whole(required, cells, stock, scratch, limits, group, out, written):
-    """Publish what a class may. limits: (least rows of a group, the class's rows including those held back); returns
-    the number of triples written.
+    """Publish what a class may. limits: (least rows of a group, the class's rows including those held back).
+
+    Returns the number of triples written.
     """
     fine, h, n, taken = _allowed(required, cells, stock, scratch, limits[0], limits[1])
     if not fine:

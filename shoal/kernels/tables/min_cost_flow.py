@@ -215,8 +215,9 @@ class Parcels(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _added(j, r, some, parcels, used):
-    """Ship more of row r to column j, in its existing parcel there or in a free or new one; returns the
-    parcels in use.
+    """Ship more of row r to column j, in its existing parcel there or in a free or new one.
+
+    Returns the parcels in use.
     """
     head, after, source, amount = parcels
     p = head[j]

@@ -72,8 +72,9 @@ class MultiplierAscent(NamedTuple):
 
 
 def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> MultiplierAscent:
-    """An ascent from multipliers int64[p] and shares float64[v], which aren't changed; ``parts`` of cells choose
-    separately.
+    """An ascent from multipliers int64[p] and shares float64[v], which aren't changed.
+
+    ``parts`` of cells choose separately.
     """
     p, v = multiplier.size, share.size
     empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
@@ -84,8 +85,7 @@ def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: 
 
 @njit(**LEAN)
 def move(arcs, ascent, step, start, end):
-    """Move the multipliers of the classes start .. end - 1 along their trend, and compute the reduced costs of their
-    pairs.
+    """Move the multipliers of the classes start .. end - 1 along their trend, and compute reduced costs of pairs.
 
     If no row chose a class for some passes, its trend is almost zero, and its multipliers stay fixed until a row does.
     """
@@ -112,8 +112,9 @@ def move(arcs, ascent, step, start, end):
 
 @njit(**LEAN)
 def choose(arcs, ascent, part, start, end):
-    """Assign rows of the cells start .. end - 1 to the pair with the least reduced cost; returns their total, an
-    integer.
+    """Assign rows of the cells start .. end - 1 to the pair with the least reduced cost.
+
+    Returns their total, an integer.
     """
     reduced, held = ascent.reduced, ascent.held
     paid = np.int64(0)
@@ -133,8 +134,9 @@ def choose(arcs, ascent, part, start, end):
 
 @njit(**LEAN)
 def follow(arcs, ascent, best, start, end):
-    """Update trends and shares of the classes start .. end - 1 after their rows chose; returns the squared length of
-    the step.
+    """Update trends and shares of the classes start .. end - 1 after their rows chose.
+
+    Returns the squared length of the step.
 
     best  whether the multipliers proved the largest bound so far, and are stored
     """
@@ -186,9 +188,7 @@ def _sort(member, begin, end, price):
 
 
 class BoundedRows(NamedTuple):
-    """The conditions on rows, many int64[m] of each cell: K of them in a class, with ``distinct`` different values
-    int64[m].
-    """
+    """The conditions on rows, many int64[m] of each cell: K of them in a class, with ``distinct`` values int64[m]."""
 
     many: np.ndarray
     value: np.ndarray

@@ -133,9 +133,7 @@ def _rising(near, far_of, held):
 
 @njit(**INNER)
 def _proved(near, far_of, held, known, least, cells, own):
-    """A lower bound of a row's loss in the cell: the (K - 1)-th least loss, or the least at which enough values are
-    reached.
-    """
+    """A lower bound of a row's loss: the (K - 1)-th least loss, or the least at which enough values are reached."""
     out = least[cells.distinct - 1] if known == cells.distinct else 0.0
     rows, y = cells.count[own], 0
     while rows < cells.group and y < held:
@@ -145,8 +143,7 @@ def _proved(near, far_of, held, known, least, cells, own):
 
 
 class CenterIndex(NamedTuple):
-    """Cells stored around centers: those of center b are start[b] .. start[b + 1] - 1, by increasing loss together with
-    it.
+    """Cells stored around centers: those of center b are start[b] .. start[b + 1] - 1, by increasing loss with it.
 
     column uint32[d, m]  codes of the cells
     center uint32[d, c]  codes of the centers, which need not be those of a cell
@@ -175,8 +172,9 @@ HEARD = 64  # most of its cells with which they are compared
 
 @njit(**INNER)
 def places(cells):
-    """int64[d]: where the losses of each column's codes together with one code are stored, -1 for none; and the total
-    size.
+    """int64[d]: where the losses of each column's codes together with one code are stored, -1 for none.
+
+    And the total size.
     """
     d = cells.width.size
     out, total = np.empty(d, np.int64), 0
@@ -275,8 +273,9 @@ def nearest_centers(cells, column, center, first, last, own, far):
 
 @njit(cache=True, nogil=True)
 def next_centers(cells, center, first, last, following):
-    """Centers by increasing loss together with each center of a range, int32[c, c]: out. O((last - first) c (d + log
-    c)).
+    """Centers by increasing loss together with each center of a range, int32[c, c]: out.
+
+    O((last - first) c (d + log c)).
     """
     place, size = places(cells)
     row, distance = np.empty(max(1, size)), np.empty(center.shape[1])
@@ -387,8 +386,7 @@ class Nearest(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def far_slack(cells, codes, first, last, by_price, nearest, out):
-    """A lower bound of the slack of boxes with a cell that isn't near: the least of K c minus the prices of K of their
-    rows.
+    """A lower bound of the slack of boxes with a far cell: the least of K c minus the prices of K of their rows.
 
     codes uint32[d, m]  of the cells;  by_price, nearest: ``CellsByPrice``, ``Nearest``, where far is for any box with
                         such a cell
@@ -443,8 +441,9 @@ def _offer(near, far, held, b, d):
 
 
 class Orders(NamedTuple):
-    """Several orders of all cells: order int64[o, m]: cells in each; rank int64[o, m]: their positions; reach int64:
-    positions examined on each side.
+    """Several orders of all cells: order int64[o, m]: cells in each; rank int64[o, m]: their positions.
+
+    reach int64: positions examined on each side.
     """
 
     order: np.ndarray

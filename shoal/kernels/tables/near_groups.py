@@ -102,9 +102,7 @@ def drop(near, x):
 
 @njit(**LEAN_INNER)
 def refresh(slots, near, g):
-    """Update the state and price of a group, and of its rest without each row, by joins from the left and from the
-    right.
-    """
+    """Update the state and price of a group, and of its rest without each row, by joins from both ends."""
     n = near.size[g]
     # The join of all rows before a row, then of all rows after it; both together give the group without it.
     for t in range(near.leaf.shape[1]):
@@ -228,9 +226,7 @@ def _exchanged(near, rules, g, gone, come):
 
 @njit(**LEAN_INNER)
 def gap_of(near, rules, g, gone, come):
-    """How far group g is from meeting the other models if row gone leaves it (-1: none) and row come joins it (-1:
-    none).
-    """
+    """How far group g is from meeting the other models if row gone leaves and row come joins it (-1: none)."""
     if rules is None:
         return 0.0
     n = 0
@@ -293,9 +289,7 @@ def _clear_all_answers(near, rules):
 
 @njit(**LEAN_INNER)
 def _too_many(near, rules, g, y, target):
-    """Whether a row of y's class raises a value above what a group of target rows may contain under the other
-    models.
-    """
+    """Whether a row of y's class raises a value above the limit of a group of target rows under the other models."""
     if rules is None:
         return False
     if near.far[near.value_class[y]] < 0.0:
@@ -381,9 +375,7 @@ def _shared(near):
 
 @njit(**LEAN_INNER)
 def _rows_to_take(near, most):
-    """The number of rows that the growing group must take, so that no value has more than ``most`` of the remaining
-    rows.
-    """
+    """How many rows the growing group must take so that no value has more than ``most`` of the remaining rows."""
     owed = 0
     for v in range(near.group.size):
         owed += max(np.int64(0), near.looked[v] - most)
@@ -518,8 +510,9 @@ def _gap_together(near, rules, one, other):
 
 @njit(**LEAN_INNER)
 def _pool(slots, near, rules, made):
-    """Merge the rows without a group with the groups that make them eligible at the least loss; returns the number of
-    groups.
+    """Merge the rows without a group with the groups that make them eligible at the least loss.
+
+    Returns the number of groups.
 
     Ends at the latest with one group of all rows, which is a union of eligible groups.
     """

@@ -1,6 +1,4 @@
-"""Neighborhood search: near groups are dissolved, their rows are regrouped, and results that don't cost more
-are kept.
-"""
+"""Neighborhood search: near groups are dissolved and regrouped, and results that don't cost more are kept."""
 
 from __future__ import annotations
 
@@ -156,8 +154,7 @@ def improve(
     groups: int,
     turns: Turns,
 ) -> float:
-    """Neighborhood search: dissolve near groups, regroup their rows, descend, and keep the result by simulated
-    annealing.
+    """Neighborhood search by simulated annealing: dissolve near groups, regroup their rows, and descend.
 
     group int64[n]: labels below groups, updated; every given group must meet the requirement, and so does every result
     returns the change of the loss, at most 0 if heat is 0. Space O(n t), time O(steps (n + most^2) t).

@@ -111,9 +111,7 @@ def covered(table, state, out):
 
 @njit(**INNER)
 def _place(low):
-    """The index of the only set bit, as a parallel population count of the lower bits, because branches would be
-    mispredicted.
-    """
+    """The index of the only set bit, by a parallel population count, because branches would be mispredicted."""
     a = low - ONE
     a = a - ((a >> ONE) & np.uint64(0x5555555555555555))
     a = (a & np.uint64(0x3333333333333333)) + ((a >> TWO) & np.uint64(0x3333333333333333))
@@ -188,9 +186,7 @@ REACH = 100  # number of a tuple's rows from which one is drawn
 
 @njit(**INNER)
 def _closing_loss(table, open_, plan, s, price):
-    """The additional loss of the rows of tuple s if it closes, where those that the new tuple covers lose at most this
-    price.
-    """
+    """The additional loss of tuple s's rows if it closes; those that the new tuple covers lose at most this price."""
     total = 0.0
     x = open_.head[s]
     while x >= 0:
@@ -335,8 +331,9 @@ def _done(table, open_, plan, cells, sources, state, price, turn):
 
 @njit(**INNER)
 def _try(table, open_, plan, state, seed, bar, turn):
-    """Open a tuple if the change of the loss is below the bar; returns the change, 0 if it wasn't opened, or -inf if a
-    list had no room.
+    """Open a tuple if the change of the loss is below the bar.
+
+    Returns the change, 0 if it wasn't opened, or -inf if a list had no room.
     """
     price = joined(table.slots, state, state, np.inf)
     i = table.cell[seed]
@@ -430,9 +427,7 @@ def _step_down(table, state, t, leaf):
 
 @njit(**INNER)
 def _drawn(table, open_, x, kind, random, new):
-    """Write a tuple near row x to new int64[t]: its own, another open one, or a join, with random columns moved up and
-    down.
-    """
+    """Write a tuple near row x to new int64[t]: its own, another open one, or a join, with random columns moved."""
     slots, leaf, cell = table.slots, table.leaf, table.cell
     s, i = open_.of[x], cell[x]
     base = s
@@ -467,8 +462,9 @@ def _drawn(table, open_, x, kind, random, new):
 
 
 class TuplesToTry(NamedTuple):
-    """Tuples to try, the most promising first: pool int64[p, t], seat int64[p]: a cell that each covers; may
-    be empty.
+    """Tuples to try, the most promising first: pool int64[p, t], seat int64[p]: a cell that each covers.
+
+    may be empty.
     """
 
     pool: np.ndarray
@@ -476,8 +472,9 @@ class TuplesToTry(NamedTuple):
 
 
 class Annealing(NamedTuple):
-    """int64 steps, uint64 seed; heat float64: an increase of the loss up to this times an exponential random number
-    (mean 1) is accepted.
+    """int64 steps, uint64 seed.
+
+    heat float64: an increase of the loss up to this times an exponential random number (mean 1) is accepted.
     """
 
     steps: int

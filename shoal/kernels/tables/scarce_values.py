@@ -224,9 +224,7 @@ def _around(table, groups, look, x, near, far):
 
 @njit(**INNER)
 def _fits(table, chosen, r, y, need):
-    """Whether the r chosen rows and row y can still be completed to the required values, with ``need`` rows
-    in total.
-    """
+    """Whether the r chosen rows and row y can be completed to the required values, with ``need`` rows in total."""
     if r >= need:
         return True
     value, distinct = table.value, table.distinct
@@ -413,8 +411,9 @@ def carry_out(table, groups, order, made):
 
 @njit(cache=True, nogil=True)
 def cheapest(slots, leaf, rows, state, size, price, order, out):
-    """For each row, the groups whose loss increases least if it joins; the groups of the previous row are the initial
-    candidates.
+    """For each row, the groups whose loss increases least if it joins.
+
+    The groups of the previous row are the initial candidates.
 
     rows int64[r]; size int64[g]; order int64[g]: the nonempty groups by ascending price
     out  int64[r, c]: out: the c groups, best first, -1 beyond
@@ -463,8 +462,9 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
 
 @njit(cache=True, nogil=True)
 def place(slots, leaf, rows, candidates, group, state, size, price):
-    """Insert rows, one by one, into the candidate where the loss increases least; group, state, size, price are
-    updated.
+    """Insert rows, one by one, into the candidate where the loss increases least.
+
+    group, state, size, price are updated.
 
     Only for requirements that adding a row can't violate. O(r c t).
     """

@@ -97,8 +97,7 @@ def later_phases(start, value, count, taken, values, l, k):
 
 @njit(**INNER)
 def _phase_two(table, top, l, k):
-    """Add rows of the residue's least frequent values while a type can give one without increasing the residue's
-    height.
+    """Add rows of the residue's rarest values while a type can give one without increasing the residue's height.
 
     Returns the rows of the residue.
     """
@@ -151,8 +150,9 @@ def _phase_two(table, top, l, k):
 
 @njit(**INNER)
 def _phase_three(table, l):
-    """Rounds: first, types of which no pillar of the residue is common to all give their pillars; then all types give
-    rows that don't increase the height.
+    """Rounds: first, types of which no pillar of the residue is common to all give their pillars.
+
+    then all types give rows that don't increase the height.
 
     Returns the rows of the residue; fewer than l times its height if no round moves a row any more.
     """

@@ -42,8 +42,9 @@ class Cell(NamedTuple):
 
 
 class CutWorkspace(NamedTuple):
-    """Working arrays for cuts: near, far float64[n]; mark bool[n], spare int64[n]; stack int64[..., 7] of cells to be
-    cut.
+    """Working arrays for cuts: near, far float64[n]; mark bool[n], spare int64[n].
+
+    stack int64[..., 7] of cells to be cut.
     """
 
     near: np.ndarray
@@ -186,8 +187,9 @@ def _workspace(points, cells, k):
 
 @njit(**INNER)
 def _grow(points, limits, work, sp, made, m, cuts, offset):
-    """Cut the sp cells on the stack until it is empty; cells that aren't cut are appended to the output. Returns m and
-    cuts.
+    """Cut the sp cells on the stack until it is empty; cells that aren't cut are appended to the output.
+
+    Returns m and cuts.
     """
     stack, gaps = work.stack, made.gaps
     while sp:

@@ -58,8 +58,7 @@ def _swap(x, y, w, ids, i, j):
 
 @njit(**LEAN_INNER)
 def _weighted_select(points, axis, lo, hi, target, seed):
-    """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the first value with a cumulative weight of at
-    least target.
+    """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the value at cumulative weight target.
 
     points  ``Permuted``;  axis 0: by x, 1: by y
     returns i, j with = v in [i, j), the weight below v, and the weight of v. Expected time proportional to hi - lo.
@@ -262,8 +261,7 @@ class RectangleProgram(NamedTuple):
 
 @njit(**LEAN_INNER)
 def bins(points, axis, lo, hi, most, total, bin_of, ends):
-    """Intervals of distinct coordinates along one axis: at most ``most`` bins, one for each coordinate if there are
-    few.
+    """Bins of distinct coordinates along one axis: at most ``most``, one for each coordinate if there are few.
 
     Writes bin_of[point], and the coordinates at the ends of each bin to ends[2 axis] and ends[2 axis + 1]; returns the
     number of bins.
@@ -327,8 +325,9 @@ def _summed(points, lo, hi, bx, by, sums, box):
 
 @njit(**INNER)
 def halved(stack, sp, cut, lines):
-    """Replace the rectangle at ``sp`` with both sides of a cut, behind column cut or row cut - lines; returns the new
-    height.
+    """Replace the rectangle at ``sp`` with both sides of a cut, behind column cut or row cut - lines.
+
+    Returns the new height.
     """
     stack[sp + 1, :] = stack[sp, :]
     if cut < lines:
@@ -366,8 +365,7 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
 
 @njit(cache=True, nogil=True)
 def guillotine(points, lo, hi, k, cap, objective, most, program):
-    """The best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per
-    axis.
+    """The best guillotine partition of the points in slice [lo, hi), along at most ``most`` lines per axis.
 
     points       ``OrderedPoints``;  lo, hi: int64, the cell's slice of both orders
     k, cap       least weight of a tile; under TILES, a tile is penalized by its excess over cap

@@ -48,9 +48,7 @@ class TileRequirement(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """How cuts are ranked: rule int64, lam float64 the weight of balance, widest float64 the largest allowed side
-    length.
-    """
+    """How cuts are ranked: rule int64, lam float64 the weight of balance, widest float64 the longest allowed side."""
 
     rule: int
     lam: float
@@ -107,8 +105,9 @@ def _longest(sides):
 
 @njit(**LEAN_INNER)
 def _sweep(cell, back, w, required, state, able, fitting):
-    """For each position, whether the places up to it, from one end of the slice, are eligible; and how many
-    tiles fit.
+    """For each position, whether the places up to it, from one end of the slice, are eligible.
+
+    And how many tiles fit.
     """
     order, lo, hi = cell
     k, values, columns = required

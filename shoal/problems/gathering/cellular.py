@@ -325,9 +325,7 @@ def _bound(ask: CellularAsk, answer: CellularAnswer) -> tuple[float, str, float]
 
 
 def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
-    """A diverse clustering of all points, or of all but the fewest that must be left out so that the rest can be
-    diverse.
-    """
+    """A diverse clustering of all points, or of a largest set of points that can be diverse."""
     p = ask.problem
     assert p.diversity is not None
     space, left_out = p.space, ask.left_out

@@ -132,8 +132,9 @@ def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Cluste
 
 
 def halve(problem: CellularProblem, found: Clusters) -> Clusters:
-    """Clusters with more points than the search allows, cut by distance from their center; without set-up costs this is
-    free.
+    """Clusters with more points than the search allows, cut by distance from their center.
+
+    Without set-up costs this is free.
     """
     limit = max(problem.largest(found) // 2, 2 * problem.r)
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
@@ -171,9 +172,7 @@ def improve(problem: CellularProblem, found: Clusters, effort: str, seed: int) -
 
 
 def nearby(problem: CellularProblem, found: Clusters) -> Clusters:
-    """Every center moved to a nearby point that minimizes its cluster's cost, a member or not, but not a left-out
-    point.
-    """
+    """Every center moved to a nearby point, not left out, that minimizes its cluster's cost."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
@@ -221,9 +220,7 @@ def diameters(space: Space, found: Clusters) -> np.ndarray:
 
 
 def leave_out(problem: CellularProblem, found: Clusters, spare: int) -> Clusters:
-    """Leave out up to ``spare`` points: the farthest of some clusters, or whole clusters, with the largest saving per
-    point.
-    """
+    """Leave out up to ``spare`` points with the largest saving each: the farthest of clusters, or whole clusters."""
     space, r = problem.space, problem.r
     labels = found.labels.copy()
     owner = np.where(labels < 0, -1, labels)
@@ -344,8 +341,9 @@ def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort:
 
 
 def _capped(balls: duals.Balls, cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
-    """With points left out, only the smaller prices count, so none is raised above a common cap; several caps are
-    tried.
+    """With points left out, only the smaller prices count, so none is raised above a common cap.
+
+    Several caps are tried.
 
     balls  nearest points, r, and the set-up costs
     """
@@ -411,8 +409,9 @@ def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> PricedClusters:
-    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first. O(n^2)
-    space.
+    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first.
+
+    O(n^2) space.
 
     At most left_out points keep label -1. If no cluster within ``widest`` can be opened, all do.
     """

@@ -91,8 +91,9 @@ class Diversity:
         return self.eligible is None or bool(self.eligible(*counts))
 
     def kept(self, r: int, left_out: int, remote: np.ndarray) -> np.ndarray:
-        """int64[kept], ascending: a largest set of points that is eligible as a whole; the most remote points are left
-        out first.
+        """int64[kept], ascending: a largest set of points that is eligible as a whole.
+
+        The most remote points are left out first.
 
         r       at least so many are kept
         remote  float64[n]: among points with the same sensitive values, those with larger values are left out first
@@ -147,9 +148,7 @@ class Diversity:
         raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
 
     def sizes(self, r: int) -> list[int]:
-        """Sizes of cores that are tried: r, and the next multiple of each l, for which 1/l is a whole number
-        of points.
-        """
+        """Sizes of cores to try: r, and the next multiple of each l, where 1/l is a whole number of points."""
         r = max(r, self.smallest)
         return sorted({r, *(l * -(-r // l) for l in self.frequency)})
 
@@ -180,8 +179,9 @@ def conditions(asked: Diversity | None) -> dict[str, Any]:
 def most_kept(
     rows: np.ndarray, count: np.ndarray, frequency: Sequence[int], distinct: Sequence[int]
 ) -> np.ndarray | None:
-    """int64[t]: how many points of each kind to keep so that they are eligible together, as many as possible; None if
-    no selection is.
+    """int64[t]: how many points of each kind to keep so that they are eligible together, as many as possible.
+
+    None if no selection is.
 
     rows   int64[t, s]: sensitive values of the kinds
     count  int64[t]: points of each kind

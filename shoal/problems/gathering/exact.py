@@ -122,8 +122,7 @@ def _widest(reaches: np.ndarray, r: int) -> np.ndarray:
 def gather_exact_anywhere(
     points: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
-    """(labels, centers float64[m, d], bound, whether it is finished): least radius with centers anywhere, for few
-    points.
+    """(labels, centers float64[m, d], bound, whether finished): least radius with centers anywhere, for few points.
 
     The smallest enclosing ball of a cluster is that of some d + 1 of its points, so only these centers are needed.
     Radii that differ by less than a billionth of the points' span are equal; the bound is this much below the radius

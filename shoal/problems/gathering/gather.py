@@ -161,8 +161,7 @@ class GatherAsk:
 
 @dataclass(frozen=True, eq=False)
 class GatherAnswer:
-    """Clusters, a bound for the requested kind of centers, and for the exact method with free centers their
-    coordinates.
+    """Clusters, a bound for the requested kind of centers, and coordinates if the exact method has free centers.
 
     proved  False if a search ended early: the bound holds, the method's factor doesn't
     loose   the share by which the method's factor increases: the width of the last bisection step
@@ -410,9 +409,7 @@ def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndar
 
 
 def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gathering:
-    """Diverse clusters of all points, or of all but the fewest that must be left out so that the rest can be
-    diverse.
-    """
+    """Diverse clusters of all points, or of a largest set of points that can be diverse."""
     space = ask.space
     if name not in ("local", "disjoint"):
         raise PolicyError(f"method {name!r} does not look at sensitive values; use 'local'")

@@ -120,9 +120,7 @@ def _mended(space: Space, found: Clusters, r: int, target: float, budget: int) -
 
 
 def _near(space: Space, found: Clusters, bad: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """(rows ascending, bool[m]): the clusters with a center within reach of bad points, and the points left
-    out there.
-    """
+    """(rows ascending, bool[m]): the clusters with a center within reach of bad points, and points left out there."""
     out = np.flatnonzero(found.labels < 0)
     _, met, _ = space.within(bad, reach, among=np.concatenate([found.center, out]))
     near = np.zeros(space.n, np.bool_)
@@ -242,9 +240,7 @@ PASSES = 20  # most improvements in a row
 
 
 def better(space: Space, found: Clusters, r: int) -> Clusters:
-    """Move centers to their best members and points out of the widest clusters, and repeat while the radius
-    decreases.
-    """
+    """Move centers to their best members and points out of the widest clusters while the radius decreases."""
     best = recentered(space, found.labels, found.center)
     for _ in range(PASSES):
         if best.center.size < 2 or best.radius == 0:

@@ -51,8 +51,9 @@ def places_of(values: np.ndarray) -> np.ndarray:
 
 
 def along(points: np.ndarray) -> np.ndarray:
-    """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes; equal rows keep
-    their order.
+    """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes.
+
+    equal rows keep their order.
     """
     axes, code = min(points.shape[1], AXES), np.zeros(len(points), np.int64)
     for j in range(axes if len(points) else 0):
@@ -154,8 +155,7 @@ def _category(feature: Category, codes: np.ndarray, norm: int) -> _Part:
 
 
 def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:
-    """(float64[values, e], exact): points whose distances in the norm are at most those of the categories; exact for
-    few classes.
+    """(float64[values, e], exact): points with at most the categories' distances in the norm; exact for few classes.
 
     Each node of the tree below the root is one coordinate. Two leaves with their lowest common ancestor at height h
     differ in the nodes below it, two per level. So steps sqrt((h'^2 - h^2) / 2) add up to h in the Euclidean norm, and
@@ -251,8 +251,9 @@ class Space:
 
     @property
     def coordinates(self) -> np.ndarray | None:
-        """float64[n, d] if the metric is the Euclidean one on plain numbers, so that centers can be anywhere; else
-        None.
+        """float64[n, d] if the metric is the Euclidean one on plain numbers, so that centers can be anywhere.
+
+        else None.
         """
         plain = self.coded.form == clusters.PLAIN and all(f.weight for f in self.metric.features)
         return self.coded.values if plain else None
@@ -347,8 +348,9 @@ class Space:
     def within(
         self, rows: np.ndarray, radius: float, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All points within radius of each row: (start int64[m + 1], index, distance); those of row i begin at
-        start[i].
+        """All points within radius of each row: (start int64[m + 1], index, distance).
+
+        Those of row i begin at start[i].
         """
         rows = np.asarray(rows, np.int64)
         if self.is_matrix:
@@ -424,9 +426,7 @@ class _Targets:
         self.tree = cKDTree(space.reach[self.places])
 
     def query(self, points: np.ndarray, q: int, p: float) -> tuple[np.ndarray, np.ndarray]:
-        """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and the largest distance in the
-        list.
-        """
+        """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and each list's largest."""
         far, at = self.tree.query(points, k=np.arange(1, q + 1), p=p, workers=-1)
         reached = np.full(len(points), np.inf) if q == self.places.size else far[:, -1] * SAFE
         if not np.isfinite(far[:, -1]).all():

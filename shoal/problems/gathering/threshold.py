@@ -62,8 +62,9 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """labels int64[n], -1 if left out; center int64[m], the point at each cluster's center; away float64[n], distances
-    to it.
+    """labels int64[n], -1 if left out; center int64[m], the point at each cluster's center.
+
+    away float64[n], distances to it.
     """
 
     labels: np.ndarray
@@ -184,9 +185,7 @@ def threshold(space: Space, r: int, rho: np.ndarray, max_clusters: int | None = 
 
 
 def _test(space: Space, r: int, reach: float, most: int | None) -> Clusters | None:
-    """Clusters of radius at most reach, or None, which proves that every answer has a cluster of larger diameter than
-    reach.
-    """
+    """Clusters of radius at most reach, or None, which proves that every answer has a cluster of larger diameter."""
     marked = np.zeros(space.n, np.bool_)
     centers: list[int] = []
     members: list[np.ndarray] = []
@@ -265,8 +264,9 @@ def peeling(space: Space, r: int, left_out: int, rho: np.ndarray) -> tuple[Clust
 
 
 def _core(space: Space, r: int, reach: float, left_out: int, rho: np.ndarray) -> np.ndarray | None:
-    """bool[n], the core, or None if more than left_out points are removed. Only neighbors of removed points are
-    examined.
+    """bool[n], the core, or None if more than left_out points are removed.
+
+    Only neighbors of removed points are examined.
     """
     alive = np.ones(space.n, np.bool_)
     fallen = np.flatnonzero(rho > reach)
@@ -297,8 +297,9 @@ def _support(space: Space, rows: np.ndarray, reach: float, alive: np.ndarray, r:
 
 
 def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
-    """Repeatedly take all free core points within reach of one that has r of them; the rest join a neighbor's
-    cluster.
+    """Repeatedly take all free core points within reach of one that has r of them.
+
+    The rest join a neighbor's cluster.
     """
     owner = np.full(space.n, -1)
     free = core.copy()
@@ -399,8 +400,9 @@ def _counts(space: Space, reach: float) -> np.ndarray:
 
 
 def _densest(space: Space, reach: float, count: np.ndarray, free: np.ndarray, r: int) -> int:
-    """The point with most free points within reach, -1 if there are fewer than r; lowers the counts that it
-    examines.
+    """The point with most free points within reach, -1 if there are fewer than r.
+
+    Lowers the counts that it examines.
     """
     while True:
         v = int(count.argmax())

@@ -262,9 +262,7 @@ def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 def _cheapest(
     lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
 ) -> tuple[np.ndarray, float, float]:
-    """(starts, cost, lower bound) for squares and range times count; exact unless values are floats with many
-    decimals.
-    """
+    """(starts, cost, lower bound) for squares and range times count; exact unless values have many decimals."""
     from shoal.kernels.intervals import cut_cheapest
 
     by_range = objective == "range"

@@ -62,8 +62,9 @@ def cover_greedily(given: BinCoveringInstance) -> tuple[np.ndarray, int, int]:
 
 
 def poured(given: BinCoveringInstance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
-    """Move the items of the open bin one by one to the least loaded closed bin; ``level`` has the loads of the closed
-    bins.
+    """Move the items of the open bin one by one to the least loaded closed bin.
+
+    ``level`` has the loads of the closed bins.
 
     most  once the least load would exceed it, the remaining items go to the bins in turn; -1: never. Changes label and
           level
@@ -86,8 +87,10 @@ def fold_labels(given: BinCoveringInstance) -> np.ndarray:
 
 
 def spread_labels(given: BinCoveringInstance) -> np.ndarray:
-    """Greedy covering; the leftover items go one by one into the least loaded bin while the largest load doesn't grow,
-    and after that to the bins in turn.
+    """Greedy covering.
+
+    The leftover items go one by one into the least loaded bin while the largest load doesn't grow, and after that to
+    the bins in turn.
     """
     label, closed, begun = cover_greedily(given)
     if begun > closed:
@@ -291,8 +294,9 @@ def _packings(
 def _configurations(
     weight: list[int], counts: list[int], most: int, lead: list[bool] | None
 ) -> list[tuple[int, ...]] | None:
-    """Nonempty count vectors of rounded total at most ``most``, descending; with ``lead``, exactly one of the marked
-    classes.
+    """Nonempty count vectors of rounded total at most ``most``, descending.
+
+    With ``lead``, exactly one of the marked classes.
 
     None if there are more than CONFIGURATIONS.
     """

@@ -155,8 +155,7 @@ def _integer_program(
 def search(
     given: BinCoveringInstance, label: np.ndarray, bound: Bound, limits: Budget
 ) -> tuple[np.ndarray, Bound, str | None]:
-    """A packing no worse than ``label``, a bound no lower than ``bound``, and the limit that ended the search (None:
-    none).
+    """A packing no worse than ``label``, a bound no lower than ``bound``, and the limit that ended the search or None.
 
     (1) proved <= optimum <= cost. (2) proved <= low: an undecided U raises only low, a refuted one both, because a
     packing within k..U is also within k..U + 1.

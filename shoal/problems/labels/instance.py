@@ -272,8 +272,7 @@ def _halves(values: np.ndarray, counts: np.ndarray, k: int, total: int) -> Bound
 
 
 def _companions(values: np.ndarray, counts: np.ndarray, k: int) -> list[Bound]:
-    """The load of the bin with the largest item below k is a subset sum, so it is at least the least one that reaches
-    k.
+    """A bound by subset sums: the bin of the largest item below k has at least the least one that reaches k.
 
     This sum is below k plus the largest item, because a minimal set is. The result is empty if all items reach k, or if
     there are too many sums.

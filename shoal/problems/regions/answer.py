@@ -60,8 +60,7 @@ OTHERS = ("sumsq", "excess", "max")
 def most_regions(
     solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound
 ) -> RegionsFound:
-    """The method's answer for the task's objectives, "count" first, or that for another objective if it has more
-    regions.
+    """The method's answer for the task's objectives, "count" first, or for another objective with more regions.
 
     ``auto`` doesn't call this on large graphs, where area prices guide its search. All objectives use the same
     randomness, so the answer has as many regions as a call for that objective with the same seed. The loop ends if the
@@ -170,8 +169,9 @@ def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> RegionsFound:
-    """The answer with bounds on its first objective, which is optimal; later objectives are optimal given the earlier
-    ones.
+    """The answer with bounds on its first objective, which is optimal.
+
+    later objectives are optimal given the earlier ones.
     """
     first = task.objective[0]
     return RegionsFound(
@@ -185,9 +185,7 @@ def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: di
 
 
 def safe_bound(cost: int, bound: int) -> int:
-    """A valid bound of a cost that an integer program proves optimal: the cost, or slightly less beyond the
-    tolerance.
-    """
+    """A valid bound of a cost that an integer program proves optimal: the cost, or slightly less."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
 
 

@@ -137,9 +137,7 @@ def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, A
 
 
 def counted_ashore(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray) -> dict[str, Any]:
-    """The maxima of a level above water: values of water count in the region of ``below``, int64[n], that
-    contains it.
-    """
+    """The maxima of a level above water: values of water count in its region in ``below``, int64[n]."""
     maxima = given.get("at_most")
     return {"at_most": {n: (_moved_to_land(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
 
@@ -246,8 +244,7 @@ def limited(
 def choose(
     task: Districting, nodes: np.ndarray, sets: Sequence[np.ndarray], objective: tuple[str, ...], branches: int | None
 ) -> list[np.ndarray]:
-    """Disjoint sets (indexes in ``nodes``) with the least weight left out, then the fewest areas, then the best
-    objectives; as areas.
+    """Disjoint sets that leave out the least weight, then the fewest areas, then have the best objectives; as areas.
 
     Every area may be left out, as a set of its own that has no value in the objectives.
     """
@@ -277,9 +274,7 @@ def choose(
 
 
 def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
-    """The areas of a component, divided into unions of whole parts of about ``_CHUNK`` areas each, neighbors
-    together.
-    """
+    """The areas of a component in unions of neighboring whole parts, of about ``_CHUNK`` areas each."""
     if len(nodes) <= _CHUNK:
         return [nodes]
     parts: dict[int, list[int]] = {}

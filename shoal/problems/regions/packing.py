@@ -71,8 +71,9 @@ def dived(solved: Any, wanted: int, most: int) -> np.ndarray | None:
 
 
 def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Dive:
-    """One dive. If fixing a set at one leaves too little, it is fixed at zero instead. If that leaves too little too,
-    the dive ends.
+    """One dive.
+
+    If fixing a set at one leaves too little, it is fixed at zero instead. If that leaves too little too, the dive ends.
     """
     from shoal.problems.programs import Solver
 
@@ -145,8 +146,7 @@ def pack(
     rounding: bool = False,
     integer: bool = False,
 ) -> Packing:
-    """Bound and, with ``integer``, find the largest number of disjoint connected sets whose sums of ``weights`` meet
-    ``need``.
+    """Bound the number of disjoint connected sets that meet ``need``, and with ``integer`` find the most.
 
     g, weights, need  a graph, int64[n, t], int64[t]
     known             disjoint sets already found (vertex numbers);  bound: an upper bound already proved
@@ -175,9 +175,7 @@ def pack(
 
 
 class _Search(NamedTuple):
-    """The state of a packing search: vertices by descending weight (``order``, inverse ``rank``), the program, the best
-    packing.
-    """
+    """The state of a packing search: vertices by descending weight (``order``, ``rank``), program, best packing."""
 
     graph: Contiguity
     features: np.ndarray
@@ -206,9 +204,7 @@ class _Search(NamedTuple):
         return sum(map(self.master.add_set, sets))
 
     def priced(self, price: np.ndarray, cut_price: np.ndarray, limit: int, every: int) -> Any:
-        """The sets that cost at most ``limit``, minimal ones or ``every``: members, ends, costs, number of sets
-        examined.
-        """
+        """The sets of cost at most ``limit``, minimal ones or ``every``: members, ends, costs, number examined."""
         from shoal.kernels.regions.areas import Areas
         from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
@@ -405,8 +401,9 @@ class _Master:
         return [self.sets[i] for i in np.flatnonzero(highs.x > 0.5)] if highs.feasible else None
 
     def choose(self, wanted: int, seconds: float) -> tuple[list[np.ndarray] | None, int]:
-        """An integer packing of ``wanted`` sets or more over the columns, or None; and an upper bound of its number of
-        sets.
+        """An integer packing of ``wanted`` sets or more over the columns, or None.
+
+        And an upper bound of its number of sets.
         """
         self.highs.make_whole()
         self.highs.limit(seconds)

@@ -114,8 +114,9 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
 
 
 def _threshold(k: Any) -> int:
-    """One threshold; above the largest possible sum of weights, it is replaced with the least one that can't be
-    reached.
+    """One threshold.
+
+    above the largest possible sum of weights, it is replaced with the least one that can't be reached.
     """
     return min(whole_number("k", k, "a threshold is a whole number of at least 1"), _TOTAL)
 
@@ -218,9 +219,7 @@ def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndar
 
 
 def _eastwards(longitudes: np.ndarray) -> np.ndarray:
-    """Longitudes in degrees without a jump at the date line: if they span half the globe, they begin after the widest
-    gap.
-    """
+    """Longitudes without a jump at the date line: if they span half the globe, they begin after the widest gap."""
     rising = np.sort(longitudes)
     if longitudes.size < 2 or rising[-1] - rising[0] <= 180:
         return longitudes

@@ -133,9 +133,7 @@ def _may_be_3_connected(task: Districting, bound: CountBound) -> bool:
 
 
 def _promised(known: GraphStructure | None) -> int | None:
-    """The degree that connectivity promises for planar graphs: Tutte 1956 if 4-connected, Barnette 1966 if
-    3-connected.
-    """
+    """The degree that a planar graph guarantees: Tutte 1956 if 4-connected, Barnette 1966 if 3-connected."""
     if known is None or not known.planar or known.connectivity < 3:
         return None
     return 2 if known.connectivity == 4 else 3
@@ -469,8 +467,9 @@ def exchanged(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | Non
 
 
 def matched(g: Contiguity) -> np.ndarray | None:
-    """A spanning tree of degree at most 3 of a planar graph, with parents matched along a canonical order; None if
-    there is none.
+    """A spanning tree of degree at most 3 of a planar graph, with parents matched along a canonical order.
+
+    None if there is none.
 
     O(n^1.5) time for the matching.
     """

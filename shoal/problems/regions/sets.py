@@ -278,8 +278,7 @@ class ConnectedSets:
         return int(least) if name == "max" else least
 
     def lowest(self, worth: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[float, list[int]]:
-        """The least possible cost of the worst set in a partition into the given sets, and the last partition found, if
-        any.
+        """The least cost of the worst set in a partition into the given sets, and the last partition found, if any.
 
         branches  as for ``solve``
         """

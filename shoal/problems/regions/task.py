@@ -172,8 +172,9 @@ def to_networkx(g: Contiguity) -> Any:
 
 
 def structure(g: Contiguity) -> GraphStructure | None:
-    """Planarity, and connectivity up to 4 for planar graphs (3 for others); None if g is too large, or networkx isn't
-    installed.
+    """Planarity, and connectivity up to 4 for planar graphs (3 for others).
+
+    None if g is too large, or networkx isn't installed.
 
     In a 3-connected plane graph, any two vertices of a 3-cut lie on a common face, so only such pairs are removed to
     find a third vertex. O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
@@ -209,8 +210,9 @@ def structure(g: Contiguity) -> GraphStructure | None:
 
 
 def _cut(g: Contiguity, gone: np.ndarray) -> int:
-    """0: the graph without the vertices ``gone`` (bool[n]) is disconnected; 1: removing one more disconnects it; 2:
-    neither.
+    """0: the graph without the vertices ``gone`` (bool[n]) is disconnected; 1: removing one more disconnects it.
+
+    2: neither.
     """
     from shoal.kernels.regions.connected import low_points
 
@@ -349,8 +351,9 @@ class SearchClock:
 
 
 def summed(values: np.ndarray, part: np.ndarray, parts: int | None = None) -> np.ndarray:
-    """Sums of values[n, ...] over every part; part int64[n] is in 0..parts-1, where the default is the number
-    of parts.
+    """Sums of values[n, ...] over every part.
+
+    part int64[n] is in 0..parts-1, where the default is the number of parts.
     """
     found = np.zeros((int(part.max(initial=-1)) + 1 if parts is None else parts, *values.shape[1:]), values.dtype)
     np.add.at(found, part, values)
@@ -422,16 +425,18 @@ def inertia(areas: np.ndarray, label: np.ndarray) -> float:
 
 
 def on_the_globe(places: np.ndarray) -> np.ndarray:
-    """Longitude and latitude in degrees as points on the unit sphere; nearest neighbors are the same as on
-    the ground.
+    """Longitude and latitude in degrees as points on the unit sphere.
+
+    Nearest neighbors are the same as on the ground.
     """
     lng, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
     return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
 
 
 def about_means(moments: np.ndarray) -> np.ndarray:
-    """Sums of squares about the means, for sets of areas with moments float64[..., c + 2]; see
-    ``Districting.moments``.
+    """Sums of squares about the means, for sets of areas with moments float64[..., c + 2].
+
+    see ``Districting.moments``.
     """
     mass = np.maximum(moments[..., 0], 1e-300)
     return np.maximum(moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass, 0.0)

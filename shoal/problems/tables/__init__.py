@@ -115,8 +115,9 @@ def group(
 def _models(
     histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement, apart: np.ndarray | None
 ) -> Requirement:
-    """The requirement of every group; InputError for anything but a histogram, InfeasibleError for a part without
-    groups.
+    """The requirement of every group.
+
+    InputError for anything but a histogram, InfeasibleError for a part without groups.
 
     A given Requirement is relaxed for parts with too few rows.
     """

@@ -42,9 +42,7 @@ SEARCHED = 0.3  # share of an effort in seconds that is left to the search
 
 
 class Proof(NamedTuple):
-    """The best partition known, a lower bound of the loss (in the recoding's unit), and the limit that ended the proof,
-    or None.
-    """
+    """The best partition known, a bound of its loss in the recoding's unit, and the limit that ended the proof."""
 
     partition: Partition
     bound: float
@@ -326,8 +324,9 @@ class _PortfolioRun:
             self.offer("class program", filled, began)
 
     def round(self, bounds: Bounds) -> None:
-        """Disjoint columns of the bound's program, those with the best price first; every other row goes where it costs
-        least.
+        """Disjoint columns of the bound's program, those with the best price first.
+
+        Every other row goes where it costs least.
         """
         if bounds.columns is None or (self.deadline is not None and clock() > self.deadline):
             return
@@ -343,8 +342,9 @@ class _PortfolioRun:
             self.offer("pattern_cover", pattern_cover(self.task).partition, began)
 
     def thinned(self, bounds: Bounds) -> tuple[Any, Any]:
-        """From here on, only some rows of the best partition are searched; returns their cheapest publication and their
-        prices.
+        """From here on, only some rows of the best partition are searched.
+
+        Returns their cheapest publication and their prices.
         """
         best, cheapest, prices = self.best, bounds.cheapest, bounds.prices
         self.thin = thinned(self.task, best.cell, best.group, best.count)
@@ -412,9 +412,7 @@ class _PortfolioRun:
 
     @property
     def steps(self) -> int:
-        """The number of neighborhoods that a named effort searches: more if a proof follows, because a good answer
-        shortens it.
-        """
+        """The neighborhoods that a named effort searches: more if a proof follows, because good answers shorten it."""
         many = steps_of(self.small)
         if not many or not decidable(self.task):
             return many

@@ -41,8 +41,7 @@ SOLVED = 0.8  # share of the remaining seconds for the final choice; the rest is
 
 
 def coarsen(task: Task) -> Grouping:
-    """Levels of all columns and a partition: groups show their column's level, or a star if its rows differ at that
-    level.
+    """Levels of all columns and a partition; groups show their column's level, or a star if rows differ there.
 
     ``details`` has the levels, ``uniform_cost`` (the loss as published), ``levels_bound`` (a lower bound of the loss at
     these levels), ``curve``, and the number of choices examined. The certificate's own cost is that of the groups'
@@ -207,9 +206,7 @@ class _LevelSearch:
         return bool(self.seen) and (late or len(self.seen) >= LOOKS[self.task.effort.name])
 
     def run(self) -> None:
-        """Search along a chain from the values to the stars, at the best single levels, then from the best of
-        these on.
-        """
+        """Search a chain from the values to the stars, the best single levels, then around the best of these."""
         self.look(self.top)  # feasible under every ceiling
         chain = [tuple(int(x) for x in node) for node in Lattice.of(self.task.recoding).chain(self.task)]
         step = -(-len(chain) // max(LOOKS[self.task.effort.name] // 3, 1))

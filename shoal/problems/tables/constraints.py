@@ -302,8 +302,7 @@ class _PopulationQuestion:
         return task.again(effort=task.effort if seconds is None else replace(task.effort, seconds=share * seconds))
 
     def _attempts(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
-        """Requests for a search: each returns a grouping, and levels of the cells at or above which enough people are
-        covered.
+        """Requests for a search: each returns a grouping, and levels from which on enough people are covered.
 
         None for the levels: what the groups' rows require suffices.
         """
@@ -343,8 +342,9 @@ class _PopulationQuestion:
         return found if forms.exact else _without_proof(found)
 
     def _with_larger_groups(self) -> Grouping:
-        """A grouping with the stricter condition; if not even the whole table meets that, with larger and larger
-        groups.
+        """A grouping with the stricter condition.
+
+        If not even the whole table meets that, with larger and larger groups.
 
         The last attempt is one group of all rows, which covers most. O(log rows) searches.
         """
@@ -442,8 +442,7 @@ class _PopulationQuestion:
         return _WidePartition(grouping, forms.published(representative, found.levels), found.loss, found.bound)
 
     def certified(self, found: _WidePartition) -> Grouping:
-        """The grouping with a bound over every release that the population allows, because the search's bound is for a
-        stricter request.
+        """The grouping with a bound for the actual request, because the search's bound is for a stricter one.
 
         The bound is the larger of two: the one without the population, which also holds for groups published coarser
         than their rows require, and that of the cheapest coarser forms that cover enough people.

@@ -80,9 +80,7 @@ class Forms:
         return sum((c.loss[at[:, j], codes[:, j]] * c.weight for j, c in enumerate(self.columns)), np.zeros(len(codes)))
 
     def numbers(self, codes: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """(int64[x]: number of the form of each tuple at levels int[d]; int64[p]: of the population's tuples; count of
-        forms).
-        """
+        """(int64[x]: number of each tuple's form at levels int[d]; int64[p]: of the population's; count of forms)."""
         classes = [n[h] for n, h in zip(self.nodes, levels.tolist(), strict=True)]
         both = np.concatenate([codes, self.codes])
         at = [c[both[:, j]] for j, c in enumerate(classes)]
@@ -93,8 +91,9 @@ class Forms:
         return number[: len(codes)], number[len(codes) :], int(distinct.size)
 
     def covered(self, codes: np.ndarray, levels: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:
-        """int64[x]: the number of people, or of those given, that each tuple covers at levels int[d]. O((x + p) log(x +
-        p)).
+        """int64[x]: the number of people, or of those given, that each tuple covers at levels int[d].
+
+        O((x + p) log(x + p)).
         """
         ours, theirs, size = self.numbers(codes, levels)
         held = np.bincount(theirs, weights=self.people if people is None else people, minlength=size)
@@ -172,8 +171,9 @@ class _FormProgram(NamedTuple):
 def least_forms(
     forms: Forms, histogram: Histogram, need: Requirement, k: int, high: float | None, seconds: float
 ) -> LeastLoss | None:
-    """The release of least loss within some seconds; None if the table is large, or if the request has other
-    conditions.
+    """The release of least loss within some seconds.
+
+    None if the table is large, or if the request has other conditions.
 
     k     people that every form must cover;  high: largest share of people that are rows, or None
     need  only k and frequency
@@ -249,8 +249,7 @@ KEPT = 20_000_000  # entries of forms that are cached between flows
 
 
 def shared(forms: Forms, codes: np.ndarray, rows: np.ndarray, least: np.ndarray, high: float) -> np.ndarray | None:
-    """int64[x, d]: levels at or above ``least`` at which people can be assigned, rows / high to each tuple, at low
-    loss.
+    """int64[x, d]: levels from ``least`` on at which people can be assigned, rows / high per tuple, at low loss.
 
     codes int[x, d], rows int64[x]. By Hall's theorem, an assignment exists unless some set of tuples has more rows than
     the share ``high`` of the people it covers. A flow finds such a set; the tuples of it that gain people most cheaply
@@ -289,8 +288,9 @@ class Lack:
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """Assignment of people to tuples int[x, d] of int64[x] rows; rows may be at most a share of the people of each
-    tuple.
+    """Assignment of people to tuples int[x, d] of int64[x] rows.
+
+    Rows may be at most a share of the people of each tuple.
     """
 
     forms: Forms
@@ -339,8 +339,9 @@ class Sharing:
         return Lack(short / self.share.numerator, reached[form], covered)
 
     def raised(self, levels: np.ndarray, lack: Lack) -> bool:
-        """Raise some wanting tuples in ``levels``, the cheapest in relation to their gain; False if none gains any
-        people.
+        """Raise some wanting tuples in ``levels``, the cheapest in relation to their gain.
+
+        False if none gains any people.
 
         A tuple gains at most the people it needs, because the people it leaves to the others are those it had.
         """

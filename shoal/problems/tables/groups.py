@@ -29,8 +29,9 @@ RULE_KINDS = (*_KINDS, *(f"persons' {kind}" for kind in _KINDS))
 
 
 def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
-    """The rules of a requirement for the kernels, with columns numbered among ``need.sensitive_columns``; None without
-    any.
+    """The rules of a requirement for the kernels, with columns numbered among ``need.sensitive_columns``.
+
+    None without any.
 
     sizes  number of codes of every sensitive column of the table
     """
@@ -95,8 +96,7 @@ def good_groups(
 def by_spare(
     histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
 ) -> np.ndarray:
-    """Groups sorted by how much they help other rows: least share of these rows' most frequent values, then fewest
-    rows.
+    """Groups by how much they help other rows: least share of these rows' most frequent values, then fewest rows.
 
     cell, group, count  triples int64[p] of the groups
     pool  int64[m]: the other rows of each cell
@@ -116,8 +116,7 @@ def by_spare(
 def joining(
     histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
 ) -> np.ndarray:
-    """bool[groups]: the fewest groups of a fixed order that, merged with the rows without a group, form an eligible
-    group.
+    """bool[groups]: the fewest first groups of an order that, with the rows without a group, form an eligible group.
 
     cell, group, count  triples int64[p] of the groups, each eligible
     pool  int64[m]: the rows of each cell without a group
@@ -317,8 +316,7 @@ class Rows:
         return out
 
     def _dealt_by_share(self, label: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(piece of each row in its group, pieces of each group), if share and number of values of one column are
-        limited.
+        """(piece of each row in its group, pieces of each group), if one column's share and values are limited.
 
         Dealt in turn, a piece of q has at most ceil(c / q) rows of a value with c rows. If no value may exceed 1/l,
         dealing to places of l rows each, several of which make a piece, may give more pieces: no value has two rows in
@@ -359,8 +357,7 @@ class Rows:
         return piece, pieces
 
     def _by_commonest(self, cell: np.ndarray, known: int) -> tuple[np.ndarray, int]:
-        """(piece of each row, number of pieces) of one group, with equally many rows of the most frequent value in each
-        piece.
+        """(piece of each row, pieces) of one group, with equally many rows of the most frequent value in each piece.
 
         A piece has a rows of the most frequent value, and as many others as the group has for each a of them, rounded
         down. If the group just meets a share, some sizes meet it, and adjacent sizes don't. So each a is tried, the
@@ -403,8 +400,7 @@ class Rows:
         deal: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
         following: float,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(piece of each row in its group, pieces of each group): ``most``, or fewer until all pieces of a group are
-        eligible.
+        """(piece of each row in its group, pieces of each group): ``most``, or fewer until all are eligible.
 
         deal       returns the piece of each row, (label, cell, pieces), label ascending from 0
         following  the share of a failed number of pieces that is tried next; an eligible group is one piece at the
@@ -556,8 +552,7 @@ class Rows:
     def _near(
         self, waiting: np.ndarray, representative: np.ndarray, kinds: int, looks: int = LOOKS
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidate groups for each waiting row: all groups, or if these are too many, neighbors in several sorted
-        orders.
+        """Candidate groups for each waiting row: all, or if these are too many, neighbors in several sorted orders.
 
         kinds  number of groups, where groups that publish the same count once
         """
@@ -630,8 +625,9 @@ ASKED = 2**18  # sets of areas whose weights are cached
 
 
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
-    """The recoding as slots, and the slots of every cell int64[m, t]; those of areas come last, because they take
-    longest.
+    """The recoding as slots, and the slots of every cell int64[m, t].
+
+    Those of areas come last, because they take longest.
     """
     lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
     parents, losses, tables, pairs, leaves, networks = [], [], [], [], [], []

@@ -265,8 +265,7 @@ def bound_raised_to_step(task: Task, certificate: Certificate) -> Certificate:
 
 
 def _pairs(recoding: Recoding) -> tuple[list[np.ndarray], int, bool]:
-    """For each column, the losses of its pairs of codes int64[size * size], their common denominator, and whether they
-    are exact.
+    """Per column the losses of pairs of codes int64[size * size], their common denominator, whether they are exact.
 
     The denominator is the least. If it is too large, the losses are rounded down.
     """
@@ -302,8 +301,9 @@ class Lattice:
 
     @classmethod
     def of(cls, recoding: Recoding) -> Lattice:
-        """Columns with levels: the levels up to the ceiling. Ranges: halves, quarters, ... of the codes. Sets: one
-        value or all.
+        """Columns with levels: the levels up to the ceiling.
+
+        Ranges: halves, quarters, ... of the codes. Sets: one value or all.
 
         For ranges and sets, the loss is that of the whole class, an upper bound of what its rows publish.
         """
@@ -366,9 +366,7 @@ class Lattice:
             path.append(node.copy())
 
     def ordered(self, task: Task) -> np.ndarray:
-        """int32[v, d]: all nodes, by mean loss on the table's marginals, then by the entropy of the rows
-        over the classes.
-        """
+        """int32[v, d]: all nodes, by mean loss on the table's marginals, then by the entropy over classes."""
         total, detail = np.zeros(1), np.zeros(1)
         digits = []
         means, shares = self.mean_loss(task), self.entropy(task)

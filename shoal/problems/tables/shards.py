@@ -1,5 +1,4 @@
-"""Tables with too many cells to search at once: they are cut into shards, which are searched separately, with a bound
-of the whole.
+"""Large tables cut into shards that are searched separately, with a bound of the whole table.
 
 Shards are searched one after the other here, or at the same time by the workers of an engine: with the same code and
 the same seeds, so with the same groups. The results are checked here like any partition.
@@ -135,9 +134,7 @@ class _ShardTask(NamedTuple):
 
 
 class _SearchedShard(NamedTuple):
-    """A shard's partition, the method that made it, and for each cell what its nearest rows prove (empty: not
-    computed).
-    """
+    """A shard's partition, its method, and for each cell what its nearest rows prove (empty: not computed)."""
 
     method: str
     cell: np.ndarray
@@ -238,8 +235,9 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
 def _sides(
     task: Task, part: np.ndarray, rank: Sequence[np.ndarray], kind: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """A shard cut in two where the fewest rows are separated from their nearest; None if no cut leaves both sides
-    eligible.
+    """A shard cut in two where the fewest rows are separated from their nearest.
+
+    None if no cut leaves both sides eligible.
     """
     cuts = list[tuple[float, int, int]]()
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)

@@ -134,9 +134,7 @@ def _ceilings(task: Task) -> list[str]:
 
 
 def ceiling_classes(task: Task) -> np.ndarray:
-    """int64[m], numbered from 0: cells that the ceilings allow in one group have one number: those equal at the highest
-    levels.
-    """
+    """int64[m], from 0: equal for cells that the ceilings allow in one group, those equal at the highest levels."""
     limited = [c.allowed()[task.histogram.quasi[:, j]] for j, c in enumerate(task.recoding.columns) if c.held]
     if not limited or not task.histogram.cells:
         return np.zeros(task.histogram.cells, np.int64)
@@ -202,8 +200,9 @@ def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[n
 
 
 def _pillars(histogram: Histogram, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cells sorted by (type, descending count) for one sensitive column; cells that differ only in other columns are
-    added up.
+    """Cells sorted by (type, descending count) for one sensitive column.
+
+    cells that differ only in other columns are added up.
 
     Returns start int64[t+1], cells sorted so that equal (type, value) are adjacent, value, count, and for each sorted
     cell the index of its pillar.
@@ -276,8 +275,7 @@ def _by_size(histogram: Histogram, k: int) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
-    """Several sensitive columns, or other models: a type stays or leaves as a whole, and further types leave until all
-    is eligible.
+    """Several sensitive columns, or other models: whole types stay or leave, and more leave until all is eligible.
 
     The bound is the largest of those for single columns, each of which is a weaker requirement, and that for sizes
     alone.

@@ -186,9 +186,7 @@ class TilePartition:
         return cls.of(places, labels, np.concatenate(edges), np.concatenate([part.cuts for part in parts]))
 
     def sizes(self, geographic: bool) -> np.ndarray:
-        """Width plus height of each part's bounding box: in km if coordinates are geographic, else in their
-        own unit.
-        """
+        """Width plus height of each part's bounding box: in km if geographic, else in the coordinates' unit."""
         return spans(self.boxes, geographic).sum(axis=1)
 
 
@@ -290,8 +288,7 @@ def most_of_all(places: Places, k: int) -> int:
 
 
 def least_of_all(places: Places, k: int, leave_out: bool = False) -> tuple[int, str]:
-    """A lower bound of the heaviest tile's weight, and its argument: the largest of the bounds of all sides of the
-    boundary.
+    """A lower bound of the heaviest tile's weight, and its argument: the largest over the sides of the boundary.
 
     leave_out  records may be left out, so the only bound is k
     """

@@ -165,8 +165,9 @@ class PlaceContents(NamedTuple):
 def holding(
     places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[tuple[int, float, bool]]
 ) -> PlaceContents:
-    """The values at places in columns int64[n] of codes, with weights int64[n]; asked: need, share, and unit of each
-    column.
+    """The values at places in columns int64[n] of codes, with weights int64[n].
+
+    asked: need, share, and unit of each column.
     """
     found, column, base = [], [], 0
     for c, code in enumerate(codes):
@@ -264,8 +265,9 @@ def _whole(weights: Any, n: int) -> np.ndarray:
 
 
 def _unwrapped(x: np.ndarray, y: np.ndarray, step: Fraction | None = None) -> tuple[np.ndarray, float, float]:
-    """Longitudes eastwards from the middle of the widest empty interval; the seam, and the least longitude of the range
-    in use.
+    """Longitudes eastwards from the middle of the widest empty interval.
+
+    The seam, and the least longitude of the range in use.
     """
     if step is None:
         _in_range(x, y)

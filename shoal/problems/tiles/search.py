@@ -72,9 +72,7 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """The result of a strategy: its cells, and per block the number of tiles, the heaviest, the size (inf:
-    not tried).
-    """
+    """The result of a strategy: its cells, and per block number of tiles, heaviest, size (inf: not tried)."""
 
     strategy: Strategy
     cells: TileCells
@@ -131,9 +129,7 @@ def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[T
 
 
 def _lower(best: Tournament, effort: float) -> None:
-    """Least heaviest tile: find how low each block can go, then make the most tiles under the ceiling that all blocks
-    reach.
-    """
+    """Least heaviest tile: find how low each block can go, then the most tiles under the common ceiling."""
     for slack, balance in (
         (0.0, 0.3),
         (0.0, 3.0),
@@ -303,8 +299,7 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
 
 
 def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
-    """Mondrian of LeFevre, DeWitt, Ramakrishnan 2006, for comparison: only the cut right above the median, wider side
-    first.
+    """Mondrian (LeFevre, DeWitt, Ramakrishnan 2006), for comparison: cuts right above the median, wider side first.
 
     It stops at cells that other cuts could divide, so Theorem 4 doesn't apply to it.
     """
@@ -436,8 +431,9 @@ def _solved(
 
 
 def alone(places: Places, k: int, width: float) -> np.ndarray:
-    """bool[p]: places that no tile can contain, because the places within reach weigh less than k; repeated after each
-    removal.
+    """bool[p]: places that no tile can contain, because the places within reach weigh less than k.
+
+    Repeated after each removal.
 
     Degrees are converted with the smallest cosine among the latitudes, so that no place within reach is missed.
     """

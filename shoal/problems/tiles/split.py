@@ -273,8 +273,9 @@ def _certificate(
 
 
 def _exact_decimals(bounds: np.ndarray) -> np.ndarray:
-    """Sides as exact decimals. Shifting by a full turn and back causes rounding errors, and a point on a side would be
-    outside.
+    """Sides as exact decimals.
+
+    Shifting by a full turn and back causes rounding errors, and a point on a side would be outside.
     """
     short = np.round(bounds, 10)
     return np.where(np.isclose(short, bounds, rtol=0, atol=1e-12), short, bounds)

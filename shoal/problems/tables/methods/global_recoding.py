@@ -157,9 +157,7 @@ class Nodes:
         return float(sum(total[h] for total, h in zip(self.total, levels, strict=True)))
 
     def pair(self, i: int, j: int, a: int, b: int) -> bool:
-        """Whether all groups meet the requirement with column i at level a and j at level b, without the
-        other columns.
-        """
+        """Whether all groups meet the requirement with only column i at level a and j at level b."""
         columns, held = self.columns, self.task.histogram
         left, right = columns[i].node[a][held.quasi[:, i]], columns[j].node[b][held.quasi[:, j]]
         group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
@@ -195,8 +193,9 @@ class Nodes:
         return np.unique(mixed_radix(np.stack(node, 1), sizes), return_inverse=True)[1].reshape(-1)
 
     def look(self, levels: np.ndarray) -> NodeCost:
-        """Cost and block of a node. Without a budget, a node with an ineligible group is over, and so are all
-        below it.
+        """Cost and block of a node.
+
+        Without a budget, a node with an ineligible group is over, and so are all below it.
         """
         self.made += 1
         task, count = self.task, self.task.histogram.count
@@ -228,8 +227,9 @@ class Nodes:
         return NodeCost(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
 
     def _whole(self, label: np.ndarray, rows: np.ndarray, bad: np.ndarray, price: np.ndarray) -> np.ndarray | None:
-        """bool[g]: the block, extended by eligible groups if it doesn't meet the models; None if it exceeds
-        the budget.
+        """bool[g]: the block, extended by eligible groups if it doesn't meet the models.
+
+        None if it exceeds the budget.
         """
         if not bad.any() or self._meets(label, rows, bad):
             return bad
@@ -344,8 +344,9 @@ def _infeasible_at_top(task: Task) -> InfeasibleError:
 
 
 def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """bool[nodes]: those that are eligible on every pair of columns; without a budget, no other node can be
-    eligible.
+    """bool[nodes]: those that are eligible on every pair of columns.
+
+    Without a budget, no other node can be eligible.
     """
     possible = np.ones(len(node), bool)
     for i, j in combinations(range(top.size), 2):
@@ -359,8 +360,9 @@ def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
 
 
 def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, NodeCost], None]) -> None:
-    """Bisect a chain to the top for the first node within the budget; with a budget, the chain's lower end is examined
-    first.
+    """Bisect a chain to the top for the first node within the budget.
+
+    With a budget, the chain's lower end is examined first.
 
     Of the nodes beyond the budget, the highest excludes what the others do. Without a budget, the lowest eligible node
     is the cheapest.
@@ -383,9 +385,7 @@ def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, No
 
 
 def _descend(nodes: Nodes, top: np.ndarray, found: NodeCost) -> BestNode:
-    """From the top down: each step, among those within the budget that don't increase the cost, is the one that saves
-    most.
-    """
+    """From the top down: each step within the budget that doesn't increase the cost and saves most."""
     here = top
     if found.cost == inf:
         raise InfeasibleError(

@@ -139,9 +139,7 @@ def curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.n
 
 
 def _snake(code: np.ndarray) -> np.ndarray:
-    """Lexicographic order in which every column alternates its direction after every change of the columns
-    before it.
-    """
+    """Lexicographic order in which every column reverses its direction after each change of the columns before it."""
     if not code.shape[1]:
         return np.arange(code.shape[0])
     code = code.copy()
@@ -282,9 +280,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
 
 
 def with_pool(histogram: Histogram, need: Requirement, partition: Partition, pool: np.ndarray) -> Partition:
-    """The rows pool int64[m], which are in no group, as one more group, with as few others as necessary to make it
-    eligible.
-    """
+    """The rows pool int64[m] without a group as one more group, with the fewest others that make it eligible."""
     joined = joining(histogram, need, partition.cell, partition.group, partition.count, pool)
     rest, last = np.flatnonzero(pool), joined.size
     return Partition.of(

@@ -142,8 +142,7 @@ def kernelize(
 
 
 def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
-    """The number of published rows, other than type t itself, that are the least cover of t and other types of the
-    table.
+    """The number of published rows other than type t that are the least cover of t and other types of the table.
 
     Each is a vector of levels; the closure of a set of types has the largest level of its members in every column.
     """

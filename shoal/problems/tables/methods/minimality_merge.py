@@ -358,8 +358,9 @@ def unclaimed(
 def _cheapest(
     histogram: Histogram, recoding: Recoding, partition: Partition, groups: np.ndarray, many: int
 ) -> np.ndarray:
-    """int64[groups, many]: for each of some groups, the others with which it loses least; all others if there are no
-    more.
+    """int64[groups, many]: for each of some groups, the others with which it loses least.
+
+    All others if there are no more.
 
     A lower bound of a union's loss in a column is that of either group, or of a row of one with a row of the other.
     """

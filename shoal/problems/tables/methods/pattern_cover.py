@@ -213,8 +213,9 @@ class _Groups(NamedTuple):
         self.where[kind].add(g)
 
     def joined(self, new: dict[int, int], spare: list[tuple[int, int, int]]) -> bool:
-        """Put the rows of a pattern into an existing group if too few others can be spared to fill it up; returns
-        whether it did.
+        """Put the rows of a pattern into an existing group if too few others can be spared to fill it up.
+
+        Returns whether it did.
 
         spare  (-loss of a group, the group, a type that fits) for all groups with rows that fit the pattern
         """
@@ -240,9 +241,7 @@ class _Groups(NamedTuple):
         return True
 
     def opened(self, new: dict[int, int], spare: list[tuple[int, int, int]], loss: int) -> None:
-        """Open a group of the rows of a pattern, filled up with rows that the groups with the largest loss
-        can spare.
-        """
+        """Open a group of a pattern's rows, filled up with rows that the groups with the largest loss can spare."""
         missing, here = self.k - sum(new.values()), len(self.rows)
         self.rows.append({})
         self.size.append(0)
