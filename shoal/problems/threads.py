@@ -150,7 +150,7 @@ class BackgroundCalls:
     def first(self, *asked: Future[Any] | None, seconds: float = math.inf) -> Future[Any] | None:
         """The first of them that ends, None if each takes longer than ``seconds``.
 
-        of several that ended, the first in the list.
+        If several ended, the first in the list is returned.
         """
         some = [future for future in asked if future is not None]
         while not wait(some, LOOK, FIRST_COMPLETED).done and (seconds := seconds - LOOK) > 0:

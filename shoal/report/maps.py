@@ -1,6 +1,6 @@
 """Maps of regions and of tiles: a picture, or one HTML file without links that zooms, shows names on hover, and prints.
 
-tiles also as GeoJSON polygons.
+Tiles are also written as GeoJSON polygons.
 
 Neighboring regions have different colors. A second coloring shows how far each region is above k. A third shows which
 of the original areas are below k. The weights of areas are never shown, because the release doesn't reveal them.

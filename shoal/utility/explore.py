@@ -76,8 +76,7 @@ class GridPoint:
 class Exploration:
     """The points of a grid, in order.
 
-    ``asked`` is the number of points of the complete grid, also after an interruption.
-
+    asked    the number of points of the complete grid, also after an interruption
     request  the request: "file", "grid" with the tried values, "policy" and "models" with what all points share
     sources  the input files: no page may replace them, or be readable by more people
 

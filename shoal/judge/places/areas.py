@@ -397,9 +397,9 @@ def _soft_boundary(label: np.ndarray, values: Sequence[Any], stated: StatedCross
 def _totals(
     held: pl.DataFrame, label: np.ndarray, areas: Sequence[str], asked: Mapping[str, Any], source: pl.DataFrame
 ) -> list[Finding]:
-    """Columns summed over each region, or averaged by the first weight.
+    """Findings about columns summed over each region, or averaged by the first weight.
 
-    label int[rows]: region of each row in ``held``.
+    label  int[rows]: region of each row in ``held``
     """
     if not (asked.get("sum") or asked.get("mean")) or not label.size:
         return []

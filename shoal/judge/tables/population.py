@@ -154,9 +154,10 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
 
 
 def individual(rows: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """float64: the risk of a row of each class. rows: int64 rows of the class in the sample.
+    """float64: the individual risk of a row of each class.
 
-    people: the sum of its weights.
+    rows    int64: rows of the class in the sample
+    people  the sum of its weights
 
     The mean of 1 / F, where F is the size of the class in the population, given its rows: F - rows is negative binomial
     with p = rows / people. The result is p / rows times 2F1(1, 1; rows + 1; 1 - p), by Euler's transformation of

@@ -319,7 +319,7 @@ def search(coded, near, rules, budget, owner, center):
 def _search(coded, near, rules, budget, center, pool, d, turns):
     """``search`` on arrays that Python allocated.
 
-    turns: the queue of clusters, flags of those in it, when each was last examined, and the neighbors of one.
+    turns  the queue of clusters, flags of those in it, when each was last examined, and the neighbors of one.
     """
     largest, _, looks, _ = budget
     w, slots = near.shape[1], pool.size.size

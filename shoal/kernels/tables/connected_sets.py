@@ -135,7 +135,7 @@ def _set_weight(sets, slots, t, a, b, many):
 def areas_cost(sets, slots, a, b, limit):
     """The loss per row of the areas in the join of two rows of slots, 0 without such columns.
 
-    may stop early at any value above the limit.
+    The function may stop early at any value above the limit.
 
     No connected set weighs less than one with two of its areas, so most sets needn't be computed.
     """

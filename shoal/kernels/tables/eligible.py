@@ -91,7 +91,7 @@ def widest(rules):
 def _column_gap(rules, i, held, seen, present, n):
     """How far rule i is from being met, 0 if it is met.
 
-    held[seen[:present]]: the rows of each present value, n in total.
+    held[seen[:present]]  the rows of each present value, n in total
 
     O(present); for ORDERED and for bands with floors O(values), for RECURSIVE O(present l), for TREE O(present levels)
     plus the clearing of a number for each class.

@@ -74,7 +74,7 @@ class MultiplierAscent(NamedTuple):
 def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> MultiplierAscent:
     """An ascent from multipliers int64[p] and shares float64[v], which aren't changed.
 
-    ``parts`` of cells choose separately.
+    parts  number of parts of the cells, which choose separately
     """
     p, v = multiplier.size, share.size
     empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)

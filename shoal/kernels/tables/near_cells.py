@@ -441,9 +441,11 @@ def _offer(near, far, held, b, d):
 
 
 class Orders(NamedTuple):
-    """Several orders of all cells: order int64[o, m]: cells in each; rank int64[o, m]: their positions.
+    """Several orders of all cells.
 
-    reach int64: positions examined on each side.
+    order  int64[o, m]: cells in each
+    rank   int64[o, m]: their positions
+    reach  int64: positions examined on each side
     """
 
     order: np.ndarray

@@ -464,7 +464,7 @@ def _drawn(table, open_, x, kind, random, new):
 class TuplesToTry(NamedTuple):
     """Tuples to try, the most promising first: pool int64[p, t], seat int64[p]: a cell that each covers.
 
-    may be empty.
+    Both may be empty.
     """
 
     pool: np.ndarray
@@ -472,9 +472,9 @@ class TuplesToTry(NamedTuple):
 
 
 class Annealing(NamedTuple):
-    """int64 steps, uint64 seed.
+    """An annealing: int64 steps, uint64 seed, float64 heat.
 
-    heat float64: an increase of the loss up to this times an exponential random number (mean 1) is accepted.
+    heat  an increase of the loss up to this times an exponential random number (mean 1) is accepted.
     """
 
     steps: int

@@ -464,7 +464,7 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
 def place(slots, leaf, rows, candidates, group, state, size, price):
     """Insert rows, one by one, into the candidate where the loss increases least.
 
-    group, state, size, price are updated.
+    The arrays group, state, size, and price are updated.
 
     Only for requirements that adding a row can't violate. O(r c t).
     """

@@ -267,7 +267,8 @@ def split_class(lattice, count, least, work, p):
 def _various(inside, b, e, sensitive, distinct, stamp, mark):
     """Whether some cells have the required number of values in every column.
 
-    stamp int64[values], mark not used before.
+    stamp  int64[values]
+    mark   a number that was not used before
     """
     for w in range(distinct.size):
         different = 0

@@ -150,9 +150,10 @@ def _phase_two(table, top, l, k):
 
 @njit(**INNER)
 def _phase_three(table, l):
-    """Rounds: first, types of which no pillar of the residue is common to all give their pillars.
+    """Rounds of types that give rows until the residue is eligible, or no row moves.
 
-    then all types give rows that don't increase the height.
+    In a round, first a set of types gives its pillars, where no pillar of the residue is a pillar of all of them. Then
+    all types give rows that don't increase the height.
 
     Returns the rows of the residue; fewer than l times its height if no round moves a row any more.
     """

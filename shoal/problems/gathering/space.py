@@ -53,7 +53,7 @@ def places_of(values: np.ndarray) -> np.ndarray:
 def along(points: np.ndarray) -> np.ndarray:
     """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes.
 
-    equal rows keep their order.
+    Equal rows keep their order.
     """
     axes, code = min(points.shape[1], AXES), np.zeros(len(points), np.int64)
     for j in range(axes if len(points) else 0):
@@ -253,7 +253,7 @@ class Space:
     def coordinates(self) -> np.ndarray | None:
         """float64[n, d] if the metric is the Euclidean one on plain numbers, so that centers can be anywhere.
 
-        else None.
+        Otherwise, the result is None.
         """
         plain = self.coded.form == clusters.PLAIN and all(f.weight for f in self.metric.features)
         return self.coded.values if plain else None

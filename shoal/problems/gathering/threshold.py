@@ -62,9 +62,11 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """labels int64[n], -1 if left out; center int64[m], the point at each cluster's center.
+    """Clusters of points.
 
-    away float64[n], distances to it.
+    labels  int64[n]: cluster of each point, -1 if left out
+    center  int64[m]: the point at each cluster's center
+    away    float64[n]: distance of each point from its center
     """
 
     labels: np.ndarray

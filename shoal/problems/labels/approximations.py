@@ -64,7 +64,7 @@ def cover_greedily(given: BinCoveringInstance) -> tuple[np.ndarray, int, int]:
 def poured(given: BinCoveringInstance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
     """Move the items of the open bin one by one to the least loaded closed bin.
 
-    ``level`` has the loads of the closed bins.
+    level  the loads of the closed bins
 
     most  once the least load would exceed it, the remaining items go to the bins in turn; -1: never. Changes label and
           level

@@ -171,7 +171,7 @@ def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
 def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> RegionsFound:
     """The answer with bounds on its first objective, which is optimal.
 
-    later objectives are optimal given the earlier ones.
+    Later objectives are optimal given the earlier ones.
     """
     first = task.objective[0]
     return RegionsFound(

@@ -116,7 +116,7 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
 def _threshold(k: Any) -> int:
     """One threshold.
 
-    above the largest possible sum of weights, it is replaced with the least one that can't be reached.
+    If it is above the largest possible sum of weights, it is replaced with the least one that can't be reached.
     """
     return min(whole_number("k", k, "a threshold is a whole number of at least 1"), _TOTAL)
 

@@ -353,7 +353,8 @@ class SearchClock:
 def summed(values: np.ndarray, part: np.ndarray, parts: int | None = None) -> np.ndarray:
     """Sums of values[n, ...] over every part.
 
-    part int64[n] is in 0..parts-1, where the default is the number of parts.
+    part   int64[n]: 0..parts-1
+    parts  their number; None: the largest part plus one
     """
     found = np.zeros((int(part.max(initial=-1)) + 1 if parts is None else parts, *values.shape[1:]), values.dtype)
     np.add.at(found, part, values)
@@ -436,7 +437,7 @@ def on_the_globe(places: np.ndarray) -> np.ndarray:
 def about_means(moments: np.ndarray) -> np.ndarray:
     """Sums of squares about the means, for sets of areas with moments float64[..., c + 2].
 
-    see ``Districting.moments``.
+    See ``Districting.moments``.
     """
     mass = np.maximum(moments[..., 0], 1e-300)
     return np.maximum(moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass, 0.0)

@@ -202,7 +202,7 @@ def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[n
 def _pillars(histogram: Histogram, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Cells sorted by (type, descending count) for one sensitive column.
 
-    cells that differ only in other columns are added up.
+    Cells that differ only in other columns are added up.
 
     Returns start int64[t+1], cells sorted so that equal (type, value) are adjacent, value, count, and for each sorted
     cell the index of its pillar.

@@ -167,7 +167,7 @@ def holding(
 ) -> PlaceContents:
     """The values at places in columns int64[n] of codes, with weights int64[n].
 
-    asked: need, share, and unit of each column.
+    asked  need, share, and unit of each column
     """
     found, column, base = [], [], 0
     for c, code in enumerate(codes):
