@@ -172,8 +172,10 @@ class GraphDrawing:
 
 
 def planar_regions(source: Triples, regular: bool = True) -> Graph:
-    """A planar graph that has a partition into connected regions of exactly three vertices if and only if there is a
-    perfect matching; otherwise some region of weight at least 3 has weight 4 or more.
+    """3DM to a planar graph that can be partitioned into connected regions of exactly three vertices.
+
+    The partition exists if and only if there is a perfect matching. Otherwise, some region of weight at least 3 has
+    weight 4 or more.
 
     regular  add the caps that make it 3-regular; without them the graph has a fifth of the size, and degree at most
              four
@@ -290,8 +292,10 @@ class CorridorMap:
 
 
 def plane_tiles(source: Triples) -> Points:
-    """Places in the plane that can be cut into rectangles of weight exactly 3 if and only if there is a perfect
-    matching; otherwise some rectangle of weight at least 3 has weight 4 or more (``k`` = 3).
+    """3DM to places in the plane that can be cut into rectangles of weight exactly 3 (``k`` = 3).
+
+    The rectangles exist if and only if there is a perfect matching. Otherwise, some rectangle of weight at least 3 has
+    weight 4 or more.
 
     O(triples) columns, O(triples squared) rows, a place at nearly every grid point.
     """

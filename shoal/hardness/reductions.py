@@ -264,10 +264,10 @@ class _Builder:
 
 
 def four_stars(formula: Formula) -> Graph:
-    """A triangle-free graph with edges that can be partitioned into 4-stars if and only if some assignment makes
-    exactly one literal of each clause true.
+    """1-in-3 SAT to a triangle-free graph whose edges are to be partitioned into 4-stars.
 
-    target and cost don't apply: ``answer`` is the whole question. O(clauses) vertices.
+    The partition exists if and only if some assignment makes exactly one literal of each clause true. target and cost
+    don't apply: ``answer`` is the whole question. O(clauses) vertices.
     """
     build = _Builder()
     slots: dict[int, list[int]] = {}  # literal -> parents of its free leaf edges, a parent once per edge
@@ -348,8 +348,10 @@ def _take(slots: list[int]) -> int:
 
 
 def gather(formula: Formula, r: int = 7) -> Metric:
-    """A graph metric in which clusters of at least r points, centered at points, reach radius 1 if and only if the
-    formula can be satisfied. Radius 2 is always possible, so no factor below 2 is polynomial unless P = NP.
+    """3-SAT to r-gather with radius 1 or 2: a graph metric with clusters of at least r points, centered at points.
+
+    Radius 1 is possible if and only if the formula can be satisfied. Radius 2 is always possible, so no factor below 2
+    is polynomial unless P = NP.
 
     Aggarwal et al. 2006, section 2.1. Each variable has two vertices, joined to each other and to r - 2 further
     vertices. One of the two must be a center to reach these. Both can't be centers, because every literal is in at most
@@ -389,15 +391,15 @@ def gather(formula: Formula, r: int = 7) -> Metric:
 
 
 def cellular(source: DominatingSet) -> Metric:
-    """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2, optimum 2 n + 2 t for the
-    smallest dominating set of t vertices.
+    """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2.
 
-    Aggarwal et al. 2006, section 3, names the source problem and nothing else. Here every vertex has a copy with the
-    same neighbors, joined to it. The distance of two joined vertices is 1, of others 2. A dominating set of t vertices
-    gives t clusters of radius 1, with total cost 2 t + 2 n. Conversely, a clustering can be changed into one of this
-    kind at no cost. A point at distance 2 from its center pays 2 there, and no more if it is alone. Two clusters around
-    one vertex cost less as one. A vertex that is alone joins its copy's cluster, where it is also within 1 of the
-    center, for 1 instead of 2. If both are alone, the vertex makes one cluster with the copy for 4.
+    The optimum is 2 n + 2 t for the smallest dominating set of t vertices. Aggarwal et al. 2006, section 3, names the
+    source problem and nothing else. Here every vertex has a copy with the same neighbors, joined to it. The distance of
+    two joined vertices is 1, of others 2. A dominating set of t vertices gives t clusters of radius 1, with total cost
+    2 t + 2 n. Conversely, a clustering can be changed into one of this kind at no cost. A point at distance 2 from its
+    center pays 2 there, and no more if it is alone. Two clusters around one vertex cost less as one. A vertex that is
+    alone joins its copy's cluster, where it is also within 1 of the center, for 1 instead of 2. If both are alone, the
+    vertex makes one cluster with the copy for 4.
     """
     n = source.n
     joined = [(2 * v, 2 * v + 1) for v in range(n)]

@@ -350,8 +350,9 @@ def _bound(
 
 
 def _best_cut(keys: Sequence[Any], counts: Sequence[int], k: int, objective: str) -> float:
-    """The least cost of all partitions into runs of at least k records, by dynamic programming over the last run.
-    O(n^2).
+    """The least cost of all partitions into runs of at least k records.
+
+    Dynamic programming over the last run, O(n^2).
     """
     total = [0]
     for count in counts:

@@ -105,8 +105,10 @@ def fitted(
 
 
 def _scaled(factor: np.ndarray, least: float) -> np.ndarray:
-    """Factors rescaled to at most 1 and bounded from below by ``least``, so that a product over all releases doesn't
-    overflow. Only ratios of factors matter. If no assignment agrees with every release, the factors diverge.
+    """Factors rescaled to at most 1 and bounded from below by ``least``.
+
+    A product over all releases then doesn't overflow. Only ratios of factors matter. If no assignment agrees with every
+    release, the factors diverge.
     """
     factor = factor / max(float(factor.max(initial=0)), 1e-300)
     out: np.ndarray = np.where(factor > 0, np.maximum(factor, least), 0.0)

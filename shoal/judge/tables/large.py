@@ -235,8 +235,9 @@ def count_elsewhere(
 
 
 def _with_categories(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The frames of workers with common categories for texts with few distinct values. They need a quarter of the
-    memory, and are comparable without conversion.
+    """The frames of workers with common categories for texts with few distinct values.
+
+    They need a quarter of the memory, and are comparable without conversion.
     """
     same = pl.Categorical(pl.Categories.random())
     few: list[str] | None = None
@@ -331,9 +332,8 @@ def _tuple_hashes(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
-    """``count_release`` of a CSV in which every line is a row.
-
-    It counts equal lines, and parses each distinct line once.
+    """``count_release`` of a CSV in which every line is a row. It counts equal lines, and parses each distinct line
+    once.
 
     None if lines may not be rows: the file has a quote, a carriage return, or another header.
     """
@@ -479,9 +479,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file.
-
-    For a folder, that of its manifest, after every part's bytes are checked against the hash in it.
+    """SHA-256 of a file. For a folder, that of its manifest, after every part's bytes are checked against the hash in
+    it.
 
     Raises VerificationError with the name of a part that is missing, differs, or isn't in the manifest.
     """

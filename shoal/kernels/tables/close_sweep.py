@@ -58,8 +58,9 @@ class _HighestPrices(NamedTuple):
 
 @njit(**INNER)
 def _mean_of_close(inside, b, e, price, asked, pay):
-    """(the largest mean price of shares within t, what rows of any value may pay without raising it). The mean is
-    infinite if the values of the class can't form shares within t. Cells are sorted by descending price.
+    """(the largest mean price of shares within t, what rows of any value may pay without raising it).
+
+    The mean is infinite if the values of the class can't form shares within t. Cells are sorted by descending price.
 
     pay float64[s]  out: what rows of each value may pay; equal for all values that are absent
 
@@ -120,8 +121,9 @@ def _lowers(inside, b, e, price, more, out):
 
 @njit(**INNER)
 def _by_multiplier(highest, asked, pay):
-    """The largest mean, with the best multiplier found; the highest price of each value is in ``pay``, -inf if it has
-    no row. On return, ``pay`` has what each value may pay. The result is a bound for any multiplier.
+    """The largest mean, with the best multiplier found; the result is a bound for any multiplier.
+
+    pay  in: the highest price of each value, -inf if it has no row; out: what each value may pay
     """
     share, apart, s = asked.share, asked.apart, asked.share.size
     high = pay.copy()
@@ -311,8 +313,9 @@ def _mean_of_whole(inside, b, e, price, asked, low, top):
 
 @njit(cache=True, nogil=True)
 def close_sweep(lattice, asked, price, order, fixed, budget, out):
-    """Feasible prices from any prices, by one pass over the lattice nodes that begin with some levels: no group within
-    t of any class has prices that exceed its loss.
+    """Feasible prices from any prices, by one pass over the lattice nodes that begin with some levels.
+
+    In a feasible solution, no group within t of any class has prices that exceed its loss.
 
     lattice, asked  ``CellsInLattice``, ``CloseShares``
     price float64[m], order int64[m]  any numbers, and the cells by descending price

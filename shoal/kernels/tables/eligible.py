@@ -416,11 +416,14 @@ LOW = np.int64(0xFFFFFFFF)
 
 
 class Slots(NamedTuple):
-    """The slots of a recoding: kind int64[t]; base int64[t] into parent int32[..] and loss float64[..] (ranges:
-    position of each code); table int64[t] into ancestor int16[..], pair float64[..] (loss of that ancestor), width
-    int64[t] nodes of the tree; unit float64[t] factor of sets, ranges.
+    """The slots of a recoding: how two values of a slot are joined, and what a value loses per row.
 
-    areas  of kind 4: base into it, table words of a set, width areas, unit of weight; None if there are none
+    kind   int64[t]
+    base   int64[t]: offset in parent int32[..] and in loss float64[..] (ranges: position of each code)
+    table  int64[t]: offset in ancestor int16[..] and in pair float64[..] (loss of that ancestor)
+    width  int64[t]: nodes of the tree
+    unit   float64[t]: factor of sets and ranges
+    areas  of kind 4: base in it, table words of a set, width areas, unit of weight; None if there are none
     """
 
     kind: np.ndarray

@@ -27,8 +27,9 @@ class Hosts(NamedTuple):
 
 
 class RowModels(NamedTuple):
-    """The models of a group that rows join: sensitive int32[n, s] of each row, frequency int64[s], and the other
-    models, as in ``eligible``.
+    """The models that a group must meet when rows join it.
+
+    sensitive int32[n, s] of each row, frequency int64[s], and the other models, as in ``eligible``.
     """
 
     sensitive: np.ndarray

@@ -479,8 +479,9 @@ def _highest_priced(cells, left, led, top, cell):
 
 @njit(cache=True, nogil=True)
 def publish_priced(raised, levels, led, left, floor, group, out):
-    """Publish, node by node, the highest-priced rows of every class for which mean cost exceeds mean price by at most
-    an allowance.
+    """Publish the highest-priced rows of classes, node by node, if their prices almost pay the cost.
+
+    A class qualifies if its mean cost exceeds the mean price of these rows by at most an allowance.
 
     left int64[m] updated
     floor float64[v]: out: the least excess of loss per row over prices among the classes, published or not

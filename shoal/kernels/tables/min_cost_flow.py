@@ -203,8 +203,10 @@ def prices(cost, u, v):
 
 
 class Parcels(NamedTuple):
-    """The shipments: head int64[b]: first parcel of each column, -1 for none; after int64[p]: the next one; source,
-    amount int64[p]: row and size of each parcel, where p is the total supply.
+    """The shipments of a transportation problem, where p is the total supply.
+
+    head int64[b]: first parcel of each column, -1 for none; after int64[p]: the next one
+    source, amount int64[p]: row and size of each parcel
     """
 
     head: np.ndarray

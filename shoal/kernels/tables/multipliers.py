@@ -198,9 +198,10 @@ class BoundedRows(NamedTuple):
 
 @njit(**INNER)
 def take(member, begin, end, cost, asked, price, seen, taken):
-    """The largest excess of prices over cost for K or more rows of a class with ``distinct`` values; these rows are
-    added to ``taken`` if it has room. Members begin .. end - 1 are sorted by descending price; rows with negative
-    excess are taken only while rows or values are missing. seen: int64[distinct].
+    """The largest excess of prices over cost for K or more rows of a class with ``distinct`` values.
+
+    These rows are added to ``taken`` if it has room. Members begin .. end - 1 are sorted by descending price. Rows with
+    negative excess are taken only while rows or values are missing. seen: int64[distinct].
     """
     count, value, distinct, group = asked
     held, values, over = 0, 0, 0.0
@@ -253,9 +254,12 @@ def taken(classes, asked, price, first, last, rows):
 
 
 class Tight(NamedTuple):
-    """Output arrays for classes: used int64[1], their number; name int64[t, 2], the node and the first cell of each;
-    cost float64[t], the loss of a row. The highest-priced cells of a class, with ``rows`` rows or all, are
-    member[start[t] : start[t + 1]].
+    """Output arrays for classes.
+
+    used int64[1]: their number
+    name int64[t, 2]: the node and the first cell of each
+    cost float64[t]: the loss of a row
+    member: the highest-priced cells of a class, with ``rows`` rows or all, are member[start[t] : start[t + 1]]
     """
 
     used: np.ndarray

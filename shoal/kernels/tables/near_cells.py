@@ -367,8 +367,10 @@ def near_cells(cells, index, first, last, near, far, out):
 
 
 class CellsByPrice(NamedTuple):
-    """Cells by descending price: price, base float64[m] of a row and the loss of any box of a cell, order int64[m], and
-    their codes in this order, column uint32[d, m].
+    """Cells by descending price.
+
+    price, base float64[m]: of a row; the loss of any box of a cell
+    order int64[m], column uint32[d, m]: the cells in this order, and their codes
     """
 
     price: np.ndarray

@@ -332,8 +332,10 @@ def _crowded(near, g, y):
 
 @njit(**LEAN_INNER)
 def _complete(slots, near, rules, g, most):
-    """Add rows without a group to group g until the other models hold: each time the row that lowers the gap most, the
-    cheapest of equals. False if no row lowers the gap, or if the group would have more than ``most`` rows.
+    """Add rows without a group to group g until the other models hold.
+
+    Each time, the row that lowers the gap most is added, the cheapest of equals. The result is False if no row lowers
+    the gap, or if the group would have more than ``most`` rows.
     """
     if rules is None:
         return True

@@ -32,8 +32,12 @@ class ValuedRows(NamedTuple):
 
 
 class GroupMembers(NamedTuple):
-    """Groups and their rows: group int64[n]: label of each row; member[start[g] : start[g + 1]]: the rows of g, int64[g
-    + 1] and int64[n]; price float64[g]: loss of one row; free bool[n]: rows that their group can spare (``spare``).
+    """Groups and their rows.
+
+    group int64[n]: label of each row
+    start int64[g + 1], member int64[n]: the rows of g are member[start[g] : start[g + 1]]
+    price float64[g]: loss of one row
+    free bool[n]: rows that their group can spare (``spare``)
     """
 
     group: np.ndarray
@@ -73,8 +77,11 @@ class SeedNeighborhood(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """Proposed groups: rows int64[r, w]: those of each new group, the seed first; many int64[r]: their number, 0 for
-    none; gain float64[r]: estimated gain, under the assumption that groups that lose rows publish the same as before.
+    """Proposed groups.
+
+    rows int64[r, w]: those of each new group, the seed first
+    many int64[r]: their number, 0 for none
+    gain float64[r]: estimated gain, under the assumption that groups that lose rows publish the same as before
     """
 
     rows: np.ndarray

@@ -71,9 +71,10 @@ class SweepResult(NamedTuple):
 
 @njit(**INNER)
 def _highest_prices(inside, b, e, need, price, seen, high):
-    """The sum of the K largest prices among some cells (rows of K different values with per_value); cells are sorted by
-    descending price and suffice for K. Returns (sum, the K-th); seen int64[K], high float64[K]: out with per_value:
-    those values and the price of each.
+    """The sum of the K largest prices among some cells (rows of K different values with per_value).
+
+    Cells are sorted by descending price and suffice for K. Returns (sum, the K-th). seen int64[K], high float64[K]: out
+    with per_value: those values and the price of each.
     """
     sensitive, group = need.sensitive, need.group
     held, total, last = 0, 0.0, 0.0
@@ -116,8 +117,9 @@ def _tops(inside, b, e, sensitive, distinct, tops):
 
 @njit(**INNER)
 def _mean(inside, b, e, need, price, tops, own, instead):
-    """The largest mean price of K rows or more, including one of cell ``own`` and one of each of the ``tops`` except
-    that at ``instead``; cells are sorted by descending price.
+    """The largest mean price of K rows or more with one of cell ``own`` and one of each other value.
+
+    The other values are those of the ``tops`` except that at ``instead``. Cells are sorted by descending price.
     """
     count, group, distinct = need.count, need.group, need.distinct[0]
     n, total = 1, price[own]
@@ -142,8 +144,9 @@ def _mean(inside, b, e, need, price, tops, own, instead):
 
 @njit(**INNER)
 def _noted(tight, inside, b, e, node, cost, need, distinct):
-    """Store a class with its highest-priced cells, as many as have ``tight.rows`` rows, and with some of other values
-    if these are required; False without room.
+    """Store a class with its highest-priced cells, as many as have ``tight.rows`` rows.
+
+    Some cells of other values are added if these are required. The result is False without room.
     """
     count, sensitive = need.count, need.sensitive
     t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
@@ -171,9 +174,8 @@ def _noted(tight, inside, b, e, node, cost, need, distinct):
 
 
 class Work(NamedTuple):
-    """The stack of classes during the search.
-
-    A class at depth p is part of that at p - 1: the cells cells[p, first[p] : last[p]].
+    """The stack of classes during the search. A class at depth p is part of that at p - 1: the cells cells[p, first[p]
+    : last[p]].
 
     cells int64[d + 1, m], first, last, level, parts, turn int64[d + 1], spent float64[d + 1]
     begin, end int64[d, widest], cost float64[d, widest]: the parts of each, and their costs
@@ -329,8 +331,10 @@ def _awake(inside, b, e, active, count, group):
 
 @njit(**INNER)
 def _lower(inside, b, e, need, prices, asleep, highest, out):
-    """Lower ``out`` to the least slack with each cell's row. If the row isn't among the K highest-priced, it replaces
-    the one of its own value, or else the cheapest; highest: (cost, sum, K-th, share, values, prices).
+    """Lower ``out`` to the least slack with each cell's row.
+
+    If the row isn't among the K highest-priced, it replaces the one of its own value, or else the cheapest. highest:
+    (cost, sum, K-th, share, values, prices).
     """
     cost, top_sum, kth, share, seen, high = highest
     for i in range(b, e):

@@ -303,8 +303,9 @@ def raised(
 
 
 def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort: str) -> np.ndarray:
-    """Prices of either sign: starting from feasible ones, moved along subgradients, and lowered until they are
-    feasible. ``cap`` is as for ``raise_prices``. Without set-up costs.
+    """Feasible prices of either sign, moved along subgradients from given ones, without set-up costs.
+
+    ``cap`` is as for ``raise_prices``.
     """
     work = balls.near.size
     passes = min(PASSES[effort], int(CLIMB[effort] / work))
@@ -409,9 +410,8 @@ def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> PricedClusters:
-    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first.
-
-    O(n^2) space.
+    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first. O(n^2)
+    space.
 
     At most left_out points keep label -1. If no cluster within ``widest`` can be opened, all do.
     """
@@ -470,8 +470,10 @@ def priced_cost(found: Clusters) -> float:
 def _open_and_leftover(
     distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters
 ) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
-    """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
-    leftover clusters that overlap each open one, and every cluster's radius (float64[m]).
+    """Step 2: the open clusters with their points, and the leftover clusters.
+
+    Returns the points of each open cluster, the leftover cluster of every other point (int64[n], -1 none), the leftover
+    clusters that overlap each open one, and every cluster's radius (float64[m]).
     """
     n, m = len(distances), priced.center.size
     shared = []

@@ -88,8 +88,10 @@ class _Near(NamedTuple):
 
 
 class _Prices(NamedTuple):
-    """Dual values: float64[s] reduced costs of the sets, float64[n] prices of the areas, the constant cost of any set,
-    and (slightly increased) the gap between the best partition known and the program.
+    """Dual values of the program.
+
+    They are float64[s] reduced costs of the sets, float64[n] prices of the areas, the constant cost of any set, and
+    (slightly increased) the gap between the best partition known and the program.
     """
 
     reduced: np.ndarray

@@ -444,12 +444,12 @@ class Rows:
         return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
 
     def dealt_small(self, group: np.ndarray, most: int) -> np.ndarray:
-        """Groups of more than ``most`` rows, with the groups that help them most, dealt into eligible pieces of at most
-        that.
+        """Large groups, of more than ``most`` rows, dealt into eligible pieces of at most that size.
 
-        Groups of equal rows lose nothing and stay. A group that just meets the requirement can hardly be cut, but often
-        can with a few others. About the least number joins (by doubling, then bisection). If not even all of them
-        suffice, the groups stay the same. O(n log n log(groups)).
+        They are dealt together with the groups that help them most. Groups of equal rows lose nothing and stay. A group
+        that just meets the requirement can hardly be cut, but often can with a few others. About the least number joins
+        (by doubling, then bisection). If not even all of them suffice, the groups stay the same. O(n log n
+        log(groups)).
         """
         size = np.bincount(group)
         large = size > most
