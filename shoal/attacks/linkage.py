@@ -308,8 +308,9 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
 
 
 class NaiveBayes:
-    """Naive Bayes trained on a release. A coarse cell counts as each value that it covers, weighted by the value's
-    frequency.
+    """Naive Bayes trained on a release.
+
+    A coarse cell counts as each value that it covers, weighted by the value's frequency.
 
     It stores logarithms, float64[sensitive values, values] per quasi-identifier. O(rows + sensitive values (runs +
     values)).

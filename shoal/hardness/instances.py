@@ -238,8 +238,9 @@ class Triples:
 
 @dataclass(frozen=True)
 class Tripartite:
-    """A graph with vertices in three parts and edges between different parts. The question: are its edges disjoint
-    triangles?
+    """A graph with vertices in three parts and edges between different parts.
+
+    The question: are its edges disjoint triangles?
 
     part    part 0, 1 or 2 of every vertex
     edges   pairs of vertices

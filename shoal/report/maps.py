@@ -289,8 +289,9 @@ def tile_sheet(
 
 
 def _with_ends(b: np.ndarray) -> np.ndarray:
-    """Bounds with a finite end on every side. An open side is placed so that the tile is as wide as it is long, or as
-    most tiles.
+    """Bounds with a finite end on every side.
+
+    An open side is placed so that the tile is as wide as it is long, or as most tiles.
 
     If the tile were drawn up to the frame, its size would be meaningless, because the extent of its records isn't
     published.

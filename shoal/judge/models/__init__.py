@@ -1,5 +1,6 @@
-"""The judge's own check of each privacy model, and the equivalence classes that it needs. Nothing is shared with
-solvers.
+"""The judge's own check of each privacy model, and the equivalence classes that it needs.
+
+Nothing is shared with solvers.
 
 The check of a model is in a module named like the model's. ``found``, or ``FOUND`` by class name if the module checks
 several models, takes the model and a second argument. By what the model constrains, the argument is int64 sizes of

@@ -332,8 +332,9 @@ def _tuple_hashes(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
-    """``count_release`` of a CSV in which every line is a row. It counts equal lines, and parses each distinct line
-    once.
+    """``count_release`` of a CSV in which every line is a row.
+
+    It counts equal lines, and parses each distinct line once.
 
     None if lines may not be rows: the file has a quote, a carriage return, or another header.
     """
@@ -479,8 +480,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file. For a folder, that of its manifest, after every part's bytes are checked against the hash in
-    it.
+    """SHA-256 of a file.
+
+    For a folder, that of its manifest, after every part's bytes are checked against the hash in it.
 
     Raises VerificationError with the name of a part that is missing, differs, or isn't in the manifest.
     """

@@ -174,8 +174,9 @@ def _noted(tight, inside, b, e, node, cost, need, distinct):
 
 
 class Work(NamedTuple):
-    """The stack of classes during the search. A class at depth p is part of that at p - 1: the cells cells[p, first[p]
-    : last[p]].
+    """The stack of classes during the search.
+
+    A class at depth p is part of that at p - 1: the cells cells[p, first[p] : last[p]].
 
     cells int64[d + 1, m], first, last, level, parts, turn int64[d + 1], spent float64[d + 1]
     begin, end int64[d, widest], cost float64[d, widest]: the parts of each, and their costs

@@ -410,8 +410,9 @@ def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> PricedClusters:
-    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first. O(n^2)
-    space.
+    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first.
+
+    O(n^2) space.
 
     At most left_out points keep label -1. If no cluster within ``widest`` can be opened, all do.
     """

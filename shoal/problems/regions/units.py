@@ -124,6 +124,7 @@ def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> FixedAr
 
 def soften(held: FixedAreas, soft: Sequence[Any], eligible: Any) -> FixedAreas:
     """Units in which edges across a soft boundary remain only for sets of areas, on one side, that can't be a region.
+
     Such a set stays whole.
 
     soft      n labels; a unit has its first area's

@@ -301,8 +301,9 @@ class Lattice:
 
     @classmethod
     def of(cls, recoding: Recoding) -> Lattice:
-        """Columns with levels: the levels up to the ceiling. Ranges: halves, quarters, ... of the codes. Sets: one
-        value or all.
+        """Columns with levels: the levels up to the ceiling.
+
+        Ranges: halves, quarters, ... of the codes. Sets: one value or all.
 
         For ranges and sets, the loss is that of the whole class, an upper bound of what its rows publish.
         """

@@ -36,8 +36,9 @@ MOST_CUTS = 31
 
 
 def top_down(task: Task) -> Grouping:
-    """TDS. A heuristic without a guarantee, with the tuple bound. ``details`` has the number of classes of every
-    column.
+    """TDS. A heuristic without a guarantee, with the tuple bound.
+
+    ``details`` has the number of classes of every column.
 
     If a limit forbids a column's upper levels, the column starts at the highest level allowed.
     O(m log m) for each refinement tried, at most two per value.
