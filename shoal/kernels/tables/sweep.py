@@ -370,14 +370,12 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
                               ``columns``, is lowered to the least K c - (K highest prices) of the node's classes that
                               count and have a value below some out
           TIGHT_CLASSES       out is not changed; every class that counts, once, and has K c - K (the largest mean)
-                              below
-                              some out is written to ``tight``, with its highest-priced cells; -1 if there is no room
+                              below some out is written to ``tight``, with its highest-priced cells; -1 without room
           SLACK_WITH_VALUES   out = least K c - K (the largest mean of K rows or more, including the cell's, with
                               distinct[0] values of column 0), except for a class without any value below some out
           EXCESS              out is not changed, at 0; at_node[0] increases, for every class that counts, once, by the
                               largest excess over its cost of K rows or more with distinct[0] values of column 0, if
-                              that
-                              is positive
+                              that is positive
 
     A class of the first columns is pruned, with everything below it, if it is too small, if it is the class of a lower
     level again, or if its cost so far and its K highest prices show that no class within it lowers any out. On the way
