@@ -144,7 +144,7 @@ def _within(small: Members, large: Members) -> bool:
     if small.everything:
         return False
     if small.low is None or large.low is None or small.high is None or large.high is None:
-        return True  # decided by the values themselves
+        return True  # told by the values themselves
     return large.low <= small.low and (small.high < large.high or (small.high <= large.high and not large.open)
                                        or (small.open and small.high <= large.high))  # fmt: skip
 

@@ -39,7 +39,7 @@ from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
 
 FORMAT = 1
-LOOKS = 300  # most combinations of levels that are tried until several tables all meet the models
+LOOKS = 300  # levels at which several tables are tried until all meet the models
 _BY_COLUMN = ("max_level", "dates", "decimal")
 _ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "max_suppressed", "effort", "seed")
 
@@ -202,7 +202,7 @@ def placed(
     if plain:
         return frame.with_columns(frame[name].set(texts.is_in(new).fill_null(False), None)), 0, rows
     out = texts.replace_strict(new, [known[v] for v in new], default=texts, return_dtype=pl.String)
-    with contextlib.suppress(pl.exceptions.PolarsError):  # keep the original type if it can represent the listed values
+    with contextlib.suppress(pl.exceptions.PolarsError):  # of the kind that it was, where that holds the listed values
         out = out.cast(frame.schema[name])
     return frame.with_columns(out.alias(name)), rows - without, without
 
@@ -595,5 +595,5 @@ def _otherwise(name: str) -> InputError:
 
 
 def _distinct(column: pl.Series) -> list[str | None]:
-    """The distinct values as text, in the order of their first occurrence."""
+    """The values as text, in the order in which they appear."""
     return as_text(column).unique(maintain_order=True).to_list()  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from shoal.model.notation import RangeOf, SetOf, parse
 
 
 def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str]) -> Finding:
-    """Whether every value and every end of a range in the widened columns lies on its grid.
+    """Whether every value and every end of a range in the columns widened lies on its grid.
 
     notations  of columns of texts that are dates or numbers in a notation
     """

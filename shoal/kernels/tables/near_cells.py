@@ -46,11 +46,11 @@ class CellTable(NamedTuple):
 
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
                         at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
-    code  int32[m, d];  sets: bool[d], columns published as sets;  count: int64[m], rows
-    value int64[m], distinct int64: least number of different values (1: no condition)
-    group int64         K, least rows of a group
-    alike int64         every group has K rows with no value more often than this: K without a condition on shares
-    shares              the conditions on the shares of values
+    code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
+    value int64[m], distinct int64   at least this many different values are needed (1: no matter)
+    group int64         K, rows that a group needs
+    alike int64         every group has K rows with no value more often than this: K where no share is asked
+    shares              what is asked of the shares of the values
     """
 
     losses: np.ndarray

@@ -83,7 +83,7 @@ def _whole(task: Task, method: str) -> Grouping:
 
 
 def _part(task: Task, some: Histogram, effort: Effort, method: str) -> Grouping:
-    """The grouping of one part; if it has fewer rows than required, the whole part is one group."""
+    """The grouping of one part; where more rows are asked for than it has, the whole part is enough."""
     need = replace(task.requirement, k=min(task.requirement.k, some.rows))
     return _one(task.again(histogram=some, requirement=need, effort=effort, apart=None), method)
 
