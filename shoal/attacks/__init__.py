@@ -1,1 +1,1 @@
-"""The intruder: attacks of the literature on a release of anybody, each with a figure and its baseline."""
+"""Attacks of the literature on a release of any tool; each returns a figure with its baseline."""

@@ -1,4 +1,4 @@
-"""The motivated intruder: every attack on a release, of shoal, ARX, sdcMicro or anybody."""
+"""The motivated intruder test: runs every attack on a release of shoal, ARX, sdcMicro, or any other tool."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class Attack:
     """The figures that an intruder reaches on a release.
 
     findings  every figure, in the order of the attacks
-    rows, k, l  the rows of the release, and what it promises (1 if nothing is known)
+    rows, k, l  the rows of the release, and its promises (1 if unknown)
     quasi_identifiers, sensitive  its columns
     internal  whether the original was used; if so, the figures are about the original, and you must not publish them
-    notes     sentences that a reader of the figures must know;  sources: the files that were used
+    notes     sentences that a reader of the figures must know
+    sources   the files that were used
     """
 
     findings: tuple[Figure, ...]
@@ -67,8 +68,9 @@ class Attack:
     def passes(self, fail_above: float = 0.5) -> bool:
         """Whether no finding's risk is above a threshold.
 
-        The risk of linkage is that of the person linked best; of inference by class the largest share of a value in a
-        class, else the share of right guesses; of claims the share that is right; of a file 1 where it leaks.
+        The risk of linkage is that of the person who is linked most often. The risk of inference by class is the
+        largest share of a value in a class, and of other inference the share of right guesses. The risk of claims is
+        the share of right claims. The risk of a file is 1 if it leaks.
         """
         return not self.above(fail_above)
 
@@ -117,7 +119,7 @@ _HEAD = ("attack", "variant", "figure", "low", "high", "baseline", "promise", "r
 
 
 def line_of(finding: Figure) -> str:
-    """A finding in a line."""
+    """A finding as one line of text."""
     if finding.figure is None:
         return f"{finding.attack}, {finding.name}: {finding.measures}: unknown"
     span = "" if finding.low is None else f" ({number(finding.low)} to {number(finding.high)})"
@@ -166,31 +168,31 @@ def attack(
     Sources: each finding names its own; docs/attacks.md lists them.
     """
     chosen = seed_of(seed) or 0
-    told = _asked(release, certificate, mapping("hierarchies", hierarchies))
-    quasi = column_names("quasi_identifiers", quasi_identifiers or told.quasi)
+    claims = _asked(release, certificate, mapping("hierarchies", hierarchies))
+    quasi = column_names("quasi_identifiers", quasi_identifiers or claims.quasi)
     if not quasi:
         raise PolicyError(
             "no quasi-identifier is named and there is no certificate; say ⟨quasi_identifiers=[...]⟩ (the columns "
             "others may know)"
         )
-    own = column_names("sensitive", told.sensitive if sensitive is None else sensitive)
+    own = column_names("sensitive", claims.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
         raise PolicyError("⟨earlier=⟩: pass a list of releases, as in ⟨earlier=['january.csv']⟩")
-    trees = {**told.hierarchies, **mapping("hierarchies", hierarchies)}
+    trees = {**claims.hierarchies, **mapping("hierarchies", hierarchies)}
     with within("the release"):
-        frame = _open(told.table, separator, encoding, [*quasi, *own])
+        frame = _open(claims.table, separator, encoding, [*quasi, *own])
     known, tables = [], {}
     for name, given in (("register", register), ("original", original)):
         if given is not None:
             with within(f"the {name}"):
                 tables[name] = _open(given, separator, encoding, quasi)
             known.append(tables[name])
-    reading = read(frame, quasi, own, known, trees, told.stars, k or told.k, l or told.l, told.notations)
+    reading = read(frame, quasi, own, known, trees, claims.stars, k or claims.k, l or claims.l, claims.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
-    found += files.found(reading, told.table, people.get("original"), separator)
+    found += files.found(reading, claims.table, people.get("original"), separator)
     notes = _notes(reading, tables, earlier)
-    if told.centers:
+    if claims.centers:
         notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
         others = []
@@ -208,7 +210,7 @@ def attack(
 
 
 def _found(reading: Reading, original: People | None, register: People | None, seed: int) -> list[Figure]:
-    """Linkage and inference."""
+    """Findings of linkage and inference."""
     out: list[Figure] = []
     truth = None
     if original is not None:
@@ -235,7 +237,7 @@ def _found(reading: Reading, original: People | None, register: People | None, s
 
 
 def without(register: People, original: People) -> People:
-    """The people of a register who are not in the original: of equal tuples as many are left as the original lacks."""
+    """The people of a register who aren't in the original. Of equal tuples, the surplus over the original remains."""
     import numpy as np
 
     shared = [n for n in register.sensitive if n in original.sensitive]
@@ -244,14 +246,14 @@ def without(register: People, original: People) -> People:
     mine, theirs = number[: register.rows], number[register.rows :]
     order = np.argsort(mine, kind="stable")
     first = np.searchsorted(mine[order], mine[order])
-    place = np.arange(len(mine)) - first  # among the equal ones
+    place = np.arange(len(mine)) - first  # index among equal tuples
     many = np.bincount(theirs, minlength=int(number.max()) + 1)
     kept = np.sort(order[place >= many[mine[order]]])
     return People(register.codes[kept], {n: v[kept] for n, v in register.sensitive.items()})
 
 
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
-    """Sentences on what the figures leave out, and why."""
+    """Sentences that explain what the figures leave out."""
     notes = []
     if reading.unknown:
         notes.append(f"{reading.unknown} different cells are not understood and count as stars; pass hierarchies")
@@ -274,7 +276,7 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
 
 
 class _Claims:
-    """What a release says of itself: its table, columns, promises and the hierarchies by which it can be read."""
+    """What a release states about itself: its table, columns, promises, and the hierarchies for its labels."""
 
     def __init__(self, table: Any, policy: Any = None, stars: Mapping[str, int] | None = None) -> None:
         self.table = table
@@ -290,7 +292,7 @@ class _Claims:
 
 
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Claims:
-    """The claims of a release in memory, or of a certificate that is named or lies next to a path."""
+    """The claims of a release in memory, or of a certificate that is named or is next to a path."""
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate

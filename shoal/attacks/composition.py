@@ -1,4 +1,7 @@
-"""One person in several releases: the figures of ``shoal.judge.composition`` as findings, for every column and set."""
+"""Composition: findings about people in several releases, for every sensitive column and every set of releases.
+
+The figures are those of ``shoal.judge.composition``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from shoal.errors import InputError
 from shoal.judge.composition import Composition, Learned, ReleaseOfPeople, compose
 
 PAPER = "Ganta, Kasiviswanathan, Smith 2008"
-TIED = "\x1fall sensitive columns"  # no table has such a column
+TIED = "\x1fall sensitive columns"  # no table has a column of this name
 LOWERS = (
     "publish once, or let the second release keep the groups of the first (m-invariance, Xiao, Tao 2007; a recoder "
     "fitted once)"
@@ -25,13 +28,14 @@ LOWERS = (
 def found(
     reading: Reading, frames: Sequence[pl.DataFrame], people: pl.DataFrame | None, hierarchies: Mapping[str, Any]
 ) -> tuple[list[Figure], list[str]]:
-    """Findings, and notes on what could not be set together.
+    """The findings, and notes on what can't be composed.
 
-    frames  the other releases;  people: the original, or a register of everybody
+    frames  the other releases
+    people  the original, or a register of everyone
 
-    Every other release is set beside this one, then all of them together; for every sensitive column, then for what
-    rows say in all of them at once, since a row ties its values together.  A register without sensitive values tells of
-    what an intruder claims, not whether it is right.
+    This release is composed with each other release, then with all of them. This is done for every sensitive column,
+    and then for the combination of all, because a row reveals the values that occur together. A register without
+    sensitive values shows what an intruder claims, but not whether it is right.
     """
     out: list[Figure] = []
     notes: list[str] = []
@@ -45,16 +49,18 @@ def found(
         _sets(_Setting(reading, frames, people, hierarchies, column, named), have, out, notes)
     both = [i for i, f in enumerate(frames) if len(own) > 1 and set(own) <= {*f.columns}]
     if both and people is not None and set(own) <= {*people.columns}:
-        tied = [_tied(f, own) for f in frames]
-        whole = replace(reading, frame=_tied(reading.frame, own))
-        setting = _Setting(whole, tied, _tied(people, own), hierarchies, TIED, ", all sensitive columns at once")
+        tied = [_with_combined_column(f, own) for f in frames]
+        whole = replace(reading, frame=_with_combined_column(reading.frame, own))
+        setting = _Setting(
+            whole, tied, _with_combined_column(people, own), hierarchies, TIED, ", all sensitive columns at once"
+        )
         _sets(setting, both, out, notes)
-    kept = {f.name: f for f in reversed(out)}  # who shares groups with whom is the same for every column
+    kept = {f.name: f for f in reversed(out)}  # the sizes of intersections are the same for every column
     return [f for f in out if kept[f.name] is f], list(dict.fromkeys(notes))
 
 
 class _Setting(NamedTuple):
-    """What is set together: the release, the others, who there is, hierarchies, the column and how it is named."""
+    """One composition: the release, the others, the people, hierarchies, the sensitive column, and its display name."""
 
     reading: Reading
     frames: Sequence[pl.DataFrame]
@@ -64,8 +70,8 @@ class _Setting(NamedTuple):
     named: str
 
 
-def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """A frame with one more column of what its rows say in several."""
+def _with_combined_column(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """A frame with one more column: the combination of several columns."""
     if not set(columns) <= {*frame.columns}:
         return frame
     texts = [as_text(frame[n]).fill_null("").str.len_chars().cast(pl.String) + ":" + as_text(frame[n]).fill_null("")
@@ -74,18 +80,20 @@ def _tied(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _sets(setting: _Setting, have: Sequence[int], out: list[Figure], notes: list[str]) -> None:
-    """Add figures and notes of this release beside each of the others, then beside all of them."""
+    """Add figures and notes of this release composed with each of the others, then with all of them."""
     many = len(setting.frames)
     sets = [[i] for i in have] + ([list(have)] if len(have) > 1 else [])
     for chosen in sets:
         which = "" if many == 1 else f", release {chosen[0] + 1}" if len(chosen) == 1 else f", all {len(chosen) + 1}"
         try:
-            said, checked = _composed(setting, [setting.frames[i] for i in chosen])
+            composed, checked = _composed(setting, [setting.frames[i] for i in chosen])
         except InputError as error:
             notes.append(f"composition with release {', '.join(str(i + 1) for i in chosen)}: {error}")
             continue
-        out += _findings(said, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED)
-        if setting.people is not None and "matched" in said.placed:
+        out += _findings(
+            composed, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED
+        )
+        if setting.people is not None and "matched" in composed.placed:
             notes.append("the files do not reveal which row is whose: groups are known up to one placement that agrees")
 
 
@@ -110,15 +118,16 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
 
 
 def _findings(
-    said: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
+    composed: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
 ) -> list[Figure]:
-    """Whoever knows the groups, and whoever does not.
+    """Findings for the adversary who knows the groups, and for the one who doesn't.
 
-    which    how the column and the releases are named
-    checked  whether it is known what is right;  tied: whether the values are those of several columns at once
+    which    display names of the column and of the releases
+    checked  whether the truth is known
+    tied     whether the values combine several columns
     """
-    if said.rows_alone is not None:
-        alone = said.rows_alone
+    if composed.rows_alone is not None:
+        alone = composed.rows_alone
         if alone.tell is None:
             return []
         low, high = wilson(alone.tell, alone.rows)
@@ -133,20 +142,20 @@ def _findings(
         ]  # fmt: skip
     out: list[Figure] = []
     for learned, name, assumes in (
-        (said.known, "groups known", "the intruder knows the class of a person in each release"),
-        (said.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
+        (composed.known, "groups known", "the intruder knows the class of a person in each release"),
+        (composed.unknown, "groups unknown", "the intruder has a register and knows who is in both releases"),
     ):
-        if learned is not None and (checked or learned is said.unknown):
+        if learned is not None and (checked or learned is composed.unknown):
             known = learned if checked else replace(learned, right=None, truth=None, truth_alone=None)
-            out += _of(known, name, which, assumes, said, reading)
+            out += _of(known, name, which, assumes, composed, reading)
     return [f for f in out if not (tied and f.name.startswith("few people"))]
 
 
 def _of(
-    learned: Learned, name: str, which: tuple[str, str], assumes: str, said: Composition, reading: Reading
+    learned: Learned, name: str, which: tuple[str, str], assumes: str, composed: Composition, reading: Reading
 ) -> list[Figure]:
-    """The figures of one sensitive column by one set of releases."""
-    people, (column, releases) = max(said.people, 1), which
+    """The findings of one sensitive column and one set of releases."""
+    people, (column, releases) = max(composed.people, 1), which
     details = {
         key: value
         for key, value in (
@@ -166,15 +175,15 @@ def _of(
         out.append(
             Figure(
                 "composition", f"{what}, {name}{column if valued else ''}{releases}", PAPER, assumes, measures,
-                many / people, low, high, base, None, said.people, risk, worst if valued else None, LOWERS, more,
+                many / people, low, high, base, None, composed.people, risk, worst if valued else None, LOWERS, more,
             )
         )  # fmt: skip
 
     if learned.fewer_than_k is not None:
-        measures = f"people who share all their classes with fewer than {said.k}"
+        measures = f"people who share all their classes with fewer than {composed.k}"
         few = learned.fewer_than_k
-        met = learned.worst.people if learned.worst is not None else said.k
-        chance = 1 / max(min(met, said.k - 1), 1) if few else 0.0  # at most k - 1 of them are together
+        met = learned.worst.people if learned.worst is not None else composed.k
+        chance = 1 / max(min(met, composed.k - 1), 1) if few else 0.0  # at most k - 1 people are in the intersection
         add("few people", measures, few, {"one release": 0.0}, chance, {})
     if learned.one_value is not None:
         risk = 1.0 if learned.one_value else 0.0

@@ -1,4 +1,4 @@
-"""Downcoding (Cohen 2022): what stood in a coarsened cell, by what goes with it and by what was not coarsened."""
+"""Downcoding (Cohen 2022): guesses the original value of a coarsened cell from correlated columns and finer rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from shoal.attacks.reading import Figure, People, Reading, numbered, wilson
 PAPER = "Cohen 2022"
 LOWERS = "a larger k; a method that does not coarsen as little as it can"
 _TARGETS = 2_000
-_WIDE = 1_500  # values of a column guessed; wider ones are left out
-_LEAST = 1e-3  # own classes less likely than this are not looked at
+_WIDE = 1_500  # most values of a guessed column; wider columns are skipped
+_LEAST = 1e-3  # candidates less likely than this are skipped
 
 
 def found(reading: Reading, truth: Truth, seed: int) -> list[Figure]:
-    """Coarsened cells guessed exactly by naive Bayes, and by the same without values that a finer class shows.
+    """Coarsened cells guessed by naive Bayes, and by naive Bayes without the values that finer classes show.
 
-    Half of the original is the intruder's sample of the population; the cells guessed are those of the other half.
+    Half of the original is the intruder's sample of the population. The guessed cells are those of the other half.
     O(cells guessed values columns).
     """
     original = truth.original
@@ -68,9 +68,11 @@ def _guessed(
     reading: Reading, truth: Truth, original: People, known: np.ndarray, column: int, where: np.ndarray,
     value: np.ndarray, who: np.ndarray,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Per guess float64[tries]: whether it is right.
+    """For each guesser float64[tries]: whether the guess is right.
 
-    where  int64[tries] the class;  value: its sensitive value;  who: the person whose row it is
+    where  int64[tries]: the class
+    value  its sensitive value
+    who    the person whose row it is
     """
     pairs, row = np.unique(np.column_stack([where, value]), axis=0, return_inverse=True)
     row = row.reshape(-1)
@@ -107,7 +109,7 @@ def _guessed(
 
 
 def _given(reading: Reading, other: int, own: np.ndarray, other_codes: np.ndarray, once: np.ndarray) -> np.ndarray:
-    """float64[cells of the other column, values]: log of the share of a value's people whom each cell holds."""
+    """float64[cells of the other column, values]: log of the share of a value's people that each cell covers."""
     s, wide, far = reading.spreads[other], len(once), len(reading.shares[other])
     kept = other_codes >= 0
     table = np.zeros((far + 1, wide))
@@ -119,14 +121,14 @@ def _given(reading: Reading, other: int, own: np.ndarray, other_codes: np.ndarra
 
 
 def _finer(reading: Reading, column: int, classes: np.ndarray) -> np.ndarray:
-    """bool[classes asked, values]: values that stand plainly with the same plain values in all other columns.
+    """bool[classes asked, values]: values that are published with the same uncoarsened values in all other columns.
 
-    Such a tuple could be published as it is, so that one more row of it would have been.
+    Such a tuple could be published unchanged, so one more row of it would have been published unchanged too.
     """
     s, wide = reading.spreads[column], len(reading.shares[column])
     rest = [c for c in range(len(reading.quasi)) if c != column]
     key = numbered(reading.classes[:, rest]) if rest else np.zeros(len(reading.size), np.int64)
-    plain = np.flatnonzero(reading.plain.all(axis=1))  # so that its others are plain too
+    plain = np.flatnonzero(reading.plain.all(axis=1))  # so its other values are uncoarsened too
     asked, place = np.unique(key[classes], return_inverse=True)
     slot = np.full(int(key.max(initial=0)) + 1, -1)
     slot[asked] = np.arange(len(asked))

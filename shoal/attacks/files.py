@@ -1,16 +1,16 @@
-"""What the files tell: the order of rows, and what a file or a frame holds beside its rows.
+"""What a file reveals beyond its rows: the order of rows, and hidden contents of a file or a frame.
 
-Beside the rows lie dictionaries, statistics, metadata, forms of writing and hidden parts.  Whoever looks at the rows
-does not see them, and all of it may have been made from other rows: a dictionary page that was built before values
-were starred still lists them; a file written over an older one may still carry its bytes.
+Dictionaries, statistics, metadata, the format of cells, and hidden parts aren't visible in the rows. All of them may
+come from other rows: a dictionary page that was built before values were starred still lists them, and a file written
+over an older one may still contain its bytes.
 
-* Parquet: values of dictionary pages and of levels in the schema, ends of the statistics of every row group, their
-  counts, the order of dictionaries and the columns by which rows were sorted, Bloom filters, keys of the metadata, an
-  index of pandas, bytes between the column chunks to which nothing refers.
-* CSV: one value written in two ways (quoted and not), by which rows of one class can be told apart.
-* Excel: texts that no cell shows, hidden sheets, rows and columns, cached pivots, comments, links, the author.
-* SPSS, Stata, SAS: labels of values that no row holds, notes, the label of the file.
-* Frames: levels of categories, a pandas index that is not 0, 1, 2 ..., attributes.
+* Parquet: values of dictionary pages and of levels in the schema, minima and maxima in the statistics of row groups,
+  their counts, the order of dictionaries, sorting columns, Bloom filters, keys of the metadata, a pandas index, and
+  unreferenced bytes between column chunks.
+* CSV: one value in two formats (quoted and not), which distinguishes rows of one class.
+* Excel: texts that no cell shows, hidden sheets, rows, and columns, cached pivots, comments, links, the author.
+* SPSS, Stata, SAS: labels of values that no row has, notes, the label of the file.
+* Frames: levels of categories, a pandas index other than 0, 1, 2 ..., attributes.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from shoal.engines.statistics import codebook
 from shoal.paths import ends, kind_of
 
 _OWN_KEYS = ("ARROW:schema", "pandas", "geo", "org.apache.spark.", "parquet.avro.schema", "writer.model.name")
-_LINES = 200_000  # of a CSV that are looked at
-_PART = 64 << 20  # bytes of a part of a workbook that are looked at
+_LINES = 200_000  # lines of a CSV that are examined
+_PART = 64 << 20  # bytes of a part of a workbook that are examined
 _FIELD = r'(?:"(?:[^"]|"")*"|[^{0}"\r\n]*)'
-_REPEATED = 4096  # bytes at most of the metadata that some writers repeat after a column chunk
-_CUT = 30  # bytes at which writers begin to cut statistics of texts
+_REPEATED = 4096  # most bytes of metadata that some writers repeat after a column chunk
+_CUT = 30  # writers truncate statistics of texts from this many bytes on
 
 
 @dataclass
 class Residue:
-    """What is held beside the rows.
+    """What a file contains beyond its rows.
 
-    values  column -> the values held that no row shows
-    order   what tells an order that is not that of the rows
+    values  column -> values in the file that no row has
+    order   signs of another order of rows
     said    everything else, in words
     """
 
@@ -64,9 +64,10 @@ class Residue:
 
 
 def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Residue | None:
-    """What a release holds beside its rows; None where its form holds nothing else.
+    """What a release contains beyond its rows; None if its format contains nothing else.
 
-    table  a path or a frame;  frame: its rows, as they were read
+    table  a path or a frame
+    frame  its rows, as read
     """
     found = Residue()
     if isinstance(table, (str, Path)):
@@ -98,7 +99,7 @@ def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Re
 
 
 def _unseen(found: Residue, frame: pl.DataFrame, name: str, values: Sequence[Any]) -> None:
-    """Values of a column that no row shows."""
+    """Add values of a column that no row has."""
     if name not in frame.columns:
         return
     shown = set(as_text(frame[name]).unique().to_list())
@@ -121,7 +122,7 @@ def _pandas(table: Any, frame: pl.DataFrame, found: Residue) -> None:
 
 
 def _arrow(table: Any, frame: pl.DataFrame, found: Residue) -> None:
-    """An Arrow table in memory: its dictionaries."""
+    """Add the dictionaries of an Arrow table in memory."""
     for name in table.column_names:
         for chunk in table.column(name).chunks:
             if hasattr(chunk, "dictionary"):
@@ -129,7 +130,7 @@ def _arrow(table: Any, frame: pl.DataFrame, found: Residue) -> None:
 
 
 def _parquet(path: Path, frame: pl.DataFrame, found: Residue) -> None:
-    """Add to ``found`` what a Parquet file keeps beside its rows: orders, dictionaries, statistics."""
+    """Add the orders, dictionaries, and statistics of a Parquet file."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
@@ -162,14 +163,14 @@ def _parquet(path: Path, frame: pl.DataFrame, found: Residue) -> None:
 
 
 def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
-    """Ends and counts of a column chunk."""
+    """Add minima, maxima, and counts of a column chunk."""
     name, held = column.path_in_schema, column.statistics
     if held is None or name not in part.columns:
         return
     if held.has_min_max:
         ends = [held.min, held.max]
         if any(isinstance(e, bytes) or (isinstance(e, str) and len(e) >= _CUT) for e in ends):
-            ends = []  # of no known kind, or perhaps cut
+            ends = []  # of an unknown kind, or perhaps truncated
         _unseen(found, part, name, ends)
     missing, rows = part[name].null_count(), part.height
     if held.has_null_count and held.null_count != missing and not part[name].dtype.is_nested():
@@ -181,7 +182,7 @@ def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
 
 
 def _dictionaries(table: Any, part: pl.DataFrame, found: Residue) -> None:
-    """Values of dictionary pages that no row shows, and dictionaries in an order of other rows."""
+    """Add values of dictionary pages that no row has, and dictionaries in an order that isn't that of the rows."""
     for name in table.column_names:
         for chunk in table.column(name).chunks[:1]:
             if not hasattr(chunk, "dictionary"):
@@ -196,10 +197,10 @@ def _dictionaries(table: Any, part: pl.DataFrame, found: Residue) -> None:
 
 
 def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, found: Residue) -> None:
-    """Keys of the file, levels in the schema, what pandas wrote."""
+    """Add keys of the file, levels in the schema, and pandas metadata."""
     for key, value in keys.items():
         name = key.decode("utf-8", "replace")
-        if name.startswith(_OWN_KEYS):  # what writers say of columns and of themselves
+        if name.startswith(_OWN_KEYS):  # keys that writers use for column types and for themselves
             continue
         text = value.decode("utf-8", "replace")
         figures = sorted(set(figure_keys(_parsed(text))))
@@ -225,16 +226,16 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
 
 
 def _codebook(path: Path, frame: pl.DataFrame, found: Residue) -> None:
-    """Add to ``found`` the labels that no row shows, of columns that are shown by their labels, and the notes."""
-    told = codebook(path)
-    for name, labels in told.values.items():
+    """Add labels of values that no row has, for columns with value labels, and notes."""
+    labels_and_notes = codebook(path)
+    for name, labels in labels_and_notes.values.items():
         if name in frame.columns and frame[name].dtype == pl.String:
             _unseen(found, frame, name, labels)
-    found.said += [f"a note of {len(note):,} characters" for note in told.notes]
+    found.said += [f"a note of {len(note):,} characters" for note in labels_and_notes.notes]
 
 
 def _levels(text: bytes) -> Iterator[str]:
-    """Levels as polars writes them: how many bytes, a semicolon, the level."""
+    """Category levels in polars' format: the number of bytes, a semicolon, the level."""
     while text:
         size, _, text = text.partition(b";")
         yield text[: int(size)].decode("utf-8", "replace")
@@ -249,7 +250,7 @@ def _parsed(text: str) -> Any:
 
 
 def _between(whole: Any, size: int) -> int:
-    """Bytes before and between the column chunks that belong to none of them."""
+    """The number of bytes before and between the column chunks that belong to none of them."""
     parts = []
     for g in range(whole.num_row_groups):
         group = whole.row_group(g)
@@ -269,7 +270,7 @@ def _between(whole: Any, size: int) -> int:
 
 
 def _csv(path: Path, frame: pl.DataFrame, separator: str | None, found: Residue) -> None:
-    """Values that are written in two ways: between quotes and without."""
+    """Add values that occur both quoted and unquoted."""
     columns = frame.columns
     with path.open("rb") as raw:
         if not any(b'"' in part for part in iter(lambda: raw.read(1 << 20), b"")):
@@ -303,7 +304,7 @@ def _written(text: str, forms: dict[str, int]) -> None:
 
 
 def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
-    """Parts of a workbook that no cell of the table shows."""
+    """Add parts of a workbook that no cell of the table shows."""
     shown: set[str] = set(frame.columns)
     for name in frame.columns:
         shown.update(t for t in as_text(frame[name]).unique().to_list() if t is not None)
@@ -342,12 +343,12 @@ def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
     found.said[:] = dict.fromkeys(found.said)
 
 
-_ROWS = 100_000  # compared with the rows at other places
+_ROWS = 100_000  # rows that are compared with the rows at other positions
 _SHIFTS = (1, 2, 5, 11, 23, 47, 101)
 
 
 def found(reading: Reading, table: Any, people: People | None, separator: str | None = None) -> list[Figure]:
-    """Every finding about files.  table: the release as it came, a path or a frame"""
+    """All findings about files. table: the release as passed, a path or a frame"""
     path = Path(table) if isinstance(table, (str, Path)) else None
     out = [_against_itself(reading)]
     if (held := _residue_finding(reading, table, separator)) is not None:
@@ -360,7 +361,7 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
 
 
 def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Figure | None:
-    """Values and orders held beside the rows; None where the form of the table has none."""
+    """A finding about hidden values and orders; None if the format of the table has none."""
     held = residue(table, reading.frame, separator)
     if held is None:
         return None
@@ -377,7 +378,7 @@ def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Fig
 
 
 def _against_itself(reading: Reading) -> Figure:
-    """Whether rows follow the order of a column, or equal values stand together: a test per column."""
+    """A finding on whether rows follow the order of a column, or equal values are adjacent: tests for each column."""
     frame, rows = reading.frame, reading.rows
     worst, name_of, tests = 0.0, "", 0
     for name in frame.columns if rows >= 20 else ():
@@ -389,7 +390,7 @@ def _against_itself(reading: Reading) -> Figure:
             tests += 1
             if abs(z) > abs(worst):
                 worst, name_of = z, f"{name} ({said})"
-    limit = 5.0 + np.log10(max(tests, 1))  # of a normal deviate: by chance once in a million releases
+    limit = 5.0 + np.log10(max(tests, 1))  # in standard deviations; by chance, one release in a million exceeds it
     leaks = abs(worst) > limit
     return Figure(
         "files", "order of the rows", "folklore; statistical agencies randomize the order",
@@ -401,15 +402,15 @@ def _against_itself(reading: Reading) -> Figure:
 
 
 def _rank_test(codes: np.ndarray) -> float:
-    """Spearman's correlation of a column with the row's number, as a normal deviate.  codes: int64, in their order"""
+    """Spearman's correlation of a column with the row number, as a standard normal deviate. codes: int64, ordered"""
     count = np.bincount(codes)
-    rank = (np.cumsum(count) - (count - 1) / 2)[codes]  # the mean of equal ones
+    rank = (np.cumsum(count) - (count - 1) / 2)[codes]  # the mean rank of equal values
     place = np.arange(len(codes), dtype=float)
     return float(np.corrcoef(rank, place)[0, 1] * np.sqrt(len(codes) - 1)) if np.ptp(rank) else 0.0
 
 
 def _runs_test(codes: np.ndarray) -> float:
-    """Neighbors that are equal against those expected of a random order, as a normal deviate."""
+    """The number of equal neighbors compared with that of a random order, as a standard normal deviate."""
     n = len(codes)
     count = np.bincount(codes).astype(float)
     pairs = (count * (count - 1)).sum() / (n * (n - 1))  # chance that two rows are equal
@@ -425,9 +426,9 @@ def _runs_test(codes: np.ndarray) -> float:
 
 
 def _against_original(reading: Reading, people: People) -> Figure:
-    """How many rows may be the original's row at the same place, against other places."""
+    """A finding on how many rows match the original's row at the same position, compared with other positions."""
     fits = same_order(reading, people)
-    assert fits is not None  # the numbers of rows are the same
+    assert fits is not None  # both have the same number of rows
     shifts = [shift for shift in _SHIFTS if shift < reading.rows]
     rows = np.arange(min(reading.rows, _ROWS))
     shifted = [same_order(reading, people, shift, rows) for shift in shifts]

@@ -1,6 +1,6 @@
-"""The attack of a register: whose row of a release is this, and what does it tell about them.
+"""Linkage with a register: which row of a release belongs to a person, and what the row reveals.
 
-What a release says of the sensitive value is read from the class of a person, and learned from it by a classifier.
+The sensitive value is guessed from the person's class, and by a classifier trained on the release.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from scipy.sparse import csr_matrix, vstack
 
 from shoal.attacks.reading import Figure, People, Reading, mean_interval, same, wilson
 
-_PAIRS = 60_000_000  # (person, class) pairs that one pass of the attack may look at
-_MOST = 5_000  # people linked; more would narrow the interval below a percent
-_PASS = 5_000_000_000  # pairs of the one pass that only asks which classes hold a tuple
-_FAR = 12.0  # log likelihoods further below the best tell nothing
+_PAIRS = 60_000_000  # (person, class) pairs per pass of the attack
+_MOST = 5_000  # people linked; more would only narrow the interval to less than a percent
+_PASS = 5_000_000_000  # pairs of the one pass that only tests which classes cover a tuple
+_FAR = 12.0  # log likelihoods this far below the best are ignored
 _SAME = 1e-4  # log likelihoods closer than this are equal
 PAPER = "Samarati, Sweeney 1998; with errors Fellegi, Sunter 1969"
 DEALT = "values dealt out at random among the rows, at most"
@@ -25,12 +25,13 @@ LOWERS = "a larger k, fewer quasi-identifiers, coarser publishing"
 
 
 class Truth(NamedTuple):
-    """Where people of the original stand in the release, as far as both files tell.
+    """The classes in which people of the original can be, as far as the two files determine it.
 
-    original  the people;  column: the sensitive column that tells their rows apart, None where there is none
-    exact     int64[rows]  the class of each where rows stand in the order of the original; None where they do not
-    could     float32[classes, values]  people of the original that a class may be of, by sensitive value
-    have      float32[classes, values]  rows of the class by sensitive value
+    original  the people
+    column    the sensitive column that distinguishes their rows, None if there is none
+    exact     int64[rows]: the class of each row if rows are in the order of the original; None if they aren't
+    could     float32[classes, values]: people of the original that a class covers, by sensitive value
+    have      float32[classes, values]: rows of the class, by sensitive value
     """
 
     original: People
@@ -40,10 +41,11 @@ class Truth(NamedTuple):
     have: np.ndarray
 
     def placed(self, reading: Reading, person: np.ndarray) -> csr_matrix:
-        """csr[person, classes]: the probability that each class has the row of each person; sums to at most 1.
+        """csr[person, classes]: the probability that each class has the person's row; each row sums to at most 1.
 
-        Of N people of a tuple and value of whom c stand plainly each does with c/N.  The rows of a coarse class are
-        equally likely to be of any of the others that it holds and who have its sensitive values.
+        If N people have a tuple and a value, and c such rows are published unchanged, each person has one of them with
+        probability c/N. A row of a coarse class is equally likely to belong to each other person that the class covers
+        and who has its sensitive value.
         """
         shape = (len(person), len(reading.size))
         if self.exact is not None:
@@ -66,7 +68,7 @@ class Truth(NamedTuple):
         return out
 
     def dealt(self, reading: Reading, seed: int) -> np.ndarray:
-        """float32[classes, values]: rows of each class had the values been dealt out at random among all rows."""
+        """float32[classes, values]: rows of each class after the values are permuted at random among all rows."""
         if self.column is None:
             return self.have
         codes = np.random.default_rng(seed).permutation(reading.codes[self.column])
@@ -80,21 +82,21 @@ class Truth(NamedTuple):
 
 
 def tally(reading: Reading, codes: np.ndarray, values: int) -> np.ndarray:
-    """float32[classes, values]: rows of every class with each value.  codes: int64[rows], -1 for none"""
+    """float32[classes, values]: rows of every class with each value. codes: int64[rows], -1 for none"""
     known = codes >= 0
     flat = np.bincount(reading.group[known] * values + codes[known], minlength=len(reading.size) * values)
     return flat.reshape(len(reading.size), values).astype(np.float32)
 
 
 def chance_of(reading: Reading, own: csr_matrix, dealt: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """float64[people]: the chance that a guess is right where the classes have the values dealt out to them."""
+    """float64[people]: the chance that a guess is right if the classes have the permuted values."""
     who = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
     share = own.data * dealt[own.indices, guess[who]] / reading.size[own.indices]
     return np.bincount(who, weights=share, minlength=own.shape[0])
 
 
 def truth_of(reading: Reading, original: People, seed: int) -> Truth:
-    """Where the people of the original stand.  O(tuples coarse classes), a sample beyond 5 10^9 pairs."""
+    """The truth for the people of the original. O(tuples coarse classes); sampled beyond 5 10^9 pairs."""
     column = next((n for n in reading.sensitive if n in original.sensitive), None)
     have = reading.size[:, None].astype(np.float32) if column is None else reading.counts(column)
     fits = same_order(reading, original)
@@ -112,7 +114,7 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
     at = (class_[pairs[there, 0]], pairs[there, 1])
     could[at] = np.maximum(have[at], many[there])
     many[there] -= np.minimum(have[at], many[there]).astype(many.dtype)
-    pairs, many = pairs[many > 0], many[many > 0]  # those who stand in coarse classes
+    pairs, many = pairs[many > 0], many[many > 0]  # people in coarse classes
     pairs, many, scale = _sampled(pairs, many, len(coarse), seed)
     left = np.zeros_like(have)
     step = np.unique(pairs[:, 0])
@@ -127,7 +129,7 @@ def truth_of(reading: Reading, original: People, seed: int) -> Truth:
 
 
 def _sampled(tuples: np.ndarray, many: np.ndarray, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """As many tuples as one pass may compare with the classes, the rows of each, and by what that stands for all."""
+    """The tuples that one pass can compare with the classes, their rows, and the factor by which they represent all."""
     allowed = max(_PASS // max(classes, 1), 1_000)
     if len(tuples) <= allowed:
         return tuples, many, 1.0
@@ -136,9 +138,12 @@ def _sampled(tuples: np.ndarray, many: np.ndarray, classes: int, seed: int) -> t
 
 
 def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndarray | None = None) -> np.ndarray | None:
-    """bool[rows]: which rows of the release may be the row of the original at their place; None for other numbers.
+    """bool[rows]: which rows of the release match the original's row at the same position.
 
-    shift  how many places further the original's row stands that each is held against;  rows: None for all
+    None if the row counts differ.
+
+    shift  compare each row with the original's row this many positions later
+    rows   the rows to compare; None: all
     """
     if original.rows != reading.rows:
         return None
@@ -153,13 +158,13 @@ def same_order(reading: Reading, original: People, shift: int = 0, rows: np.ndar
 
 
 def sample(rows: int, classes: int, seed: int) -> np.ndarray:
-    """int64[m]: people to try, as many as the pairs allowed."""
+    """int64[m]: random people, as many as the limit of pairs allows."""
     most = int(np.clip(_PAIRS // max(classes, 1), 500, _MOST))
     return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
 
 
 def with_errors(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Tuples with a share of their values replaced by those of somebody else.  codes: int32[rows, quasi]"""
+    """Tuples in which a share of the values is replaced with those of other people. codes: int32[rows, quasi]"""
     out = codes.copy()
     for c, p in enumerate(shares):
         hit = rng.random(len(out)) < error
@@ -170,12 +175,13 @@ def with_errors(codes: np.ndarray, error: float, shares: Sequence[np.ndarray], r
 def linked(
     reading: Reading, truth: Truth, person: np.ndarray, own: csr_matrix, error: float, seed: int
 ) -> list[Figure]:
-    """Linkage by a register with some share of wrong values, and what the rows linked to say of the sensitive value.
+    """Linkage by a register with a share of wrong values, and inference of the sensitive value from the linked rows.
 
-    person  int64[m] people tried;  own: what ``Truth.placed`` says of them
+    person  int64[m]: people to link
+    own     their ``Truth.placed``
 
-    The intruder takes the row of highest likelihood, one of them by chance where several have it; of the sensitive
-    value the likeliest by the likelihoods of all rows.
+    The intruder chooses the row with the highest likelihood, at random among ties, and the sensitive value with the
+    highest total likelihood over all rows.
     """
     original = truth.original
     clean = original.codes[person]
@@ -237,9 +243,9 @@ def linked(
 
 
 def unchecked(reading: Reading, register: People, seed: int) -> list[Figure]:
-    """Linkage by a register whose members nobody knows: every row is linked to one of the people who fit it.
+    """Linkage by a register if the truth is unknown: every row is linked to a random one of the people who match it.
 
-    The share is over rows of the release: 1 / people of the register that fit (the journalist's risk).
+    The share is over rows of the release: 1 / people of the register who match (the journalist's risk).
     """
     tuples, many, _ = register.tuples
     tuples, many, scale = _sampled(tuples, many, len(reading.points[2]), seed)
@@ -269,11 +275,11 @@ def unchecked(reading: Reading, register: People, seed: int) -> list[Figure]:
 
 HOMOGENEITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam 2007"
 LEARNED = "Cormode 2011; members against strangers after Yeom, Giacomelli, Fredrikson, Jha 2018"
-_WORST = 30  # people a worst group has at least
+_WORST = 30  # least number of people in a worst group
 
 
 def by_class(reading: Reading, column: str, seed: int) -> Figure:
-    """The commonest value of a person's class, guessed; beside it the same with the values dealt out at random."""
+    """Inference by the most frequent value of a person's class, compared with the same after values are permuted."""
     counts = reading.counts(column)
     most = counts.max(axis=1)
     right = float(most.sum())
@@ -286,7 +292,7 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
     low, high = wilson(right, reading.rows)
     share = most / reading.size
     worst = int(np.argmax(share * 1e6 + np.minimum(reading.size, 1e6) / 1e6))
-    told = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
+    disclosed = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
     return Figure(
         "inference", f"{column} by class", HOMOGENEITY,
         "the intruder knows the class of a person", f"guesses of {column} that are right",
@@ -297,14 +303,17 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
         (f"a class of {int(reading.size[worst]):,} rows", float(share[worst])),
         "a larger l: no value may have more than 1/l of a class",
         {"rows_in_classes_of_one_value": float(reading.size[share > 1 - 1e-9].sum() / reading.rows),
-         "rows_in_classes_above_the_promise": float(reading.size[told].sum() / reading.rows)},
+         "rows_in_classes_above_the_promise": float(reading.size[disclosed].sum() / reading.rows)},
     )  # fmt: skip
 
 
 class NaiveBayes:
-    """Naive Bayes trained on a release: a coarse cell counts for each of its values as common as they are.
+    """Naive Bayes trained on a release.
 
-    Logarithms float64[sensitive values, values] per quasi-identifier.  O(rows + sensitive values (runs + values)).
+    A coarse cell counts as each value that it covers, weighted by the value's frequency.
+
+    It stores logarithms, float64[sensitive values, values] per quasi-identifier. O(rows + sensitive values (runs +
+    values)).
     """
 
     def __init__(self, reading: Reading, counts: np.ndarray) -> None:
@@ -322,7 +331,7 @@ class NaiveBayes:
             self.tables.append(np.log(table / table.sum(axis=1, keepdims=True)))
 
     def ask(self, codes: np.ndarray) -> np.ndarray:
-        """float64[people, sensitive values]: posteriors.  A value the release does not know tells nothing."""
+        """float64[people, sensitive values]: posteriors. Values that don't occur in the release are ignored."""
         found = np.repeat(self.prior[None], len(codes), axis=0)
         for c, table in enumerate(self.tables):
             known = codes[:, c] >= 0
@@ -334,7 +343,7 @@ class NaiveBayes:
 def by_classifier(
     reading: Reading, column: str, members: People, strangers: People | None, truth: Truth | None, seed: int
 ) -> list[Figure]:
-    """Naive Bayes trained on the release, asked about members and about people who are not in the table."""
+    """Naive Bayes trained on the release, applied to members and to people who aren't in the table."""
     model = NaiveBayes(reading, reading.counts(column))
     marginal = reading.counts(column).sum(axis=0)
     base = float(marginal.max() / marginal.sum())
@@ -371,13 +380,13 @@ def by_classifier(
     if out and truth is not None and truth.column == column:
         out[0] = replace(out[0], baselines={**out[0].baselines, DEALT: _by_chance(reading, truth, members, seed)})
     if len(out) == 2:
-        beside = {"strangers in place of members, at most": out[1].high or 0.0}
-        out[0] = replace(out[0], baselines={**out[0].baselines, **beside})
+        baseline = {"strangers in place of members, at most": out[1].high or 0.0}
+        out[0] = replace(out[0], baselines={**out[0].baselines, **baseline})
     return out
 
 
 def _by_chance(reading: Reading, truth: Truth, members: People, seed: int) -> float:
-    """The most of the same share's interval where values are dealt out at random: what a classifier learns by heart."""
+    """The interval's upper end of the same share after values are permuted: what overfitting reaches."""
     dealt = truth.dealt(reading, seed)
     person = sample(members.rows, len(reading.size), seed)
     guess = NaiveBayes(reading, dealt).ask(members.codes[person]).argmax(axis=1)

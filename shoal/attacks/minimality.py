@@ -1,35 +1,36 @@
-"""Minimality (Wong, Fu, Wang, Pei 2007): a value was hidden only because it had to be, which tells why.
+"""The minimality attack (Wong, Fu, Wang, Pei 2007): the maker hides a value only if the model requires it.
 
-The intruder has a register of everybody's quasi-identifiers and knows that the maker hides no more than the model asks.
-The likelihood of what a tuple's hidden rows were is here for any k and l.  Who of a tuple stands plainly is not known:
-claims are about the composition of the tuple.
+The intruder has a register of everyone's quasi-identifiers, and knows that the maker hides no more than the model
+requires. This module has the likelihood of a tuple's hidden rows for any k and l. It is unknown which persons of a
+tuple have the plain (unchanged) rows, so claims are about the composition of the tuple.
 
-Of the N rows of a tuple m stand plainly, with ``have`` of each sensitive value; the n = N - m others are hidden.
+Of the N rows of a tuple, m are plain, with ``have`` rows of each sensitive value. The n = N - m others are hidden.
 
-*Forced.*  A method that hides as few rows of a tuple as it can leaves no set S of the hidden rows that could stand
-beside the plain ones: for every s from max(k, m + 1) to N, no s rows of which no value has more than f = floor(s / l).
-Of the tuple's rows at most the sum over the values of min(T_v, f) fit under f, where T_v counts the tuple's rows of v.
-So a composition c of the hidden rows is forced just where, for every such f,
+*Forced.* A method that hides as few rows of a tuple as possible leaves no set S of hidden rows that could be published
+with the plain ones. So for every s from max(k, m + 1) to N, there are no s rows of which no value has more than f =
+floor(s / l). At most the sum over the values of min(T_v, f) rows of the tuple fit under f, where T_v is the number of
+the tuple's rows with value v. So a composition c of the hidden rows is forced exactly if, for every such f,
 
     sum over v of min(have_v + c_v, f)  <  the least s with floor(s / l) = f, at least max(k, m + 1).
 
-With m = 0 that is a condition on how often values repeat.  With m > 0 the first f allows only values of which the plain
-rows have all they may, which have then the same have_v: again a condition on how often these repeat.  For k = l = 2 and
-m = 0: all rows have one value.
+If m = 0, this is a condition on the multiplicities of values. If m > 0, the first f allows only values of which the
+plain rows have the maximum. All of these have the same have_v, so this is again a condition on their multiplicities.
+For k = l = 2 and m = 0: all rows have one value.
 
-*Weights.*  In a world with T_v rows of each value there are N! / product of T_v! ways to give the values to the
-persons, each as likely.  A forced world gives this release for certain; a world that is not forced gives it where the
-method hides more than the tuple asks for, because other rows needed company: with probability epsilon, any m of the N
-rows being plain alike.  Values come from the rows of the classes that hold the tuple, each at most once.  So c weighs
+*Weights.* In a world with T_v rows of each value, there are N! / product of T_v! equally likely ways to assign the
+values to the persons. A forced world gives this release with certainty. A world that isn't forced gives it only if the
+method hides more than the tuple requires, because other rows needed it. This has probability epsilon, and each set of m
+of the N rows is equally likely to be plain. Values come from the rows of the classes that cover the tuple, each at most
+once. So c has the weight
 
     forced      product of b_v(c_v) have_v! / (have_v + c_v)!
     not forced  epsilon m! n! / N!  product of b_v(c_v) / c_v!
 
-with b_v(j) the chance of drawing j rows of v.  epsilon is unknown; it is fitted to the release (``rates``).  The values
-of a tuple need not be draws of their own: with ``alike`` their shares differ from tuple to tuple as those of Dirichlet
-draws do (Polya's urn), so that what stands plainly says something about what is hidden.
+where b_v(j) is the chance of drawing j rows of v. epsilon is unknown and is fitted to the release (``rates``). The
+values of a tuple needn't be independent draws: with ``alike``, their shares differ between tuples as in Dirichlet draws
+(Polya's urn), so that plain rows give information about hidden ones.
 
-Source: Wong, Fu, Wang, Pei 2007, whose credibility is the case of all worlds equally likely.
+Source: Wong, Fu, Wang, Pei 2007; their credibility is the case of equally likely worlds.
 """
 
 from __future__ import annotations
@@ -46,19 +47,21 @@ from shoal.attacks.reading import Figure, People, Reading, same, unwritten, wils
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding import Recoding
 
-MANY = 20  # hidden rows of a tuple; of more minimality is taken to tell nothing
-_STATES = 1_500  # ways in which values repeat that are told apart
+MANY = 20  # most hidden rows of a tuple; with more, minimality is treated as uninformative
+_STATES = 1_500  # largest number of states of the dynamic program
 _ROUNDS = 60
-_BELIEF = 1.0, 2.0  # tuples hidden without need, and that need not be hidden, counted before any is seen
-_HELD = 1 << 24  # numbers held at once
+_BELIEF = 1.0, 2.0  # prior counts of tuples hidden unnecessarily, and of tuples that needn't be hidden
+_HELD = 1 << 24  # float64 numbers held at once
 
 
 class HiddenTuples(NamedTuple):
     """Tuples with hidden rows.
 
-    have    float64[tuples, values]  their plain rows;  people: int64[tuples] all their rows
-    pool    float64[tuples, values]  rows of the coarse classes that hold each
-    share   float64[tuples, values]  the chance of each value in one draw, rows sum to 1; zero where the pool has none
+    have    float64[tuples, values]: their plain rows
+    people  int64[tuples]: all their rows
+    pool    float64[tuples, values]: rows of the coarse classes that cover each tuple
+    share   float64[tuples, values]: the chance of each value in one draw. Rows sum to 1; zero if the pool lacks the
+            value
     """
 
     have: np.ndarray
@@ -68,11 +71,11 @@ class HiddenTuples(NamedTuple):
 
 
 class WeighedTuples(NamedTuple):
-    """Per tuple the weights of the compositions of its hidden rows.
+    """For each tuple, the weights of the compositions of its hidden rows.
 
-    forced, free            float64[tuples]  the total weight of the forced ones, and of the others for epsilon = 1
-    of_forced, of_free      float64[tuples, values]  the mean share of each value among the hidden rows
-    asked                   bool[tuples]  whether the rows could be forced, so that minimality says something
+    forced, free            float64[tuples]: the total weight of forced compositions, and of the others for epsilon = 1
+    of_forced, of_free      float64[tuples, values]: the mean share of each value among the hidden rows
+    asked                   bool[tuples]: whether the rows could be forced, so that minimality is informative
     """
 
     forced: np.ndarray
@@ -83,10 +86,10 @@ class WeighedTuples(NamedTuple):
 
 
 def limits(people: int, plain: int, k: int, l: float) -> tuple[int, ...]:
-    """h_1, h_2, ...: hidden rows are forced where the sum over the values of min(c_v, g) is below h_g, for every g.
+    """h_1, h_2, ...: hidden rows are forced if the sum over the values of min(c_v, g) is below h_g for every g.
 
-    Of a tuple with plain rows c counts those values alone of which the plain rows have as many as they may.  A limit
-    above the hidden rows never binds.
+    If a tuple has plain rows, c counts only the values of which the plain rows have the maximum. A limit above the
+    number of hidden rows never binds.
     """
     hidden = people - plain
     base = floored((plain + 1) / l) if plain else 0
@@ -99,7 +102,7 @@ def limits(people: int, plain: int, k: int, l: float) -> tuple[int, ...]:
 
 
 def floored(x: float) -> int:
-    """The floor of a quotient that floating point may have put below a whole number."""
+    """The floor of a quotient, corrected for rounding just below a whole number."""
     return math.floor(x + 1e-9)
 
 
@@ -107,9 +110,11 @@ def floored(x: float) -> int:
 def _moves(
     hidden: int, above: tuple[int, ...]
 ) -> tuple[int, list[tuple[int, np.ndarray, np.ndarray]], np.ndarray] | None:
-    """(states, per j the states from and to which j more rows of a value lead, final states); None for too many.
+    """(states, for each j the states from and to which j more rows of a value lead, final states).
 
-    A state is how many rows are used and, for each limit that may bind, the sum it speaks of.
+    None if there are too many.
+
+    A state is the number of used rows and, for each limit that may bind, its sum so far.
     """
     binding = [(g, h) for g, h in enumerate(above, 1) if h <= hidden]
     start = (0, *([0] * len(binding)))
@@ -120,7 +125,7 @@ def _moves(
         for j in range(1, hidden - state[0] + 1):
             after = (state[0] + j, *(s + min(j, g) for s, (g, _) in zip(state[1:], binding, strict=True)))
             if any(s >= h for s, (_, h) in zip(after[1:], binding, strict=True)):
-                break  # more of one value only adds
+                break  # more rows of one value only increase the sums
             if after not in number:
                 if len(line) >= _STATES:
                     return None
@@ -138,7 +143,7 @@ def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray,
     terms  float64[tuples, values, n + 1]: the weight of j rows of a value, 1 for none
     above  h_1, h_2, ...: only compositions whose sum of min(c_v, g) is below h_g for every g count
 
-    The mean is 0 where no composition counts.  None where there are more ways than are told apart.
+    The mean is 0 if no composition counts. The result is None if the dynamic program has too many states.
     O(tuples values n states): a forward pass for the totals, a backward pass for their derivatives.
     """
     tuples, values, rows = terms.shape
@@ -148,7 +153,7 @@ def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray,
     states, steps, ends = found
     total, mean = np.zeros(tuples), np.zeros((tuples, values))
     size = max(_HELD // (states * (values + 1)), 1)
-    # As many tuples at a time as fit in memory.
+    # Tuples are processed in batches that fit in memory.
     for begin in range(0, tuples, size):
         part = slice(begin, min(begin + size, tuples))
         term = terms[part]
@@ -172,9 +177,9 @@ def weighed(terms: np.ndarray, above: tuple[int, ...] = ()) -> tuple[np.ndarray,
 
 
 def weigh(hidden: HiddenTuples, k: int, l: float, alike: float = math.inf) -> WeighedTuples:
-    """Weights and means of what the hidden rows of every tuple may be.
+    """Weights and mean shares of the possible hidden rows of every tuple.
 
-    alike  how much the values of a tuple are draws from the same shares as those of others: Polya's concentration
+    alike  Polya's concentration: how similar the shares of values are between tuples; infinite: the same for all
 
     O(tuples values n states), n at most ``MANY`` hidden rows.
     """
@@ -184,8 +189,8 @@ def weigh(hidden: HiddenTuples, k: int, l: float, alike: float = math.inf) -> We
     out = WeighedTuples(
         np.zeros(len(people)), np.ones(len(people)), share.copy(), share.copy(), np.zeros(len(people), bool)
     )
-    # Tuples with as many hidden and plain rows are weighed together: first all that the hidden rows may be, then those
-    # of them under which the maker had to hide the rows; what is left is free.
+    # Tuples with equal numbers of hidden and plain rows are weighed together: first all compositions, then the forced
+    # ones. The difference is the weight of the free ones.
     for n, m in np.unique(np.column_stack([left, plain]), axis=0).tolist():
         if not 1 <= n <= MANY or n + m < max(k, 2):
             continue
@@ -216,7 +221,7 @@ def weigh(hidden: HiddenTuples, k: int, l: float, alike: float = math.inf) -> We
 
 
 def _of_few(terms: np.ndarray, above: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weighed`` where some values may not be at all: only as many are looked at as the widest tuple has."""
+    """``weighed`` if some values have no rows; the arrays have only as many values as the widest tuple."""
     order = np.argsort(terms[..., 1] <= 0, axis=1, kind="stable")
     order = order[:, : max(int((terms[..., 1] > 0).sum(axis=1).max(initial=0)), 1)]
     found = weighed(np.take_along_axis(terms, order[..., None], axis=1), above)
@@ -228,7 +233,7 @@ def _of_few(terms: np.ndarray, above: tuple[int, ...]) -> tuple[np.ndarray, np.n
 
 
 def _draws(hidden: HiddenTuples, rows: np.ndarray, n: int, alike: float, top: np.ndarray) -> np.ndarray:
-    """float64[rows, values, n + 1]: b_v(j), over top ** j, so that numbers stay within their range."""
+    """float64[rows, values, n + 1]: b_v(j) / top ** j. The scaling prevents overflow."""
     have, pool, share = hidden.have[rows], hidden.pool[rows], hidden.share[rows]
     out = np.ones((*share.shape, n + 1))
     for j in range(1, n + 1):
@@ -238,10 +243,12 @@ def _draws(hidden: HiddenTuples, rows: np.ndarray, n: int, alike: float, top: np
 
 
 def concentration(counts: np.ndarray, share: np.ndarray) -> float:
-    """Polya's concentration of the values of a class, by how often two of its rows have one value.
+    """Polya's concentration of the values within a class, by how often two of its rows have one value.
 
-    counts  float64[classes, values];  share: float64[values] of each value in the table.  math.inf where two rows have
-    one value no more often than two rows of the table do.
+    counts  float64[classes, values]
+    share   float64[values]: each value's share in the table
+
+    The result is math.inf if two rows of a class have one value no more often than two rows of the table.
     """
     size = counts.sum(axis=1)
     pairs = float((size * (size - 1)).sum())
@@ -253,13 +260,13 @@ def concentration(counts: np.ndarray, share: np.ndarray) -> float:
 
 
 def rates(found: WeighedTuples, wholly: np.ndarray, others: tuple[int, int]) -> np.ndarray:
-    """float64[tuples]: epsilon of each, one for tuples wholly hidden and one for those hidden in part.
+    """float64[tuples]: epsilon of each tuple; one rate for wholly hidden tuples, and one for partly hidden tuples.
 
-    wholly  bool[tuples]: whether no row stands plainly
-    others  tuples of at least k people that are hidden less: in part or not at all; not at all
+    wholly  bool[tuples]: whether no row is plain
+    others  tuples of at least k people that are hidden less: (in part or not at all, not at all)
 
-    The likeliest rates by expectation and maximization: of the hidden tuples the share that is not forced, over all
-    tuples that could have been left as they are.
+    The rates have the maximum likelihood, by expectation maximization: the expected number of hidden tuples that aren't
+    forced, over all tuples that needn't be hidden.
     """
     out = np.zeros(len(wholly))
     for kind, beside in ((wholly, others[0]), (~wholly, others[1])):
@@ -274,7 +281,7 @@ def rates(found: WeighedTuples, wholly: np.ndarray, others: tuple[int, int]) -> 
 
 
 def posterior(found: WeighedTuples, rate: np.ndarray) -> np.ndarray:
-    """float64[tuples, values]: the share of each value expected among the hidden rows.  rate: epsilon of each tuple"""
+    """float64[tuples, values]: the expected share of each value among the hidden rows. rate: epsilon of each tuple"""
     free = rate * found.free
     whole = found.forced + free
     mixed = found.forced[:, None] * found.of_forced + free[:, None] * found.of_free
@@ -288,14 +295,16 @@ _PAIRS = 10_000_000_000
 
 
 class Claims(NamedTuple):
-    """What an intruder believes of the tuples that do not wholly stand plainly.
+    """The posterior of an intruder about tuples that aren't completely plain.
 
-    tuples         int[asked, quasi];  people: int64[asked] of each;  number: int64[people of the register] their tuple
-                   among all;  asked: int64[asked] which of all these are
-    after, before  float64[asked, values]: the share of each value among the people of the tuple, by whoever knows that
-                   the maker hides no more than it must, and by the compatible rows alone
-    speaks         bool[asked]: whether minimality says something of the tuple
-    rates          chances that a tuple, or a part of one, is hidden without need, by name
+    tuples         int[asked, quasi]
+    people         int64[asked]: people of each tuple
+    number         int64[people of the register]: their tuple among all
+    asked          int64[asked]: the indexes of these tuples among all
+    after, before  float64[asked, values]: the share of each value among the people of the tuple, with and without the
+                   knowledge that the maker hides no more than necessary
+    speaks         bool[asked]: whether minimality is informative for the tuple
+    rates          name -> probability that a tuple, or a part of one, is hidden unnecessarily
     """
 
     tuples: np.ndarray
@@ -309,14 +318,14 @@ class Claims(NamedTuple):
 
 
 def claims(reading: Reading, register: People, column: str) -> Claims | None:
-    """Beliefs about a sensitive value of everybody in a register of exactly the people of the release.
+    """Posteriors of a sensitive value for all people in a register that has exactly the people of the release.
 
-    None where nothing is hidden, or the pairs of a tuple and a class are too many to look at.
-    O(tuples coarse classes / 8) in bit operations, and what ``weigh`` takes.
+    None if nothing is hidden, or if there are too many pairs of a tuple and a class.
+    O(tuples coarse classes / 8) bit operations, plus the time of ``weigh``.
     """
     hidden = reading.points[2]
     tuples, people, number = register.tuples
-    have = _plainly(reading, tuples, column)
+    have = _plain_rows(reading, tuples, column)
     shown = have.sum(axis=1)
     left = people - shown
     asked = np.flatnonzero(left > 0)
@@ -332,7 +341,9 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     wholly, could = shown[asked] == 0, people >= max(reading.k, 2)
     rate = rates(weights, wholly, (int((could & (shown > 0)).sum()), int((could & (left == 0)).sum())))
     rest = left[asked][:, None]
-    after, before = ((have[asked] + rest * told) / people[asked][:, None] for told in (posterior(weights, rate), share))
+    after, before = (
+        (have[asked] + rest * expected) / people[asked][:, None] for expected in (posterior(weights, rate), share)
+    )
     named = {
         f"rate_of_hiding_{name}_without_need": float(rate[part][0])
         for name, part in (("a_tuple", wholly), ("a_part_of_one", ~wholly)) if part.any()
@@ -341,9 +352,10 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
 
 
 def found(reading: Reading, register: People, original: People | None, column: str) -> list[Figure]:
-    """Claims about a sensitive value above 1/l, with and without knowing that the maker hides no more than it must.
+    """Claims about a sensitive value above 1/l, with and without knowledge of the maker's minimality.
 
-    register  everybody's quasi-identifiers;  original: to check the claims, None without it
+    register  everyone's quasi-identifiers
+    original  to check the claims, or None
     """
     by_tuple = claims(reading, register, column) if reading.l > 1 else None
     if by_tuple is None:
@@ -358,11 +370,11 @@ def found(reading: Reading, register: People, original: People | None, column: s
 def claimed(
     histogram: Histogram, recoding: Recoding, partition: Partition, most: float, promises: Iterable[tuple[int, float]]
 ) -> np.ndarray | None:
-    """int64[n, 2]: claims of a value with more than ``most``, each with a group that has people of the claimed tuple.
+    """int64[n, 2]: claims of a value above ``most``, each with a group that contains people of the claimed tuple.
 
-    promises  (k, l) that the method is taken to have kept, and hid no more for
+    promises  (k, l) pairs of models for which the method is assumed to hide as little as possible
 
-    A function of what the groups hold and of everybody's quasi-identifiers.  None where there are too many to look at.
+    The result depends only on the groups and on everyone's quasi-identifiers. It is None if there are too many pairs.
     """
     of_cell, first = histogram.types
     people = np.bincount(of_cell, weights=histogram.count, minlength=first.size).astype(np.int64)
@@ -372,12 +384,12 @@ def claimed(
     for k, l in promises:
         reading = unwritten(histogram, recoding, partition, k, l)
         for column in reading.sensitive:
-            told = claims(reading, register, column)
-            if told is None:
+            beliefs = claims(reading, register, column)
+            if beliefs is None:
                 if reading.points[2].size:
                     return None
                 continue
-            over = told.asked[told.speaks & (told.after.max(axis=1, initial=0.0) > most)]
+            over = beliefs.asked[beliefs.speaks & (beliefs.after.max(axis=1, initial=0.0) > most)]
             claim = np.full(len(register.tuples[0]), -1)
             claim[over] = many + np.arange(over.size)
             at = np.flatnonzero(claim[tuple_of] >= 0)
@@ -386,8 +398,8 @@ def claimed(
     return np.unique(np.concatenate(pairs), axis=0)
 
 
-def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
-    """float32[tuples, values]: rows that stand plainly with each tuple."""
+def _plain_rows(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
+    """float32[tuples, values]: the plain rows of each tuple."""
     counts = reading.counts(column)
     plain, values, _ = reading.points
     out = np.zeros((len(tuples), counts.shape[1]), np.float32)
@@ -398,9 +410,9 @@ def _plainly(reading: Reading, tuples: np.ndarray, column: str) -> np.ndarray:
 
 
 def _pool(reading: Reading, tuples: np.ndarray, left: np.ndarray, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """(float64[tuples, values] rows of the coarse classes that hold each tuple, the same over the people of a class).
+    """(float64[tuples, values] rows of the coarse classes that cover each tuple, the same per person of a class).
 
-    left  people of each tuple who do not stand plainly
+    left  people of each tuple without a plain row
     """
     counts = reading.counts(column)
     counts[reading.points[0]] = 0.0
@@ -430,7 +442,7 @@ def _composition(
 
 
 def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray | None) -> list[Figure]:
-    """The figures of a sensitive column: claims above 1/l, and the surest ones."""
+    """The findings of a sensitive column: claims above 1/l, and the most certain claims."""
     people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
     speaking = int(people[speaks].sum())
     details: dict[str, object] = {
@@ -472,12 +484,12 @@ def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray
 
 
 def _mean(people: np.ndarray, belief: np.ndarray, among: np.ndarray) -> float | None:
-    """The mean of the likeliest values' posteriors over the people of some tuples."""
+    """The mean of the highest posterior over the people of some tuples."""
     return float((people[among] * belief[among].max(axis=1)).sum() / people[among].sum()) if among.any() else None
 
 
 def _right(truth: np.ndarray | None, people: np.ndarray, belief: np.ndarray, among: np.ndarray) -> float | None:
-    """The share of people of some tuples whose value is the likeliest one; None where it cannot be told."""
+    """The share of people of some tuples who have the most likely value; None if unknown."""
     if truth is None or not among.any():
         return None
     best = belief[among].argmax(axis=1)

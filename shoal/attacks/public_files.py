@@ -1,11 +1,10 @@
-"""What lies beside a release: figures of the original in certificates, reports and pages, and what they pin down.
+"""Public files next to a release: figures of the original in certificates, reports, and pages, and what they reveal.
 
-How many originals agree with a small release alone, and how many with all that lies beside it as well?  An original
-agrees with a release where every row's values lie in what its cells stand for.  Of the figures that public files tell,
-those are held against it that follow from the rows: how many rows, classes, rows alone in theirs, different values, the
-share of pairs of rows that differ in some columns (separation) and of different rows (distinction), and how many rows
-have each value.  Tables with more originals than can be looked at are left to ``fillings``, which counts a column at a
-time.
+How many originals agree with a small release alone, and how many also agree with the files next to it? An original
+agrees with a release if every row's values are covered by its cells. Of the figures in public files, the ones that
+follow from the rows are checked: the number of rows, of classes, of unique rows, and of different values, the share of
+pairs of rows that differ in some columns (separation), the share of distinct rows (distinction), and the number of rows
+with each value. If a table has too many originals to enumerate, ``fillings`` counts them column by column.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from shoal.paths import is_json, is_page, is_private
 PAPER_ON_ORIGINALS = (
     "Dinur, Nissim 2003; counted as in Cohen, Nissim 2020 (originals that agree with what is published)"
 )
-_ORIGINALS = 20_000  # that are looked at
-_CELLS = 2_000_000  # values in all of them together
+_ORIGINALS = 20_000  # most originals that are enumerated
+_CELLS = 2_000_000  # most values in all of them together
 _EXACT = 1e-9
 
 Row = tuple[int, ...]
 
 
 def found(reading: Reading, files: Sequence[Any]) -> list[Figure]:
-    """The count, where the table is small.  files: JSON values of public files beside the release"""
+    """The finding, if the table is small. files: JSON values of public files next to the release"""
     counted = agreeing(reading, files)
     if counted is None or counted[0] < 2:
         return []
@@ -56,9 +55,9 @@ def found(reading: Reading, files: Sequence[Any]) -> list[Figure]:
 
 
 def agreeing(reading: Reading, files: Sequence[Any]) -> tuple[int, int] | None:
-    """(originals that agree with the release, those that agree with the files too); None for too many to look at.
+    """(originals that agree with the release, those that also agree with the files); None if there are too many.
 
-    An original is a multiset of rows of quasi-identifiers in every class and sensitive value.
+    An original is a multiset of rows of quasi-identifiers for every class and sensitive value.
     """
     parts = _parts(reading) if reading.rows * len(reading.quasi) <= _CELLS // 100 else None
     if parts is None:
@@ -76,11 +75,11 @@ def agreeing(reading: Reading, files: Sequence[Any]) -> tuple[int, int] | None:
 
 
 def _parts(reading: Reading) -> list[list[tuple[Row, ...]]] | None:
-    """Per class and sensitive value every way to fill its rows."""
+    """For each class and sensitive value, all ways to fill its rows."""
     held = [reading.held(c, np.arange(len(d.values))) for c, d in enumerate(reading.domains)]
-    told = np.column_stack([reading.group, *(reading.codes[n] for n in reading.sensitive)])
+    codes = np.column_stack([reading.group, *(reading.codes[n] for n in reading.sensitive)])
     parts, many = [], 1
-    for (g, *_), count in sorted(Counter(map(tuple, told.tolist())).items()):
+    for (g, *_), count in sorted(Counter(map(tuple, codes.tolist())).items()):
         cells = [np.flatnonzero(held[c][reading.classes[g, c]]).tolist() for c in range(len(reading.quasi))]
         many *= math.comb(math.prod(map(len, cells)) + count - 1, count)
         if many > _ORIGINALS:
@@ -90,7 +89,7 @@ def _parts(reading: Reading) -> list[list[tuple[Row, ...]]] | None:
 
 
 def _figures(reading: Reading, files: Sequence[Any]) -> Iterator[tuple[str, tuple[int, ...], float, float]]:
-    """(what, columns it is of, value, how far off it may be) of every figure told that follows from the rows."""
+    """(name, columns, value, tolerance) of every stated figure that follows from the rows."""
     place = {n: c for c, n in enumerate(reading.quasi)}
     for held in files:
         before = held.get("before") if isinstance(held, Mapping) else None
@@ -125,13 +124,13 @@ def _is_number(value: Any) -> bool:
 
 
 def slack(share: float) -> float:
-    """How far from the truth a share may be that is told with so many digits."""
+    """The rounding tolerance of a share that is stated with so many digits."""
     digits = len(repr(float(share)).partition(".")[2])
     return float(0.5 * 10.0**-digits + 1e-12) if digits < 12 else 1e-12
 
 
 def _holds(figure: tuple[str, tuple[int, ...], float, float], rows: Sequence[Row], reading: Reading) -> bool:
-    """Whether rows of the original have a figure as it is stated."""
+    """Whether rows of the original have a figure as stated."""
     what, columns, stated, off = figure
     if what == "rows":
         return abs(len(rows) - stated) <= off
@@ -165,17 +164,17 @@ PRIVATE = frozenset(
         "before",
     }
 )
-"""Keys under which figures of the original, or of the search on it, are told."""
-_OWN = frozenset({"audit", "policy", "criteria"})  # parts that speak of the published rows, or of what was asked
+"""Keys of figures about the original, or about the search on it."""
+_OWN = frozenset({"audit", "policy", "criteria"})  # parts about the published rows, or about the request
 _FIGURES = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
-_LARGEST = 64 << 20  # bytes of a file looked into
+_LARGEST = 64 << 20  # bytes of the largest file that is examined
 _STATES = 500_000
-_LISTED = 1_000_000_000  # ways to fill a column that are said
+_LISTED = 1_000_000_000  # largest number of ways to fill a column that is reported
 PAPER = "Dinur, Nissim 2003 (totals tell cells); minimal recodings after Cohen 2022"
 
 
 def neighbors(path: Path) -> list[tuple[Path, Any]]:
-    """Files that lie beside a release and carry its name, with the JSON in each: STEM.*.json, STEM.*.html."""
+    """Files next to a release that carry its name, with the JSON in each: STEM.*.json, STEM.*.html."""
     stem = path.name.split(".")[0]
     out = []
     for one in sorted(path.parent.glob(f"{glob.escape(stem)}.*")):
@@ -193,7 +192,7 @@ def neighbors(path: Path) -> list[tuple[Path, Any]]:
 
 
 def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
-    """Where figures of the original stand in a JSON value: "before.separation"."""
+    """The paths of figures of the original in a JSON value: "before.separation"."""
     if isinstance(figures, Mapping):
         for key, held in figures.items():
             if key in _OWN or held is None or held in ([], {}, ""):
@@ -208,7 +207,7 @@ def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
 
 
 def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
-    """Whether a public file beside the release tells figures of the original, and which hidden cells they pin down."""
+    """Whether a public file next to the release states figures of the original, and the hidden cells they determine."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}
     internal = {one.name for one, held in files if not is_private(one) and isinstance(held, Mapping)
@@ -256,7 +255,7 @@ def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
 
 
 def _hidden(reading: Reading, column: int) -> tuple[np.ndarray, int] | None:
-    """(int64[values] rows that show each value, rows that are starred); None where cells are coarse in other ways."""
+    """(int64[values] rows that show each value, number of starred rows); None if cells are coarse in other ways."""
     s = reading.spreads[column]
     rows = np.bincount(reading.classes[:, column], weights=reading.size, minlength=s.size.size).astype(np.int64)
     if (~s.wild & (s.size > 1)).any() or not s.wild.any():
@@ -268,7 +267,7 @@ def _hidden(reading: Reading, column: int) -> tuple[np.ndarray, int] | None:
 
 
 def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.ndarray | None:
-    """int64[values]: how many rows of the original have each value, where a file tells it of every one."""
+    """int64[values]: how many rows of the original have each value, if a file states it for every value."""
     for held in files:
         columns = held.get("columns") if isinstance(held, Mapping) else None
         for column in columns if isinstance(columns, list) else []:
@@ -281,7 +280,7 @@ def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.n
 
 
 def _pairs(files: list[Any], name: str) -> tuple[float, float] | None:
-    """The share of pairs of rows that differ in a column, as its lowest and highest by the digits told."""
+    """The lowest and highest share of pairs of rows that differ in a column, by the stated digits."""
     for held in files:
         before = held.get("before") if isinstance(held, Mapping) else None
         for entry in before.get("dangerous", []) if isinstance(before, Mapping) else []:
@@ -294,10 +293,14 @@ def _pairs(files: list[Any], name: str) -> tuple[float, float] | None:
 def fillings(
     shown: np.ndarray, hidden: int, totals: np.ndarray | None, pairs: tuple[float, float] | None
 ) -> tuple[int, int | None]:
-    """(ways to fill a column's hidden cells by count, those that agree with what is told); None where nothing is.
+    """(ways to fill a column's hidden cells, by counts; those that agree with the stated figures).
 
-    shown   int64[values] rows that show each value;  hidden: rows that show none
-    totals  int64[values] of the original;  pairs: the share of pairs of rows that differ, lowest and highest
+    None if none are stated.
+
+    shown   int64[values]: rows that show each value
+    hidden  rows that show none
+    totals  int64[values] of the original
+    pairs   the lowest and highest share of pairs of rows that differ
     """
     values = len(shown)
     every = math.comb(hidden + values - 1, values - 1) if values else 1
@@ -309,7 +312,7 @@ def fillings(
     rows = int(shown.sum()) + hidden
     whole = rows * (rows - 1) / 2
     lowest, highest = math.ceil((1 - pairs[1]) * whole - 1e-3), math.floor((1 - pairs[0]) * whole + 1e-3)
-    states = {(0, 0): 1}  # (hidden rows given out, pairs alike) -> ways
+    states = {(0, 0): 1}  # (hidden rows assigned, equal pairs) -> ways
     for i, held in enumerate(shown.tolist()):
         last = i == values - 1
         after: dict[tuple[int, int], int] = {}

@@ -1,6 +1,6 @@
-"""A release as an intruder reads it: classes of rows, what each of their cells may stand for, and tables to match.
+"""A release as an intruder parses it: classes of rows, the values that each cell covers, and tables to link.
 
-A ``Figure`` is what one attack reaches on one release, beside what is reached without the release.
+A ``Figure`` is the result of one attack on one release, with the same figure without the release as a baseline.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from shoal.model.members import from_to
 from shoal.model.notation import RangeOf, SetOf
 from shoal.model.recoding import Recoding
 
-_BITS = 1 << 25  # pairs of a tuple and a coarse class looked at in one go
-STEP = 256  # people matched at once
-VALUES = 2_000  # sensitive values told apart; rarer ones count as one that is never guessed
+_BITS = 1 << 25  # pairs of a tuple and a coarse class in one batch
+STEP = 256  # people linked in one batch
+VALUES = 2_000  # most distinct sensitive values; rarer ones count as one value that is never guessed
 _ENDS = re.compile(r"[\[\(]\s*(-?[\d.e+]+)\s*[,;]\s*(-?[\d.e+]+)\s*[\]\)\[]\Z|(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
-_WIDE = 5_000  # whole numbers between the ends of ranges are filled in up to so many
+_WIDE = 5_000  # whole numbers between the ends of ranges are added up to this many
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """A table of people in the domains of a release.
+    """A table of people, coded by the domains of a release.
 
-    codes      int32[rows, quasi]  the place of every value in its column's domain, -1 for one that is not there
-    sensitive  int32[rows] per sensitive column: the code of its value, -1 for one the release does not have
+    codes      int32[rows, quasi]: the index of every value in its column's domain, -1 if it isn't there
+    sensitive  per sensitive column int32[rows]: the code of the value, -1 if the release lacks it
     """
 
     codes: np.ndarray
@@ -46,12 +46,12 @@ class People:
 
     @property
     def rows(self) -> int:
-        """How many people."""
+        """The number of people."""
         return len(self.codes)
 
     @cached_property
     def tuples(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(int32[m, quasi] the distinct tuples, int64[m] people of each, int64[rows] the tuple of each person)."""
+        """(int32[m, quasi] the distinct tuples, int64[m] people with each, int64[rows] the tuple of each person)."""
         number = numbered(self.codes)
         count = np.bincount(number)
         first = np.empty(len(count), np.int64)
@@ -61,15 +61,16 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A release understood.
+    """A parsed release.
 
-    quasi, sensitive  its columns;  domains, spreads: per quasi-identifier its values and what its cells stand for
-    group    int64[rows]  the equivalence class of every row
-    classes  int64[classes, quasi]  the cell of every class per column;  size: int64[classes] its rows
-    values   per sensitive column its values;  codes: int32[rows] likewise
-    shares   per quasi-identifier float64[values]: how common each value is, of the register else of the release
-    k, l     what the release promises, 1 where nothing is known
-    unknown  distinct cells that no notation explains; they are read as stars
+    quasi, sensitive  its columns
+    domains, spreads  per quasi-identifier its values, and the values that its cells cover
+    group    int64[rows]: the equivalence class of every row
+    classes  int64[classes, quasi]: the cell of every class per column; size: int64[classes] its rows
+    values   per sensitive column its values; codes: int32[rows] likewise
+    shares   per quasi-identifier float64[values]: the frequency of each value, in the register or else in the release
+    k, l     the promises of the release, 1 if unknown
+    unknown  distinct cells that no notation explains; they count as stars
     """
 
     frame: pl.DataFrame
@@ -89,19 +90,19 @@ class Reading:
 
     @property
     def rows(self) -> int:
-        """Number of released rows."""
+        """The number of released rows."""
         return self.frame.height
 
     @cached_property
     def plain(self) -> np.ndarray:
-        """bool[classes, quasi]: whether the cell stands for one value."""
+        """bool[classes, quasi]: whether the cell covers only one value."""
         return np.column_stack(
             [(s.size == 1)[c] & ~s.wild[c] for s, c in zip(self.spreads, self.classes.T, strict=True)]
         )
 
     @cached_property
     def mass(self) -> list[np.ndarray]:
-        """Per quasi-identifier float64[cells]: the share of people whose value each cell may stand for."""
+        """Per quasi-identifier float64[cells]: the share of people whose value the cell covers."""
         out = []
         for s, p in zip(self.spreads, self.shares, strict=True):
             upto = np.concatenate([[0.0], np.cumsum(p)])
@@ -116,7 +117,7 @@ class Reading:
         return flat.reshape(len(self.size), many).astype(np.float32)
 
     def held(self, column: int, wanted: np.ndarray) -> np.ndarray:
-        """bool[cells, wanted]: whether each cell of a column may stand for each value.  O(runs wanted)."""
+        """bool[cells, wanted]: whether each cell of a column covers each value. O(runs wanted)."""
         s = self.spreads[column]
         inside = (s.start[:, None] <= wanted[None]) & (wanted[None] < s.stop[:, None])
         if len(s.cell) == s.size.size and (s.cell == np.arange(s.size.size)).all():
@@ -126,7 +127,7 @@ class Reading:
         return out
 
     def pairwise(self, column: int, cell: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """bool[n]: whether each cell of a column may stand for the value beside it.  O(n log runs)."""
+        """bool[n]: whether each cell of a column covers the value at the same index. O(n log runs)."""
         s = self.spreads[column]
         wide = len(self.domains[column].values) + 2
         order = np.argsort(s.cell * wide + s.start, kind="stable")
@@ -145,9 +146,9 @@ class Reading:
         return at, np.column_stack(values), np.flatnonzero(~whole)
 
     def holding(self, tuples: np.ndarray) -> Iterator[tuple[slice, csr_matrix]]:
-        """(slice of the tuples, csr[slice, classes]): the classes that hold each distinct tuple.
+        """(slice of the tuples, csr[slice, classes]): the classes that cover each distinct tuple.
 
-        Plain classes are looked up, others compared by bits: O(tuples coarse classes quasi / 8).
+        Plain classes are looked up, others are compared as bit sets: O(tuples coarse classes quasi / 8).
         """
         plain, values, coarse = self.points
         own = same(values, tuples)  # a plain tuple is one class
@@ -162,7 +163,7 @@ class Reading:
             whole = bits[0][0][bits[0][1][part]]
             for mask, where in bits[1:]:
                 whole &= mask[where[part]]
-            row, column = set_bits(whole)  # bits beyond the last class are never set: packbits fills with zeros
+            row, column = set_bits(whole)  # padding bits are never set, because packbits fills with zeros
             there = np.flatnonzero(own[part] >= 0)
             rows = np.concatenate([row, there])
             columns = np.concatenate([coarse[column], plain[own[part][there]]])
@@ -172,8 +173,9 @@ class Reading:
     def likelihoods(self, tuples: np.ndarray, error: float) -> Iterator[tuple[slice, np.ndarray]]:
         """(slice, float32[classes, slice]): log likelihood of each tuple for a row of each class.
 
-        error  the share of the register's values that are somebody else's (Fellegi, Sunter 1969): a value that the cell
-               holds has likelihood (1 - error) p / P(cell) + error p, another error p, over p, its share of the people
+        error  the share of register values that belong to someone else (Fellegi, Sunter 1969). For a value with share p
+               of the people, the likelihood is (1 - error) p / P(cell) + error p if the cell covers it, otherwise error
+               p; both are divided by p
         """
         for begin in range(0, len(tuples), STEP):
             part = slice(begin, min(begin + STEP, len(tuples)))
@@ -185,7 +187,7 @@ class Reading:
             yield part, found
 
     def people(self, frame: pl.DataFrame) -> People:
-        """A table of people in the domains of the release; sensitive columns it lacks are left out."""
+        """A table of people, coded by the domains of the release; missing sensitive columns are left out."""
         codes = [coded(as_text(frame[n]), d.values) for n, d in zip(self.quasi, self.domains, strict=True)]
         own = {n: coded(as_text(frame[n]), self.values[n]) for n in self.sensitive if n in frame.columns}
         return People(np.column_stack(codes).astype(np.int32), own)
@@ -196,14 +198,14 @@ def read(
     hierarchies: Mapping[str, Any] | None = None, stars: Mapping[str, int] | None = None, k: int = 1, l: float = 1.0,
     notations: Mapping[str, str] | None = None,
 ) -> Reading:  # fmt: skip
-    """A release as text understood.
+    """Parse a release whose cells are text.
 
-    known        tables whose values the cells may stand for (the original, a register); the first has the shares
+    known        tables with values that the cells may cover (the original, a register); the first gives the shares
     hierarchies  per column, to read labels that no notation explains
-    stars        per column how many of its cells are starred, where it is known: a missing number may be one
-    notations    per column the notation of its dates or numbers, where it is known
+    stars        per column the number of starred cells, if known: a missing number may be a star
+    notations    per column the notation of its dates or numbers, if known
 
-    Raises InputError for a column that is not there, or a release without rows.  O(rows columns).
+    Raises InputError for a missing column, or a release without rows. O(rows columns).
     """
     if not frame.height:
         raise InputError("the release has no rows; there is nothing to attack")
@@ -246,7 +248,7 @@ def read(
 
 
 def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k: int, l: float) -> Reading:
-    """A release understood before it is written: values are codes, and cells stand for what their groups publish.
+    """A release before it is written, as a ``Reading``: values are codes, and cells cover what their groups publish.
 
     O(rows + groups columns + cells values), where cells are the distinct ones of a column.
     """
@@ -254,12 +256,12 @@ def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k:
     domains, spreads, cells, shares = [], [], [], []
     for j, column in enumerate(recoding.columns):
         shown = recoding.shown(histogram, partition, published, j)
-        _, someone, where = np.unique(column.numbers(shown), return_index=True, return_inverse=True)
-        inside = np.pad(column.members(shown, someone).T.astype(np.int8), ((0, 0), (1, 1)))
+        _, representative, where = np.unique(column.numbers(shown), return_index=True, return_inverse=True)
+        inside = np.pad(column.members(shown, representative).T.astype(np.int8), ((0, 0), (1, 1)))
         step = np.diff(inside, axis=1)
         cell, start = np.nonzero(step > 0)
         stop, size = np.nonzero(step < 0)[1], inside.sum(axis=1, dtype=np.int64)
-        wild = column.starred(shown)[someone]
+        wild = column.starred(shown)[representative]
         spreads.append(Spread(cell, start, stop, np.maximum(size, 1), wild, 0, np.full(size.size, np.nan)))
         domains.append(Domain(tuple(map(str, range(column.size))), None, None, {}))
         cells.append(where.reshape(-1))
@@ -283,14 +285,14 @@ def unwritten(histogram: Histogram, recoding: Recoding, partition: Partition, k:
 
 
 def coded(texts: pl.Series, values: Sequence[str | None]) -> np.ndarray:
-    """int64[rows]: the place of every text among the values; -1 for others."""
+    """int64[rows]: the index of every text among the values; -1 for others."""
     pool = pl.DataFrame({"x": pl.Series(list(values), dtype=pl.String), "i": np.arange(len(values))})
     joined = texts.alias("x").to_frame().join(pool, on="x", how="left", nulls_equal=True, maintain_order="left")
     return joined["i"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def same(tuples: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """int64[asked]: which of distinct tuples each is, -1 for none."""
+    """int64[asked]: the index of each among distinct tuples, -1 if absent."""
     both = numbered(np.concatenate([tuples.astype(np.int64), asked.astype(np.int64)]))
     place = np.full(int(both.max(initial=0)) + 1, -1)
     place[both[: len(tuples)]] = np.arange(len(tuples))
@@ -298,7 +300,7 @@ def same(tuples: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 
 def numbered(codes: np.ndarray) -> np.ndarray:
-    """int64[rows]: the number of every row's tuple among the distinct ones.  codes: int[rows, columns]."""
+    """int64[rows]: the index of every row's tuple among the distinct ones. codes: int[rows, columns]."""
     number = np.zeros(len(codes), np.int64)
     for column in codes.T:
         shifted = column.astype(np.int64) - int(column.min(initial=0))
@@ -308,7 +310,7 @@ def numbered(codes: np.ndarray) -> np.ndarray:
 
 
 def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy: Any, notation: str | None) -> Domain:
-    """The values a column's cells may stand for: those of the tables known, else those that the release names."""
+    """The values that a column's cells can cover: those of the known tables, else those that occur in the release."""
     if tables:
         values = pl.concat([t.unique() for t in tables]).unique().to_list()
         leaves = _leaves(hierarchy)
@@ -347,7 +349,7 @@ def _domain(texts: Sequence[str | None], tables: Sequence[pl.Series], hierarchy:
 
 
 def _sorted(values: set[str | None]) -> list[str | None]:
-    """Values in the order of their text, a missing one last: the same in every run."""
+    """Values in text order, a missing one last, so that every run has the same order."""
     return sorted(values, key=lambda v: (v is None, v or ""))
 
 
@@ -368,16 +370,18 @@ def _leaves(hierarchy: Any) -> set[str | None]:
 class Figure:
     """One figure of one attack.
 
-    attack      "linkage", "inference", "minimality", "downcoding", "composition" or "files"
-    name        the variant, unique in an attack;  paper: whose attack it is
-    assumes     who knows what;  measures: what the figure is
-    figure      a share from 0 to 1 (of guesses that are right, of people concerned), None where it cannot be told
+    attack      "linkage", "inference", "minimality", "downcoding", "composition", or "files"
+    name        the variant, unique within an attack
+    paper       the source of the attack
+    assumes     what the intruder knows
+    measures    what the figure measures
+    figure      a share from 0 to 1 (of right guesses, of people), None if unknown
     low, high   its 95 % interval: Wilson's for shares, normal for means
     baselines   the same figure without the release, by name
-    promise     what the privacy model of the release allows, None where it speaks of something else
-    people      how many people or guesses the figure is over
-    risk        what a threshold is compared with, None where the finding is about no person; see ``Attack.passes``
-    worst       (group of people, its figure), None where there is none
+    promise     what the privacy model of the release allows, None if the model doesn't constrain the figure
+    people      how many people or guesses the figure counts
+    risk        what a threshold is compared with, None if the finding is about no person; see ``Attack.passes``
+    worst       (group of people, its figure), None if there is none
     lowers      what would lower it
     details     further figures by name
     """
@@ -420,7 +424,7 @@ class Figure:
 
 
 def wilson(right: float, tried: float) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927); (0, 1) where nothing was tried."""
+    """The 95 % interval of a share (Wilson 1927); (0, 1) if nothing was tried."""
     if tried <= 0:
         return 0.0, 1.0
     z, share = 1.959964, min(max(right / tried, 0.0), 1.0)
@@ -431,7 +435,7 @@ def wilson(right: float, tried: float) -> tuple[float, float]:
 
 
 def mean_interval(values: Any) -> tuple[float, float, float]:
-    """(mean, low, high): a mean of shares with its normal 95 % interval.  values: float64[n], n at least 1."""
+    """(mean, low, high): the mean of shares with its normal 95 % interval. values: float64[n], n at least 1."""
     mean = float(values.mean())
     half = 1.959964 * float(values.std()) / math.sqrt(len(values))
     return mean, max(mean - half, 0.0), min(mean + half, 1.0)

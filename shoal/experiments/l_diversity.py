@@ -1,15 +1,15 @@
-"""Figures 2 to 8 of Xiao, Yi, Tao, "The hardness and approximation algorithms for l-diversity" (EDBT 2010), redrawn.
+"""Figures 2 to 8 of Xiao, Yi, Tao, "The hardness and approximation algorithms for l-diversity" (EDBT 2010), reproduced.
 
-Their tables SAL and OCC (600,000 American records each) are not public.  Stand-ins: the census-like generator with the
-same domain sizes, and, where it is at hand, the UCI census-income table restricted to people at work.  A point is a
-mean over tables with d of the seven quasi-identifiers, as in the paper.
+Their tables SAL and OCC (600,000 American records each) are not public. Substitutes: the census-like generator with the
+same domain sizes and, if available, the UCI census-income table restricted to people at work. A point is a mean over
+tables with d of the seven quasi-identifiers, as in the paper.
 
-Departures: TDS refines intervals of codes instead of the paper's unpublished taxonomies; the caption of Figure 5 says
-l = 4 and its text l = 6, and 6 is used; rows are counted in cells, so that seconds grow with distinct tuples.
+Differences: TDS refines intervals of codes instead of the paper's unpublished taxonomies; the caption of Figure 5 has l
+= 4 and its text l = 6, and 6 is used; rows are counted in cells, so the time grows with distinct tuples.
 
-``census_like`` makes a census with the eight columns and domain sizes of OCC, skewed and correlated, of any size.  Its
-shares are invented after what any census shows (most people are natives, few are widowed at
-twenty), so nothing in it is anybody's record.
+``census_like`` generates a census with the eight columns and domain sizes of OCC, skewed and correlated, of any size.
+Its shares are invented from general facts of censuses (most people are natives, few are widowed at twenty), so it
+contains no real person's record.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _SLOTS = 1 << 12
 def census_like(rows: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Column name -> int32[rows] of codes 0 .. size - 1; sizes in ``DOMAINS``; Occupation is the sensitive column.
 
-    Age stands for 17 .. 95 and Education for years of schooling, so their codes have an order.  Race, birth place,
-    education, class of work and occupation depend on one another; no occupation is above a tenth of the rows.
-    The same seed gives the same rows; a longer table does not begin with a shorter one.  O(rows).
+    Age represents 17 .. 95 and Education years of schooling, so their codes are ordered. Race, birth place, education,
+    class of work, and occupation depend on one another; no occupation has more than a tenth of the rows. The same seed
+    gives the same rows; a longer table doesn't begin with a shorter one. O(rows).
     """
     rng = np.random.default_rng(seed)
     age_of = np.arange(79)
@@ -74,9 +74,12 @@ def census_like(rows: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _drawn_column(rng: np.random.Generator, shares: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """One code per row from shares float[c, v], the line chosen by given int[n]: a gather from 4096 equal slots."""
+    """One code per row from shares float[c, v], where given int[n] selects the row's distribution.
+
+    By lookup in 4096 equal slots.
+    """
     shares = shares / shares.sum(axis=1, keepdims=True)
-    least = 1.0 / _SLOTS  # every value keeps at least one slot
+    least = 1.0 / _SLOTS  # every value has at least one slot
     shares = (1 - least * shares.shape[1]) * shares + least
     middle = (np.arange(_SLOTS) + 0.5) / _SLOTS
     slots = np.stack([np.searchsorted(np.cumsum(line), middle) for line in shares])
@@ -106,7 +109,7 @@ def _marital_shares() -> np.ndarray:
 
 
 def _birth_shares() -> np.ndarray:
-    """By race: mostly code 0 (native), the rest falling off from a place that depends on the race."""
+    """By race: mostly code 0 (native), the rest decreasing from a code that depends on the race."""
     out = np.zeros((9, 56))
     for race in range(9):
         rank = (np.arange(56) - 1 - 6 * race) % 55
@@ -118,7 +121,7 @@ def _birth_shares() -> np.ndarray:
 
 
 def _education_shares() -> np.ndarray:
-    """By age band and foreign birth: peaks at the end of high school and at a degree, lower for the old."""
+    """By age band and foreign birth: peaks at the end of high school and at a degree, lower for old people."""
     out = np.zeros((9, 2, 17))
     for band in range(9):
         for foreign in range(2):
@@ -142,7 +145,7 @@ def _work_shares() -> np.ndarray:
 
 
 def _occupation_shares() -> np.ndarray:
-    """By education, class of work and gender: a falling list common to all, tilted towards each one's trades."""
+    """By education, class of work, and gender: a common decreasing sequence, weighted towards typical occupations."""
     common = 1.0 / (4.0 + np.arange(50)) ** 0.9
     out = np.zeros((17, 9, 2, 50))
     for education in range(17):
@@ -157,7 +160,7 @@ def _occupation_shares() -> np.ndarray:
 
 QUASI = ("Age", "Gender", "Race", "MaritalStatus", "BirthPlace", "Education", "WorkClass")
 METHODS = {"Hilbert": "hilbert", "TP": "three_phase", "TP+": "three_phase_hilbert"}
-TODAY = {"cascade": "cascade"}  # not in the paper: what shoal starts from by default
+TODAY = {"cascade": "cascade"}  # not in the paper: shoal's default starting point
 MARKS = {"Hilbert": "s", "TP": "^", "TP+": "o", "TDS": "x", "cascade": "D"}
 CENSUS = "census_income.csv.gz"
 FILES = (*(f"figure_{i}.{kind}" for i in range(2, 9) for kind in ("csv", "png")), "phases.csv", "runs.csv")
@@ -167,25 +170,27 @@ Row = dict[str, Any]
 
 def reproduce(output: Path, data: Path | None = None) -> dict[str, Any]:
     """Figures 2 to 8 of Xiao, Yi, Tao 2010: stars, time and KL divergence against l, d and n; runs of phase three."""
-    said = run(output, data=data)
-    return {"files": sorted(str(p) for p in Path(output).glob("*.*")), "observations": said}
+    observations = run(output, data=data)
+    return {"files": sorted(str(p) for p in Path(output).glob("*.*")), "observations": observations}
 
 
 def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data: Path | None = None) -> list[str]:
-    """Figures 2 to 8 as CSV and PNG in the folder ``output``; a sentence each confirms or refutes the finding.
+    """Write Figures 2 to 8 as CSV and PNG in the folder ``output``.
+
+    For each, a sentence confirms or refutes the finding.
 
     rows     size of the census-like table
-    subsets  tables per number of quasi-identifiers (the paper takes all, at most 35)
-    data     folder with census_income.csv.gz; None goes without it
+    subsets  tables per number of quasi-identifiers (the paper uses all, at most 35)
+    data     folder with census_income.csv.gz; None: without it
     """
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    said: list[str] = []
+    observations: list[str] = []
     by_l: list[Row] = []
     by_d: list[Row] = []
     by_n: list[Row] = []
     for name, table in _tables(rows, seed, data):
-        _measure(_histogram(table, QUASI[:2]), 2, kl=True)  # compile before the clock runs
+        _measure(_histogram(table, QUASI[:2]), 2, kl=True)  # compile before the time is measured
         for columns in _subsets(4, subsets, seed):
             histogram = _histogram(table, columns)
             for l in range(2, 11):
@@ -215,15 +220,15 @@ def run(output: Path, rows: int = 60_000, subsets: int = 7, seed: int = 0, data:
         mean = _means(rows_, x, y, methods)
         _write(output / f"figure_{number}.csv", mean)
         _draw(output / f"figure_{number}.png", mean, x, y, methods, f"Figure {number}")
-        said.append(f"Figure {number} ({y.replace('_', ' ')} against {x}): {judge(mean, x)}")
+        observations.append(f"Figure {number} ({y.replace('_', ' ')} against {x}): {judge(mean, x)}")
     phases = [r for r in by_l + by_d if r["method"] == "TP"]
     _write(output / "phases.csv", [{k: r[k] for k in ("table", "columns", "d", "l", "phase")} for r in phases])
     late = sum(r["phase"] >= 3 for r in phases)
     first = sum(r["phase"] == 1 for r in phases)
     verdict = "that it never runs is confirmed" if not late else f"that it never runs is refuted, it ran in {late}"
-    said.append(f"Phase three: {len(phases)} runs of TP; {verdict}; in {first} the first phase was enough.")
+    observations.append(f"Phase three: {len(phases)} runs of TP; {verdict}; in {first} the first phase was enough.")
     _write(output / "runs.csv", by_l + by_d + by_n)
-    return said
+    return observations
 
 
 def _tables(rows: int, seed: int, data: Path | None) -> Iterable[tuple[str, Table]]:
@@ -261,7 +266,7 @@ def _histogram(table: Table, columns: Sequence[str]) -> Histogram:
 
 
 def _measure(histogram: Histogram, l: int, kl: bool) -> list[Row]:
-    """One row per method; a table that is not l-diverse as a whole gives none."""
+    """One row per method; empty if the table as a whole isn't l-diverse."""
     if shortfall(histogram, Requirement(1, (l,), (1,))) is not None:
         return []
     stars = Recoding.stars(histogram)
@@ -328,7 +333,7 @@ def _draw(path: Path, mean: Sequence[Row], x: str, y: str, methods: Sequence[str
 
 
 def _each(mean: Sequence[Row], claim: Callable[[list[Row]], bool]) -> str:
-    """On which tables a claim holds, in words."""
+    """The tables for which a claim holds, in words."""
     names = list(dict.fromkeys(r["table"] for r in mean))
     good = [n for n in names if claim([r for r in mean if r["table"] == n])]
     if len(good) == len(names):
@@ -342,18 +347,18 @@ def _rises(values: Iterable[float]) -> bool:
 
 
 def stars_by_l(mean: Sequence[Row], x: str) -> str:
-    """Figure 2 of Xiao, Yi, Tao 2010 held against ours: a sentence on stars by l.  mean: a row for each x."""
+    """Figure 2 of Xiao, Yi, Tao 2010 compared with ours: a sentence on stars by l. mean: a row for each x."""
     best = _each(mean, lambda rows: all(r["TP+"] <= min(r["TP"], r["Hilbert"]) for r in rows))
     order = _each(mean, lambda rows: all(r["TP"] <= r["Hilbert"] for r in rows))
     rise = _each(mean, lambda rows: all(_rises(r[m] for r in rows) for m in METHODS))
     return (
         f"that TP+ is best at every l {best}; that TP beats Hilbert {order}; that stars rise with l {rise}. "
-        f"{_today(mean)}"
+        f"{_current_method(mean)}"
     )
 
 
-def _today(mean: Sequence[Row]) -> str:
-    """Today's method beside the paper's best."""
+def _current_method(mean: Sequence[Row]) -> str:
+    """Shoal's current method compared with the paper's best."""
     share = [r["cascade"] / r["TP+"] for r in mean if r.get("cascade") not in (None, "") and r["TP+"] > 1e-6]
     return f"Today's cascade has {np.mean(share):.2f} of TP+ on average." if share else ""
 
@@ -366,7 +371,7 @@ def _stars_by_d(mean: Sequence[Row], x: str) -> str:
         where.append(f"{last} on {name}")
     return (
         f"that TP+ is best at every d {best}; TP beats Hilbert up to d = {', '.join(where)} "
-        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_today(mean)}"
+        f"(paper: 4 on SAL, 6 on OCC), and loses beyond. {_current_method(mean)}"
     )
 
 
@@ -406,5 +411,5 @@ def _divergence(mean: Sequence[Row], x: str) -> str:
     factor = np.mean([r["TDS"] / max(r["TP+"], 1e-9) for r in mean if r["TP+"] > 1e-6])
     return (
         f"that TP+ stays below TDS at every {x} {below} (TDS is {factor:.1f} times as far on average); "
-        f"that it rises with {x} {rise}. {_today(mean)}"
+        f"that it rises with {x} {rise}. {_current_method(mean)}"
     )

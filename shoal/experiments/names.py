@@ -1,8 +1,8 @@
-"""Figure 7 of Du, Eppstein, Goodrich, Lueker 2009 on the 1990 census name lists, with the optimum under it.
+"""Figure 7 of Du, Eppstein, Goodrich, Lueker 2009 on the 1990 census name lists, with the optimum added.
 
-Fold and Spread in random and in decreasing order, for every k from the most frequent name's count to half of all:
-the overfull ratio, largest group over k.  The lists give each name's share rounded to 0.001 %; a share counts as that
-many records, and names of share 0.000 % (in the surnames 69,960 of 88,799) weigh nothing and are left out.
+Fold and Spread in random and in decreasing order, for every k from the most frequent name's count to half of all: the
+overfull ratio, which is the largest group over k. The lists give each name's share rounded to 0.001 %. A share counts
+as that many records. Names with share 0.000 % (69,960 of 88,799 surnames) count no records and are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEED = 0  # of the random order
 
 
 def read_counts(name: str, data: Path | None) -> np.ndarray:
-    """Positive counts of one list, from the package ``names`` or from ``data``'s CSV."""
+    """Positive counts of one list, from the package ``names`` or from the CSV in ``data``."""
     packaged, table = LISTS[name]
     if data is not None:
         path = data / table
@@ -46,10 +46,10 @@ def read_counts(name: str, data: Path | None) -> np.ndarray:
 
 
 def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Largest group by k, for the paper's four and for the optimum with its bound, int64[q] each.
+    """The largest group by k, for the paper's four methods and for the optimum with its bound, int64[q] each.
 
-    Keys: k, fold_ORDER, spread_ORDER and bins_ORDER (groups that the greedy covering closes) for the orders random,
-    sorted (decreasing, as in Theorem 9) and ascending, optimum, lower_bound.
+    Keys: k, fold_ORDER, spread_ORDER, and bins_ORDER (groups that the greedy covering closes) for the orders random,
+    sorted (decreasing, as in Theorem 9), and ascending; optimum, lower_bound.
     """
     from shoal.kernels.labels import overfull
     from shoal.problems.labels import cover, sweep
@@ -63,7 +63,7 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
     ):
         bins, fold, spread = (np.empty(len(best.ks), np.int64) for _ in range(3))
         overfull(sizes, best.ks, bins, fold, spread)
-        for at in np.flatnonzero(best.ks == counts.max()).tolist():  # there a name fills a bin by itself
+        for at in np.flatnonzero(best.ks == counts.max()).tolist():  # one name fills a bin
             packed = [cover(sizes, int(best.ks[at]), method, order="given") for method in ("fold", "spread")]
             bins[at], fold[at], spread[at] = len(packed[0].loads), packed[0].cost, packed[1].cost
         found |= {f"fold_{order}": fold, f"spread_{order}": spread, f"bins_{order}": bins}
@@ -71,34 +71,34 @@ def curves(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def observe(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
-    """The paper's four findings on Figure 7, each confirmed or refuted, with what these runs say."""
+    """The paper's four findings on Figure 7, each confirmed or refuted with the figures of these runs."""
     lines = []
     for name, by_k in found.items():
         k, best = by_k["k"], by_k["optimum"]
-        said = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
+        parts = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
         good = all(_ahead(by_k, f"spread_{order}", f"fold_{order}") for order in ("random", "sorted"))
-        lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(said)}")
-        said = [
+        lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(parts)}")
+        parts = [
             f"{method.title()} against {order} {_versus(by_k, f'{method}_random', f'{method}_{order}')}"
             for method in ("fold", "spread")
             for order in ("sorted", "ascending")
         ]
         good = any(_ahead(by_k, f"{method}_random", f"{method}_sorted") for method in ("fold", "spread"))
         text = f"{name}, 2: that random order is often superior to sorted is {_verdict(good)}"
-        lines.append(f"{text}.  Random is, for {'; '.join(said)}")
+        lines.append(f"{text}.  Random is, for {'; '.join(parts)}")
         jump = {curve: _rise(by_k[f"bins_{curve[-6:]}"], by_k[curve] / k) for curve in CURVES}
         good = all(jump[f"fold_{order}"] > max(jump[f"spread_{order}"], 0.0) for order in ("random", "sorted"))
-        said = [f"{curve} {rise:+.3f}" for curve, rise in jump.items()]
-        said.append(f"optimum {_rise(2 * int(k[-1]) // k, best / k):+.3f}")
+        parts = [f"{curve} {rise:+.3f}" for curve, rise in jump.items()]
+        parts.append(f"optimum {_rise(2 * int(k[-1]) // k, best / k):+.3f}")
         lines.append(
             f"{name}, 3: that the ratio jumps where a group is lost, most for Fold, is {_verdict(good)}.  "
-            f"Mean jump: {', '.join(said)}; "
+            f"Mean jump: {', '.join(parts)}; "
             f"the optimum jumps as well, so part of it lies in the problem"
         )
-        said = [f"{curve} {float((by_k[curve] / k).max()):.3f}" for curve in (*CURVES, "optimum")]
+        parts = [f"{curve} {float((by_k[curve] / k).max()):.3f}" for curve in (*CURVES, "optimum")]
         good = all(float((by_k[c] / k).max()) < (3 if c.startswith("fold") else 2.5) for c in CURVES)
         text = f"{name}, 4: that all stay below the worst case, 3 for Fold and 5/2 for Spread, is {_verdict(good)}"
-        lines.append(f"{text}.  Largest ratio: {', '.join(said)}")
+        lines.append(f"{text}.  Largest ratio: {', '.join(parts)}")
         proved = best == by_k["lower_bound"]
         lines.append(f"{name}: the optimum is proved for {int(proved.sum()):,} of {len(k):,} k ({proved.mean():.2%})")
     return lines
@@ -109,19 +109,19 @@ def _verdict(good: bool) -> str:
 
 
 def _ahead(by_k: dict[str, np.ndarray], one: str, other: str) -> bool:
-    """Whether one curve lies below the other for more k than above it."""
+    """Whether one curve is below the other for more k than above it."""
     return bool(np.sign(by_k[other] - by_k[one]).sum() > 0)
 
 
 def _versus(by_k: dict[str, np.ndarray], one: str, other: str) -> str:
-    """In how many of the k one curve lies below the other, on it, above it."""
+    """For how many k one curve is below the other, equal to it, or above it."""
     ours, theirs = by_k[one], by_k[other]
     parts = [float(np.mean(where)) for where in (ours < theirs, ours == theirs, ours > theirs)]
     return "below for {:.1%} of k, equal {:.1%}, above {:.1%}".format(*parts)
 
 
 def _rise(bins: np.ndarray, ratio: np.ndarray) -> float:
-    """The mean change of the ratio from a k to the next where bins are lost."""
+    """The mean change of the ratio between successive k at which the number of bins decreases."""
     lost = np.flatnonzero(np.diff(bins) < 0)
     return float((ratio[lost + 1] - ratio[lost]).mean())
 
@@ -129,7 +129,7 @@ def _rise(bins: np.ndarray, ratio: np.ndarray) -> float:
 def reproduce(output: Path, data: Path | None = None) -> dict[str, Any]:
     """Figure 7: overfull ratios of Fold and Spread on three lists of names, and the true optimum.
 
-    Writes per list NAME.csv (every k) and NAME-subranges.csv (the largest ratio in each of SUBRANGES ranges of k),
+    Writes for each list NAME.csv (every k) and NAME-subranges.csv (the largest ratio in each of SUBRANGES ranges of k),
     and names.png.
     """
     found = {name: curves(read_counts(name, data)) for name in LISTS}
@@ -155,7 +155,7 @@ def _write(path: Path, head: list[str], rows: Any) -> None:
 
 
 def _subranges(by_k: dict[str, np.ndarray]) -> list[list[float]]:
-    """from_k, to_k and the largest ratio of every curve, per range of k."""
+    """from_k, to_k, and the largest ratio of every curve, for each range of k."""
     rows: list[list[float]] = []
     for part in np.array_split(np.arange(len(by_k["k"])), SUBRANGES):
         ks = by_k["k"][part]

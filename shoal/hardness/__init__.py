@@ -1,4 +1,4 @@
-"""The papers' hardness proofs as generators: an instance, its target cost, and whether the target can be reached.
+"""The papers' hardness proofs as generators of instances, each with a target cost and whether it can be reached.
 
 | function | from | to | source |
 |---|---|---|---|
@@ -17,9 +17,9 @@
 | ``bins_in_unary`` | 3-Partition | min-max bin covering, k or nearly 4/3 k | the same |
 | ``rtile`` | 3DM | RTILE, 3 or 4 | the same, after Theorem 4 |
 
-Each returns an ``Instance``: some answer costs at most its ``target`` exactly if ``answer``.  The sources
-(``Formula``, ``Triples``, ``Tripartite``, ``ThreePartition``, ``TwoPartition``, ``DominatingSet``) find their own
-answers by search, so keep them small.
+Each returns an ``Instance``: some answer costs at most its ``target`` if and only if ``answer`` is true. The sources
+(``Formula``, ``Triples``, ``Tripartite``, ``ThreePartition``, ``TwoPartition``, ``DominatingSet``) solve themselves by
+search, so keep them small.
 """
 
 from shoal.hardness.instances import (

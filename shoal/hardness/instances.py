@@ -1,8 +1,8 @@
-"""Instances of a reduction, and the problems that the papers reduce from: formulas, triples, triangles, weights.
+"""Instances made by reductions, and the problems that the papers reduce from: formulas, triples, triangles, weights.
 
-An instance comes with the cost that tells yes from no, and with the answer if it is known.  Each source is small enough
-to find its own answer by plain backtracking, so that a reduction can say what the answer of its instance is.  That
-takes exponential time; for large instances plant a solution and pass it along.
+An instance has the cost that separates yes from no, and the answer if it is known. Each source is solved by
+backtracking in exponential time, so that a reduction knows the answer of its instance. For large instances, plant a
+solution and pass it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from shoal.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """An instance of a hard problem: some answer reaches ``target`` exactly if the source's answer is yes.
+    """An instance of a hard problem: some answer reaches ``target`` if and only if the source's answer is yes.
 
     target    the least cost if the answer is yes
     answer    the source's answer
-    optimum   the least cost, if the reduction gives it for both answers; otherwise None
+    optimum   the least cost, if the reduction implies it for both answers; otherwise None
     unit      of the cost
     source    the problem from which it was reduced
     """
@@ -41,9 +41,9 @@ class Instance:
 class Table(Instance):
     """A table to anonymize by suppression.
 
-    rows       int64[n, d]  quasi-identifiers
-    sensitive  int64[n, s]  sensitive columns; s may be 0
-    k, l       what to reach: groups of k, or in every sensitive column l; 1 for nothing asked
+    rows       int64[n, d]: quasi-identifiers
+    sensitive  int64[n, s]: sensitive columns; s may be 0
+    k, l       the requested k, and the requested l in every sensitive column; 1 for no request
     """
 
     rows: np.ndarray
@@ -57,9 +57,9 @@ class Graph(Instance):
     """A graph to partition: its edges into stars, or its vertices into connected regions of weight k.
 
     edges      int64[m, 2]
-    names      what each vertex stands for
-    positions  float64[n, 2]  where to draw it
-    k          least weight of a region, every vertex weighing 1
+    names      the meaning of each vertex
+    positions  float64[n, 2]: where to draw it
+    k          least weight of a region, where every vertex has weight 1
     """
 
     edges: np.ndarray
@@ -89,7 +89,7 @@ class Points(Instance):
 class Sizes(Instance):
     """Labels to pack into bins of at least k.
 
-    otherwise  if the answer is no, the largest bin holds at least this
+    otherwise  if the answer is no, a lower bound of the largest bin
     """
 
     sizes: np.ndarray
@@ -100,12 +100,12 @@ class Sizes(Instance):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Metric(Instance):
-    """Points of a metric to gather in clusters of at least r, centers among the points.
+    """Points of a metric to gather in clusters of at least r, with centers among the points.
 
     distances  int64[n, n]
-    edges      int64[m, 2]  of the graph that the distances are made of
-    names      what each point stands for
-    setup      cost of opening a cluster, where the cost is the sum of size times radius and set-up costs
+    edges      int64[m, 2]: of the graph that defines the distances
+    names      the meaning of each point
+    setup      cost of opening a cluster, if the cost is the sum of size times radius and set-up costs
     """
 
     distances: np.ndarray
@@ -118,10 +118,10 @@ class Metric(Instance):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid(Instance):
-    """A square array of weights to tile with at most ``most`` rectangles, none of them heavy (RTILE).
+    """A square array of weights to tile with at most ``most`` rectangles, of small maximum weight (RTILE).
 
     grid       int64[n, n]
-    otherwise  if the answer is no, the heaviest rectangle weighs at least this
+    otherwise  if the answer is no, a lower bound of the heaviest rectangle
     """
 
     grid: np.ndarray
@@ -132,7 +132,7 @@ class Grid(Instance):
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula in conjunctive normal form, three literals a clause: +i is variable i, -i its negation, i from 1."""
+    """A formula in conjunctive normal form, three literals per clause: +i is variable i, -i its negation, i from 1."""
 
     clauses: tuple[tuple[int, int, int], ...]
 
@@ -177,7 +177,7 @@ class Formula:
 class Triples:
     """An instance of d-dimensional matching (d = 3 by default): tuples over d disjoint sets of n elements.
 
-    triples   each (w, x, y) with 0 <= w, x, y < n; is there a choice of n of them with every element exactly once?
+    triples   each (w, x, y) with 0 <= w, x, y < n. The question: do n of them contain every element exactly once?
     """
 
     n: int
@@ -193,15 +193,15 @@ class Triples:
 
     @property
     def dimension(self) -> int:
-        """How many sets there are."""
+        """The number of sets."""
         return len(self.triples[0])
 
     def occurrences(self, part: int, element: int) -> list[int]:
-        """The tuples that hold an element of one of the sets."""
+        """The tuples that contain an element of one of the sets."""
         return [i for i, t in enumerate(self.triples) if t[part] == element]
 
     def largest_matching(self) -> list[int]:
-        """Indices of the most tuples of which no two share an element."""
+        """Indices of a largest set of tuples of which no two share an element."""
         best: list[int] = []
 
         def extend(i: int, chosen: list[int], used: frozenset[tuple[int, int]]) -> None:
@@ -220,7 +220,7 @@ class Triples:
 
     @classmethod
     def random(cls, n: int, m: int, seed: int, dimension: int = 3, planted: bool = True) -> Triples:
-        """m different tuples in random order, every element in one at least; planted: with a perfect matching."""
+        """m different tuples in random order, in which every element occurs; planted: with a perfect matching."""
         if m < n or m > n**dimension:
             raise InputError(f"{m} tuples do not cover {n} elements, or are more than there are")
         rng = np.random.default_rng(seed)
@@ -238,7 +238,9 @@ class Triples:
 
 @dataclass(frozen=True)
 class Tripartite:
-    """A graph whose vertices are in three parts and whose edges join different parts: are its edges disjoint triangles?
+    """A graph with vertices in three parts and edges between different parts.
+
+    The question: are its edges disjoint triangles?
 
     part    part 0, 1 or 2 of every vertex
     edges   pairs of vertices
@@ -254,7 +256,7 @@ class Tripartite:
         object.__setattr__(self, "edges", edges)
 
     def triangles(self) -> list[tuple[int, ...]] | None:
-        """Triangles, as indices of edges, that hold every edge once; None if there are no such."""
+        """Triangles, as indices of edges, that contain every edge once; None if there are none."""
         at = {e: i for i, e in enumerate(self.edges)}
         found = [
             (at[a, b], at[a, c], at[b, c])
@@ -267,7 +269,8 @@ class Tripartite:
     def random(cls, size: int, triangles: int, seed: int) -> Tripartite:
         """Edge-disjoint random triangles over three parts of ``size`` vertices, so the answer is yes.
 
-        Drawn among the size^2 of a shuffled cyclic Latin square, of which no two share an edge; InputError for more.
+        They are drawn from the size^2 triangles of a shuffled cyclic Latin square, of which no two share an edge;
+        InputError if more are requested.
         """
         if not 0 <= triangles <= size * size:
             raise InputError(f"{triangles} disjoint triangles over parts of {size}: at most {size * size} are drawn")
@@ -282,7 +285,10 @@ class Tripartite:
 
 
 def exact_cover(size: int, sets: Iterable[Sequence[int]]) -> list[tuple[int, ...]] | None:
-    """Sets among those given that hold each of 0 .. size - 1 exactly once, or None; the rarest element first."""
+    """Sets among the given ones that contain each of 0 .. size - 1 exactly once, or None.
+
+    The rarest element is covered first.
+    """
     listed = [tuple(s) for s in sets]
     holding: list[list[int]] = [[] for _ in range(size)]
     for i, s in enumerate(listed):
@@ -316,7 +322,7 @@ def exact_cover(size: int, sets: Iterable[Sequence[int]]) -> list[tuple[int, ...
 
 @dataclass(frozen=True)
 class ThreePartition:
-    """3 m weights strictly between B / 4 and B / 2 that sum to m B: do they split into m sets of sum B?"""
+    """3 m weights strictly between B / 4 and B / 2 with sum m B: can they be split into m sets of sum B?"""
 
     weights: tuple[int, ...]
 
@@ -359,7 +365,7 @@ class ThreePartition:
 
 @dataclass(frozen=True)
 class TwoPartition:
-    """Positive weights: do they split into two sets of equal sum?  (Karp's Partition.)"""
+    """Positive weights. The question: can they be split into two sets of equal sum? (Karp's Partition.)"""
 
     weights: tuple[int, ...]
 
@@ -370,9 +376,12 @@ class TwoPartition:
             raise InputError(f"{len(weights)} weights of sum {sum(weights)}: positive ones of even sum are an instance")
 
     def solution(self) -> tuple[int, ...] | None:
-        """Indices of one half, or None; by the sums that can be reached, O(n min(2^n, sum of the weights))."""
+        """Indices of one half, or None.
+
+        By dynamic programming over reachable sums, O(n min(2^n, sum of the weights)).
+        """
         half = sum(self.weights) // 2
-        last = {0: -1}  # of the weights that first reach a sum
+        last = {0: -1}  # the weight with which each sum is first reached
         for i, w in enumerate(self.weights):
             for total in [t for t in last if t + w <= half]:
                 last.setdefault(total + w, i)
@@ -386,7 +395,7 @@ class TwoPartition:
 
     @classmethod
     def random(cls, n: int, largest: int, seed: int) -> TwoPartition:
-        """Two sets of n random weights up to ``largest``, and the weight that makes them equal: the answer is yes."""
+        """Two sets of n random weights up to ``largest``, and a weight that equalizes their sums: the answer is yes."""
         rng = np.random.default_rng(seed)
         one, other = (rng.integers(1, largest + 1, n).tolist() for _ in range(2))
         gap = abs(sum(one) - sum(other))
@@ -396,7 +405,7 @@ class TwoPartition:
 
 @dataclass(frozen=True)
 class DominatingSet:
-    """A graph on vertices 0 .. n - 1: do ``size`` vertices have every other vertex as a neighbor?"""
+    """A graph on vertices 0 .. n - 1. The question: do ``size`` vertices have every other vertex as a neighbor?"""
 
     n: int
     edges: tuple[tuple[int, int], ...]
@@ -411,7 +420,7 @@ class DominatingSet:
             raise InputError(f"edges join two different vertices among 0 .. {self.n - 1}")
 
     def smallest(self) -> tuple[int, ...]:
-        """A dominating set with the fewest vertices; sets are tried by size."""
+        """A dominating set with the fewest vertices; sets are tried in order of size."""
         near = [1 << v for v in range(self.n)]
         for u, v in self.edges:
             near[u] |= 1 << v
@@ -425,7 +434,7 @@ class DominatingSet:
 
     @classmethod
     def random(cls, n: int, size: int, seed: int, extra: int = 0) -> DominatingSet:
-        """Every vertex joined to one of ``size`` planted ones, and ``extra`` random edges: the answer is yes."""
+        """Every vertex joined to one of ``size`` planted ones, and ``extra`` random edges, so the answer is yes."""
         rng = np.random.default_rng(seed)
         order = rng.permutation(n).tolist()
         edges = [(order[int(rng.integers(size))], v) for v in order[size:]]

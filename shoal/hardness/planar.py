@@ -1,37 +1,38 @@
-"""Reductions of three-dimensional matching (3DM) to places: to planar graphs, and to points in the plane.
+"""Reductions of three-dimensional matching (3DM) to planar graphs, and to points in the plane.
 
 The first is to the partition of a planar graph, all vertices of weight 1, into connected regions of three (Du,
-Eppstein, Goodrich, Lueker 2009, section 2).  Kept from the paper: triples as triangles, connectors, a cross-over with
-choice vertices, caps that make the graph 3-regular.  The paper draws its gadgets; those here are stated in words:
+Eppstein, Goodrich, Lueker 2009, section 2). From the paper come: triples as triangles, connectors, a cross-over with
+choice vertices, and caps that make the graph 3-regular. The paper draws its gadgets. Here they are in words:
 
-* Choice vertex: must be taken by exactly one of its connectors.  Elements are choice vertices.
-* Connector between u and v: a vertex joined to u, to v and to a leaf.  The leaf can only be with the connector, so
-  their region takes u or v as its third vertex: one of the two, never both.
-* Triple: a triangle, each corner with a connector.  Corners that no connector takes can only form a region together:
-  all three connectors take their corners (the triple is not chosen), or none does (it is, and takes its elements).
-* Crossing: four triangles, one for each pair of states of the two wires, around a choice vertex that takes exactly
-  one of them.  Between neighboring triangles, which agree on one wire's state, stands a choice vertex where one end of
-  that wire arrives.  The chosen triangle takes two of these four, and the wires outside take the other two:
-  opposite ends get opposite answers, whatever the other wire does.
+* Choice vertex: exactly one of its connectors must take it. Elements are choice vertices.
+* Connector between u and v: a vertex joined to u, to v, and to a leaf. The leaf can only be in the connector's region,
+  so this region takes u or v as its third vertex: exactly one of the two.
+* Triple: a triangle, each corner with a connector. Corners that no connector takes must form a region together. So
+  either all three connectors take their corners (the triple is not chosen), or none does (it is chosen, and takes its
+  elements).
+* Crossing: four triangles, one for each pair of states of the two wires, around a choice vertex that takes exactly one
+  of them. Two neighboring triangles agree on one wire's state. Between them is a choice vertex, at which one end of
+  that wire arrives. The chosen triangle takes two of these four vertices, and the wires outside take the other two. So
+  opposite ends get opposite answers, regardless of the other wire.
 
-The second is to points on the integer grid and rectangles of weight exactly three (the same paper, section 3).  Kept
-from the paper: corridors with singles and pairs in turn, triples as three singles that share a rectangle or go each its
-own way, choosers, cross-overs, and three coincident points at every place outside the corridors.  The figures are not
-needed, and places are laid out so that neighbors on a corridor touch, without empty stretches:
+The second is to points on the integer grid and rectangles of weight exactly three (the same paper, section 3). From the
+paper come: corridors with alternating singles and pairs, triples as three singles that share one rectangle or are in
+three different ones, choosers, cross-overs, and three coincident points at every place outside the corridors. The
+construction here needs no figures. Neighboring places on a corridor are adjacent cells, without gaps:
 
-* Corridors are one cell wide and at least one cell apart.  A place (i, j) on them holds one point if i + j is even,
-  two if it is odd.  A rectangle of weight 3 cannot hold an outside place with anything else, so on corridors it is a
-  straight piece, and the straight pieces of weight 3 are a single and a neighboring pair.
-* Chooser: a place with three or four neighbors on corridors; exactly one of them shares its rectangle.  Between two
-  singles a corridor has an odd number of places, so it serves one of its two ends: a connector.
-* Triple: singles at distance two in a row, empty cells between them, corridors leaving each.  The row is the only
+* Corridors are one cell wide and at least one cell apart. A place (i, j) on them has one point if i + j is even, two if
+  it is odd. A rectangle of weight 3 can't contain an outside place and anything else. So on corridors it is a straight
+  piece, and the straight pieces of weight 3 are a single and a neighboring pair.
+* Chooser: a place with three or four neighbors on corridors; exactly one of them shares its rectangle. Between two
+  singles, a corridor has an odd number of places, so it serves one of its two ends: it is a connector.
+* Triple: singles at distance two in a row, empty cells between them, with a corridor from each. The row is the only
   rectangle of weight 3 with three singles; it serves all three singles or none.
 * Crossing: as for planar graphs, four triples around a chooser, and a chooser where each wire arrives.
 
-Both draw a matching as wires from triples to elements.  Triples stand in a row above, each with three wires, one per
-element it holds; elements stand in a row below.  The wires run straight down in tracks.  Neighboring tracks are
-exchanged, one pair at a time, until the wires of every element are together: each exchange is a crossing.  Each
-reduction draws this diagram with gadgets of its own.
+Both draw a matching as wires from triples to elements. Triples are in a row above, each with three wires, one per
+element; elements are in a row below. The wires run straight down in tracks. Neighboring tracks are swapped, one pair at
+a time, until the wires of every element are adjacent. Each swap is a crossing. Each reduction draws this diagram with
+its own gadgets.
 """
 
 from __future__ import annotations
@@ -47,8 +48,12 @@ from shoal.hardness.instances import Graph, Grid, Points, Triples
 
 @dataclass(frozen=True)
 class Wiring:
-    """wires: the (triple, part) of each track at the top; swaps: tracks t whose wires t and t + 1 cross, from above;
-    bottom: for each element (part, element) its tracks at the bottom, all neighbors."""
+    """A wiring diagram.
+
+    wires   the (triple, part) of each track at the top
+    swaps   tracks t at which wires t and t + 1 cross, from the top
+    bottom  for each element (part, element) its tracks at the bottom, all adjacent
+    """
 
     wires: tuple[tuple[int, int], ...]
     swaps: tuple[int, ...]
@@ -56,7 +61,10 @@ class Wiring:
 
 
 def wiring(source: Triples) -> Wiring:
-    """The diagram of an instance; elements are ordered by their wires' mean track, which keeps crossings few."""
+    """The diagram of an instance.
+
+    Elements are ordered by the mean track of their wires, which keeps the crossings few.
+    """
     if source.dimension != 3:
         raise InputError(f"this reduction is from triples, not tuples of {source.dimension}")
     wires = [(i, part) for i in range(len(source.triples)) for part in range(3)]
@@ -87,7 +95,7 @@ WIDE, HIGH = 10.0, 12.0  # of a track, of a crossing
 
 
 class GraphDrawing:
-    """A graph under construction, drawn as it grows."""
+    """A graph under construction, with the positions of its vertices."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -110,13 +118,13 @@ class GraphDrawing:
         self.edges += [(u, middle), (middle, v), (middle, leaf)]
 
     def triple(self, corners: list[tuple[float, float]], name: str = "") -> list[int]:
-        """A triangle; its corners in the order given."""
+        """A triangle; returns its corners in the given order."""
         own = [self.vertex(x, y, name) for x, y in corners]
         self.edges += [(own[0], own[1]), (own[1], own[2]), (own[0], own[2])]
         return own
 
     def crossing(self, x: float, y: float) -> tuple[int, int, int, int]:
-        """A cross-over around (x, y); the choice vertices at its west, north, east and south.
+        """A cross-over around (x, y); returns the choice vertices at its west, north, east, and south.
 
         One wire runs from west to east, the other from north to south.
         """
@@ -135,12 +143,13 @@ class GraphDrawing:
         return ends[0], ends[1], ends[2], ends[3]
 
     def regular(self) -> None:
-        """Caps on all vertices of degree one and two, so that every vertex has degree three.
+        """Add caps to all vertices of degree one and two, so that every vertex has degree three.
 
-        A cap is joined to its vertex alone and has a multiple of three vertices, so no region holds part of it only.
+        A cap is joined only to its vertex and has a multiple of three vertices, so no region contains only a part of
+        it.
         """
         degree = np.bincount(np.array(self.edges).ravel(), minlength=len(self.names))
-        # Caps are drawn near their vertex, so that the graph stays planar.
+        # Caps are drawn near their vertex, so the graph stays planar.
         for v in np.flatnonzero(degree < 3).tolist():
             x, y = self.positions[v]
             if degree[v] == 1:  # six vertices: a square, and two more joined to two of its corners each and to v
@@ -163,10 +172,13 @@ class GraphDrawing:
 
 
 def planar_regions(source: Triples, regular: bool = True) -> Graph:
-    """A planar graph that has a partition into connected regions of exactly three vertices if and only if there is a
-    perfect matching; otherwise some region of weight at least 3 weighs 4 or more.
+    """3DM to a planar graph that can be partitioned into connected regions of exactly three vertices.
 
-    regular  add the caps that make it 3-regular; without them it is a fifth of the size, of degree at most four
+    The partition exists if and only if there is a perfect matching. Otherwise, some region of weight at least 3 has
+    weight 4 or more.
+
+    regular  add the caps that make it 3-regular; without them the graph has a fifth of the size, and degree at most
+             four
 
     41 vertices for each crossing before the caps; O(triples squared) crossings.
     """
@@ -186,7 +198,8 @@ def planar_regions(source: Triples, regular: bool = True) -> Graph:
         lines[t], lines[t + 1] = south, east
     for (part, element), tracks in diagram.bottom:
         before = None
-        for t in tracks:  # an element of several wires is a row of choice vertices, of which one is taken from above
+        # an element with several wires is a row of choice vertices, exactly one of which is taken from above
+        for t in tracks:
             here = plan.vertex(WIDE * t, -HIGH / 2, f"{'wxy'[part]}{element}")
             plan.connect(lines[t], here)
             if before is not None:
@@ -209,7 +222,7 @@ def planar_regions(source: Triples, regular: bool = True) -> Graph:
 
 
 def _around(plan: GraphDrawing) -> list[list[int]]:
-    """Neighbors of every vertex."""
+    """The neighbors of every vertex."""
     found: list[list[int]] = [[] for _ in plan.names]
     for u, v in plan.edges:
         found[u].append(v)
@@ -218,35 +231,35 @@ def _around(plan: GraphDrawing) -> list[list[int]]:
 
 
 def _split(plan: GraphDrawing, v: int, around: list[int]) -> None:
-    """A choice vertex of degree four, as two of degree three with a connector between: one of the two takes inside."""
+    """Split a choice vertex of degree four into two of degree three, with a connector that takes one of them."""
     x, y = plan.positions[v]
     angle = {u: np.arctan2(plan.positions[u][1] - y, plan.positions[u][0] - x) for u in around}
-    moved = set(sorted(around, key=lambda u: angle[u])[:2])  # neighbors in the drawing, so it stays planar
+    moved = set(sorted(around, key=lambda u: angle[u])[:2])  # neighbors in the drawing, so the graph stays planar
     other = plan.vertex(x + 0.3, y - 0.3, plan.names[v])
     plan.edges = [(other if u == v and w in moved else u, other if w == v and u in moved else w) for u, w in plan.edges]
     plan.connect(v, other)
 
 
-TRACK, LEVEL = 20, 16  # columns from track to track, rows of a crossing
+TRACK, LEVEL = 20, 16  # columns between tracks, rows of a crossing
 Cell = tuple[int, int]
 
 
 class CorridorMap:
-    """Cells of corridors (True) and empty cells (False), painted one after the other."""
+    """Cells of corridors (True) and empty cells (False), drawn one after the other."""
 
     def __init__(self) -> None:
         self.cells: dict[Cell, bool] = {}
         self.marks: dict[str, list[Cell]] = {"triple": [], "crossing": [], "element": []}
 
     def corridor(self, *corners: Cell) -> None:
-        """Straight pieces from corner to corner."""
+        """Draw straight pieces from corner to corner."""
         for (x0, y0), (x1, y1) in pairwise(corners):
             for x in range(min(x0, x1), max(x0, x1) + 1):
                 for y in range(min(y0, y1), max(y0, y1) + 1):
                     self.cells[x, y] = True
 
     def triple(self, x: int, y: int, kind: str) -> None:
-        """Three singles at x - 2, x and x + 2; corridors join them later."""
+        """Draw three singles at x - 2, x, and x + 2; corridors join them later."""
         for dx in (-2, 0, 2):
             self.cells[x + dx, y] = True
         for dx in (-1, 1):
@@ -254,7 +267,7 @@ class CorridorMap:
         self.marks[kind].append((x, y))
 
     def crossing(self, x: int, y: int) -> None:
-        """A cross-over: wires come down at (x, y + 8) and (x + 20, y + 8) and leave at the other side, at y - 8."""
+        """Draw a cross-over: wires arrive at (x, y + 8) and (x + 20, y + 8) and leave on the other side, at y - 8."""
         north, south, west, east, center = (
             (x + dx, y + dy) for dx, dy in ((10, 4), (10, -4), (2, 0), (18, 0), (10, 0))
         )
@@ -262,8 +275,8 @@ class CorridorMap:
         for column in (left, right):
             for row in (up, down):
                 self.triple(column, row, "crossing")
-        # each triple: its outer single to the wire at the side, its inner one to the wire above or below, the middle to
-        # the center
+        # for each triple, the outer single is joined to the wire at the side, the inner one to the wire above or below,
+        # the middle one to the center
         for column, row, side, end, turn in (
             (left, up, west, north, y), (right, up, east, north, y + 2),
             (right, down, east, south, y), (left, down, west, south, y - 2),
@@ -279,8 +292,10 @@ class CorridorMap:
 
 
 def plane_tiles(source: Triples) -> Points:
-    """Places in the plane that can be cut into rectangles of weight exactly 3 if and only if there is a perfect
-    matching; otherwise some rectangle of weight at least 3 weighs 4 or more (``k`` = 3).
+    """3DM to places in the plane that can be cut into rectangles of weight exactly 3 (``k`` = 3).
+
+    The rectangles exist if and only if there is a perfect matching. Otherwise, some rectangle of weight at least 3 has
+    weight 4 or more.
 
     O(triples) columns, O(triples squared) rows, a place at nearly every grid point.
     """
@@ -323,12 +338,12 @@ def plane_tiles(source: Triples) -> Points:
 
 
 def rtile(source: Triples) -> Grid:
-    """3DM to RTILE: tile a square array with at most ``most`` rectangles so that the heaviest weighs little.
+    """3DM to RTILE: tile a square array with at most ``most`` rectangles so that the maximum weight is small.
 
-    The note after Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009: nothing below 4/3 is polynomial unless P = NP.  The
-    array is that of ``plane_tiles``, filled up to a square with threes, and ``most`` a third of its weight: if no
-    rectangle weighs more than 3 all weigh exactly 3.  The cells of weight 0 are no obstacle to a tiling: inside a
-    triple's rectangle or not, each has a three of its own above or below, which can take it in.
+    Source: the note after Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009: a factor below 4/3 isn't polynomial unless
+    P = NP. The array is that of ``plane_tiles``, extended to a square with threes, and ``most`` is a third of its
+    weight: if no rectangle has weight above 3, all have weight 3. Cells of weight 0 don't prevent a tiling: each has a
+    three above or below it, whose rectangle can be extended to it.
     """
     points = plane_tiles(source)
     at = points.points - points.points.min(axis=0)

@@ -1,19 +1,20 @@
-"""Reductions to tables and to points: instances whose least cost answers a hard question.
+"""Reductions to tables and to points: instances for which the least cost answers a hard question.
 
 1-in-3 SAT is reduced to the partition of a graph's edges into 4-stars, and that to tables and their least number of
-stars (Blocki and Williams 2010, Theorem 1.5).  A 4-star is three edges at one center.  A variable is two trees, a top
-and a bottom one, in which every inner vertex has three edges; three edges join a parent of leaves in one tree to one in
-the other.  Whether a vertex is a center alternates from level to level, and the joining edges make the trees opposite:
-in one tree all parents of leaves are centers and take the leaf edges, in the other none are.  Leaf edges of the top
-tree end at clauses with the variable, those of the bottom tree at clauses with its negation.  A clause is three
-vertices, each with a private edge to a leaf of its own and an edge from each literal: it must be a center, with the
-private edge and two others, so one literal's tree takes its edge and two do not.
+stars (Blocki and Williams 2010, Theorem 1.5). A 4-star is three edges at one center. A variable is two trees, a top
+tree and a bottom tree, in which every inner vertex has three edges. Three edges join a parent of leaves in one tree to
+one in the other. Centers alternate from level to level, and the joining edges make the trees opposite: in one tree all
+parents of leaves are centers and take the leaf edges, in the other tree none are. Leaf edges of the top tree end at
+clauses with the variable, those of the bottom tree at clauses with its negation. A clause is three vertices, each with
+a private edge to a leaf of its own and an edge from each literal. It must be a center, with the private edge and two
+others. So one literal's tree takes its edge and two do not.
 
-Clauses come in threes so that the spare leaf edges of a tree do too; they are bundled by threes at new vertices.
+Clauses come in threes, so that the number of spare leaf edges of a tree is divisible by three; three spare edges each
+end at a new vertex.
 
-The paper adds that the graph is bipartite.  It need not be: leaf edges of the two trees leave from opposite sides, so a
-clause with x and not y asks that their gadgets be colored oppositely, and clauses may ask for an odd circle of that
-(the paper's own first example does).  The proof needs only that there is no triangle.
+The paper adds that the graph is bipartite. It need not be: leaf edges of the two trees leave from opposite sides, so a
+clause with x and not y requires that their gadgets have opposite colors, and clauses may require this around an odd
+cycle (the paper's own first example does). The proof needs only that there is no triangle.
 
 3-SAT is reduced to r-gather with radius 1 or 2, and dominating set to cellular clustering.
 """
@@ -43,11 +44,12 @@ from shoal.hardness.instances import (
 def anonymity_27(source: Triples) -> Table:
     """Max 3DM with at most three tuples per element to 3-anonymity over 27 columns.
 
-    Blocki and Williams 2010, Theorem 1.2.  A row per element, a column per (i, j, k) in 1..3 cubed: a row of the first
-    set carries its i-th tuple there, one of the second its j-th, one of the third its k-th; fresh symbols fill up
-    elements of fewer tuples.  Three rows share a symbol in one column exactly when they are a tuple, other groups in
-    none, so every tuple of a matching saves three stars: the least number is 81 n - 3 times the largest matching.
-    (The paper allows sets of different sizes and then leaves one or two rows over; here all have n elements.)
+    Blocki and Williams 2010, Theorem 1.2. A row per element, a column per (i, j, k) in 1..3 cubed. In that column, a
+    row of the first set has its i-th tuple, one of the second its j-th, one of the third its k-th. Elements with fewer
+    tuples are filled up with fresh symbols. Three rows share a symbol in exactly one column if they are a tuple, and in
+    no column otherwise. So every tuple of a matching saves three stars: the least number is 81 n - 3 times the size of
+    the largest matching. (The paper allows sets of different sizes and then has one or two rows left; here all have n
+    elements.)
     """
     if source.dimension != 3:
         raise InputError(f"this reduction is from triples, not tuples of {source.dimension}")
@@ -75,7 +77,7 @@ def anonymity_27(source: Triples) -> Table:
 
 
 def incidence(edges: Sequence[tuple[int, int]], vertices: int) -> np.ndarray:
-    """A row per edge, a column per vertex, 1 where the edge ends there: int64[m, n]."""
+    """int64[m, n]: the incidence matrix, with a row per edge, a column per vertex, and 1 where the edge ends."""
     table = np.zeros((len(edges), vertices), np.int64)
     for row, (u, v) in enumerate(edges):
         table[row, [u, v]] = 1
@@ -85,9 +87,10 @@ def incidence(edges: Sequence[tuple[int, int]], vertices: int) -> np.ndarray:
 def binary_anonymity(edges: Sequence[tuple[int, int]]) -> Table:
     """Partition of a graph's edges into triangles and 4-stars to 3-anonymity over binary columns.
 
-    Blocki and Williams 2010, Appendix C, after Aggarwal et al. 2005: the incidence matrix.  Three edges of a simple
+    Blocki and Williams 2010, Appendix C, after Aggarwal et al. 2005: the incidence matrix. Three edges of a simple
     graph disagree on three vertices if they form a triangle or share one end (a 4-star has four vertices, three edges),
-    on more otherwise, and larger groups on more still: 3 m stars are enough exactly if the edges can be split so.
+    and on more otherwise. Larger groups disagree on even more. So 3 m stars suffice if and only if the edges can be
+    partitioned so.
     """
     listed = [(int(u), int(v)) for u, v in edges]
     if len({frozenset(e) for e in listed}) != len(listed) or any(u == v for u, v in listed):
@@ -124,10 +127,10 @@ def triples_of_edges(edges: Sequence[tuple[int, int]]) -> list[tuple[int, int, i
 def diversity_three_columns(source: Tripartite) -> Table:
     """Triangle partition of a tripartite graph to 2-diversity over binary columns with three binary sensitive columns.
 
-    Blocki and Williams 2010, Theorem 1.6: the incidence matrix, and sensitive column j tells whether the edge has an
-    end in part j.  Three stars a row suffice exactly for triangles.  The paper's Definition 1 asks that l rows of a
-    group pairwise differ in all sensitive columns, which no triangle's do; the theorem holds for the reading that each
-    sensitive column by itself has l values in every group, and that is the reading meant here.
+    Blocki and Williams 2010, Theorem 1.6: the incidence matrix, where sensitive column j is whether the edge has an end
+    in part j. Three stars a row suffice if and only if there is a triangle partition. The paper's Definition 1 requires
+    that l rows of a group differ pairwise in all sensitive columns, which no triangle's rows do. The theorem holds if
+    each sensitive column has l values in every group, and this is the model here.
     """
     m = len(source.edges)
     has = [[int(j in (source.part[u], source.part[v])) for j in range(3)] for u, v in source.edges]
@@ -161,10 +164,11 @@ def diversity_one_column(source: Tripartite) -> Table:
 def diversity_by_matching(source: Triples, m: int) -> Table:
     """l-dimensional matching to frequency l-diversity with m sensitive values, any l n >= m >= l >= 3.
 
-    Xiao, Yi, Tao 2010, Theorem 4.7.  A row per element and a column per tuple: 0 where the tuple holds the element, the
-    row's sensitive value elsewhere.  Rows of different sets have different sensitive values.  A column that a group
-    keeps must be 0 throughout, so the group is one tuple: l n (d - 1) stars are enough exactly for a perfect matching.
-    The paper spells l = 3 out; here set 1, then 2, ... gets as many values as m allows, the rest of a set shares one.
+    Xiao, Yi, Tao 2010, Theorem 4.7. A row per element and a column per tuple: 0 if the tuple contains the element,
+    otherwise the row's sensitive value. Rows of different sets have different sensitive values. A column that a group
+    keeps must be 0 in all its rows, so the group is one tuple: l n (d - 1) stars suffice if and only if there is a
+    perfect matching. The paper gives the details for l = 3. Here set 1, then 2, ... gets as many values as m allows,
+    and the rest of a set shares one.
     """
     l, n, d = source.dimension, source.n, len(source.triples)
     if not l <= m <= l * n:
@@ -190,7 +194,7 @@ def diversity_by_matching(source: Triples, m: int) -> Table:
 def bin_covering(source: ThreePartition) -> Sizes:
     """3-Partition to min-max bin covering with k = B: Du, Eppstein, Goodrich, Lueker 2009, Theorem 5.
 
-    All bins weigh B exactly if there is a partition, and then m bins do; otherwise the largest bin is above B.
+    If there is a partition, m bins of weight B exist; otherwise the largest bin is above B.
     """
     return Sizes(
         sizes=np.array(source.weights, np.int64),
@@ -204,9 +208,9 @@ def bin_covering(source: ThreePartition) -> Sizes:
 def bins_in_binary(source: TwoPartition) -> Sizes:
     """Partition to min-max bin covering with k half the sum: k if the weights can be halved, else one bin of 2 k.
 
-    So no factor below 2 is polynomial where sizes are written in binary, unless P = NP: the first half of Theorem 6 of
-    Du, Eppstein, Goodrich, Lueker 2009, which leaves the proof to a preprint.  Two bins of at least half the sum hold
-    half the sum each.
+    So a factor below 2 isn't polynomial if sizes are written in binary, unless P = NP: the first half of Theorem 6 of
+    Du, Eppstein, Goodrich, Lueker 2009, which refers to a preprint for the proof. Two bins of at least half the sum
+    have half the sum each.
     """
     k = sum(source.weights) // 2
     answer = source.solution() is not None
@@ -222,13 +226,13 @@ def bins_in_binary(source: TwoPartition) -> Sizes:
 
 
 def bins_in_unary(source: ThreePartition, lift: int = 25) -> Sizes:
-    """3-Partition to min-max bin covering with every weight lifted by M = ``lift`` B, and k = 3 M + B.
+    """3-Partition to min-max bin covering with every weight increased by M = ``lift`` B, and k = 3 M + B.
 
-    If there is a partition the largest bin holds k, else at least 4 M and the four least weights: 4 lift / (3 lift + 1)
-    times k, which is as near to 4/3 as one likes.  3-Partition being strongly NP-hard, no smaller factor is polynomial
-    even where sizes are written in unary, unless P = NP: the second half of Theorem 6 of Du, Eppstein, Goodrich, Lueker
-    2009, which leaves the proof to a preprint.  Two items never fill a bin: 2 M + B < k.  So if no bin holds four, all
-    hold three, and there are m of them, whose sum is m k and each of which is at least k: each is k.
+    If there is a partition, the largest bin has k. Otherwise it has at least 4 M and the four least weights: 4 lift /
+    (3 lift + 1) times k, which approaches 4/3. 3-Partition is strongly NP-hard, so no smaller factor is polynomial even
+    if sizes are written in unary, unless P = NP: the second half of Theorem 6 of Du, Eppstein, Goodrich, Lueker 2009,
+    which refers to a preprint for the proof. Two items never fill a bin: 2 M + B < k. So if no bin has four items, all
+    have three. Then there are m bins with total m k, and each has at least k, so each has exactly k.
     """
     if lift < 1:
         raise InputError(f"lift is {lift}; two items must not fill a bin, so it is at least 1")
@@ -260,10 +264,10 @@ class _Builder:
 
 
 def four_stars(formula: Formula) -> Graph:
-    """A graph without triangles whose edges are disjoint 4-stars exactly if some assignment makes one literal of each
-    clause true.
+    """1-in-3 SAT to a triangle-free graph whose edges are to be partitioned into 4-stars.
 
-    target and cost do not apply: ``answer`` is the whole question.  O(clauses) vertices.
+    The partition exists if and only if some assignment makes exactly one literal of each clause true. target and cost
+    don't apply: ``answer`` is the whole question. O(clauses) vertices.
     """
     build = _Builder()
     slots: dict[int, list[int]] = {}  # literal -> parents of its free leaf edges, a parent once per edge
@@ -313,12 +317,12 @@ def four_stars(formula: Formula) -> Graph:
 
 
 def _spread(depth: int) -> int:
-    """How far apart in the list of leaf slots, two for each parent, the three parents to join are."""
+    """The distance, in the list of leaf slots with two for each parent, between the three parents to join."""
     return 2 ** (depth - 1)
 
 
 def _tree(build: _Builder, variable: int, sign: int, depth: int, left: float, width: float) -> list[int]:
-    """A tree of three-edged inner vertices; returns the parents of its leaves, each twice."""
+    """A tree with inner vertices of degree three; returns the parents of its leaves, each twice."""
     name = f"{'' if sign > 0 else 'not '}x{variable}"
     level = [build.vertex(name, left + width / 2, sign * 6.5)]
     for d in range(1, depth):
@@ -334,20 +338,25 @@ def _tree(build: _Builder, variable: int, sign: int, depth: int, left: float, wi
 
 
 def _take(slots: list[int]) -> int:
-    """A parent with the most free leaf edges left; whole pairs go first, so that spares end at different parents."""
+    """A parent with the most free leaf edges.
+
+    Whole pairs are used first, so that the spare edges end at different parents.
+    """
     parent = max(slots, key=lambda p: (slots.count(p), -p))
     slots.remove(parent)
     return parent
 
 
 def gather(formula: Formula, r: int = 7) -> Metric:
-    """A graph metric in which clusters of at least r points, centered at points, reach radius 1 if and only if the
-    formula can be satisfied; radius 2 always can be reached, so nothing below factor 2 is polynomial unless P = NP.
+    """3-SAT to r-gather with radius 1 or 2: a graph metric with clusters of at least r points, centered at points.
 
-    Aggarwal et al. 2006, section 2.1.  Two vertices for each variable, joined to each other and to r - 2 vertices of
-    their own: one of the two must be a center to reach those, and both cannot be, for at most r + 6 < 2 r points are
-    near, every literal being in at most three clauses.  A clause is a vertex joined to its literals; it has too few
-    neighbors to be a center, so one of its literals must be.  Without a path the distance is the number of points.
+    Radius 1 is possible if and only if the formula can be satisfied. Radius 2 is always possible, so no factor below 2
+    is polynomial unless P = NP.
+
+    Aggarwal et al. 2006, section 2.1. Each variable has two vertices, joined to each other and to r - 2 further
+    vertices. One of the two must be a center to reach these. Both can't be centers, because every literal is in at most
+    three clauses, so at most r + 6 < 2 r points are near. A clause is a vertex joined to its literals. It has too few
+    neighbors to be a center, so one of its literals must be. If there is no path, the distance is the number of points.
     """
     if r <= 6:
         raise InputError(f"r is {r}; the argument needs r > 6")
@@ -382,14 +391,15 @@ def gather(formula: Formula, r: int = 7) -> Metric:
 
 
 def cellular(source: DominatingSet) -> Metric:
-    """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2, optimum 2 n twice and 2 per dominator.
+    """Dominating set to cellular clustering: distances 1 and 2, set-up cost 2.
 
-    Aggarwal et al. 2006, section 3, names the source problem and nothing else. Here every vertex has a copy with the
-    same neighbors, joined to it; two vertices are 1 apart if they are joined, otherwise 2. A dominating set of t
-    vertices gives t clusters of radius 1, at 2 t + 2 n in all. Conversely, a clustering can be changed into one of this
-    kind at no cost. A point at distance 2 from its center pays 2 there, and no more alone. Two clusters around one
-    vertex are cheaper as one. A vertex that is alone joins its copy's cluster, within 1 of the center there too, for 1
-    instead of 2. If both are alone, it makes one cluster with the copy for 4.
+    The optimum is 2 n + 2 t for the smallest dominating set of t vertices. Aggarwal et al. 2006, section 3, names the
+    source problem and nothing else. Here every vertex has a copy with the same neighbors, joined to it. The distance of
+    two joined vertices is 1, of others 2. A dominating set of t vertices gives t clusters of radius 1, with total cost
+    2 t + 2 n. Conversely, a clustering can be changed into one of this kind at no cost. A point at distance 2 from its
+    center pays 2 there, and no more if it is alone. Two clusters around one vertex cost less as one. A vertex that is
+    alone joins its copy's cluster, where it is also within 1 of the center, for 1 instead of 2. If both are alone, the
+    vertex makes one cluster with the copy for 4.
     """
     n = source.n
     joined = [(2 * v, 2 * v + 1) for v in range(n)]
@@ -414,7 +424,7 @@ def cellular(source: DominatingSet) -> Metric:
 
 
 def shortest_paths(n: int, edges: np.ndarray) -> np.ndarray:
-    """Distances int64[n, n] in an unweighted graph, n where there is no path: one power of the adjacency at a time."""
+    """int64[n, n]: distances in an unweighted graph, n if there is no path, by powers of the adjacency matrix."""
     near = np.eye(n, dtype=bool)
     near[edges[:, 0], edges[:, 1]] = near[edges[:, 1], edges[:, 0]] = True
     distances = np.full((n, n), n, np.int64)

@@ -1,16 +1,17 @@
-"""Two or more releases of overlapping people, set against each other: what their groups have in common.
+"""What two or more releases of overlapping people reveal together (a composition attack).
 
-A group (equivalence class) of a release is the rows that it publishes alike.  Whoever stands in two releases stands in
-a group of each, and an adversary who knows that knows more than either release tells: among how few people the two
-groups hide a person together, and which sensitive values they share (Ganta, Kasiviswanathan, Smith 2008).
+An equivalence class (group) of a release is all rows with the same published quasi-identifiers. A person in two
+releases is in one group of each. An adversary who knows this intersects the two groups: the intersection can have fewer
+people and fewer sensitive values than either group (Ganta, Kasiviswanathan, Smith 2008).
 
-Two adversaries are told apart.  *Groups known*: who knows in which group of each release a person stands.  *Groups
-unknown*: who has a register of the quasi-identifiers of everybody and knows who is in which release.
+The module computes figures for two adversaries. *Groups known*: the adversary knows the group of each person in each
+release. *Groups unknown*: the adversary has a register of everyone's quasi-identifiers, and knows who is in which
+release.
 
-``shoal.judge.fitting`` has the posterior of both.  A group that every release shows with the same texts and the same
-values is taken for the same people.
+``shoal.judge.fitting`` computes the posterior of both adversaries. If a group has the same texts and the same sensitive
+values in every release, it counts as the same people in all of them.
 
-Shares no code with what makes releases.
+This module shares no code with the code that makes releases.
 """
 
 from __future__ import annotations
@@ -33,21 +34,22 @@ from shoal.model.hierarchy import GENERATED
 from shoal.model.members import Members, known_values, meanings, place, places, ruler_of
 from shoal.model.notation import SetOf, limits_of, of_limits, parse
 
-CLOSE = 1e-3  # a posterior counts as above 1/l when it is that much above
-_AT_ONCE = 1 << 24  # pairs of a tuple and a group looked at in one go
+CLOSE = 1e-3  # a posterior counts as above 1/l if it is above by more than this
+_AT_ONCE = 1 << 24  # pairs of a tuple and a group in one batch
 
 __all__ = ["Composition", "Learned", "ReleaseOfPeople", "RowsAlone", "Worst", "compose"]
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseOfPeople:
-    """One release, with the table it was made from where that is at hand.
+    """One release, with the original table if it is available.
 
-    table              the published rows; quasi_identifiers, and the sensitive column, name columns of it
-    hierarchies        per column what ``Hierarchy.of`` takes, for labels; other notations are read as they stand
+    table              the published rows
+    quasi_identifiers  columns of ``table``; ``sensitive`` is one too
+    hierarchies        per column what ``Hierarchy.of`` takes, to read labels; other notations need none
     notations          per column the notation of its dates or numbers
-    original           one row for each person of the release, with the same columns as they came
-    placed             int64[rows of the original]: the published row of each, where that is known
+    original           the original values in the same columns, one row for each person of the release
+    placed             int64[rows of the original]: the published row of each original row, if known
     """
 
     table: pl.DataFrame
@@ -59,9 +61,10 @@ class ReleaseOfPeople:
 
 
 class _Release(NamedTuple):
-    """Groups of a release: int64 group of each row, first row and size of each, int64[groups, values] of its values.
+    """The groups of a release: int64 group of each row, first row and size of each group, int64[groups, values] counts.
 
-    names, texts  the quasi-identifiers, and the published texts of each group
+    names  the quasi-identifiers
+    texts  the published texts of each group
     """
 
     group: np.ndarray
@@ -73,7 +76,7 @@ class _Release(NamedTuple):
 
 
 class _Register(NamedTuple):
-    """Original rows of a release: tuple of each row, one row of each tuple, csr[tuples, groups] of what covers what."""
+    """The original rows of a release: tuple of each row, a row of each tuple, csr[tuples, groups] of coverage."""
 
     of: np.ndarray
     fits: csr_matrix
@@ -88,20 +91,21 @@ def compose(
     person: str | None = None,
     known_alone: bool = False,
 ) -> Composition:
-    """Figures of releases set against each other.
+    """The figures of a composition of releases.
 
-    sensitive  column of every release and every original; None: only who shares groups with whom
-    person     column of every original that says who a row is about; None: the originals are one table, row by row
-    l          the frequency form: no value is to be likelier than 1/l
-    known_alone  whether only the adversary who knows everybody's groups is asked for, where every release has an
-               original; the other one costs more
+    sensitive  a column of every release and every original; None: compute only sizes of intersections
+    person     the column of every original that identifies a row's person; None: row i of every original is one person
+    l          frequency l-diversity: no value may be more likely than 1/l
+    known_alone  if every release has an original, compute only the adversary who knows everyone's groups; the other
+                 adversary takes more time
 
-    Of a release without an original it is assumed that it holds everybody of the other originals whom it covers;
-    columns that these lack cover anybody.  Where no release has one, the rows themselves are set side by side.
+    If a release has no original, it is assumed to contain all people of the other originals that it covers.
+    Quasi-identifiers that these originals lack cover everyone. If no release has an original, the published rows
+    themselves are compared.
 
-    Raises InputError for columns that are missing, and for a person in two rows of an original.
-    O(n + e v) for n rows, e pairs of a tuple and a group that covers it and v sensitive values, times the rounds of
-    fitting; finding the pairs is O(tuples groups / 8) in bit operations.
+    Raises InputError if a column is missing, or if a person has two rows in an original.
+    O(n + e v) for n rows, e pairs of a tuple and a group that covers it, and v sensitive values, times the rounds of
+    the fitting. Finding the pairs takes O(tuples groups / 8) bit operations.
     """
     if len(releases) < 2:
         raise InputError("composition sets two or more releases against each other")
@@ -111,7 +115,7 @@ def compose(
     values = _values(releases, given, sensitive)
     seen = [_groups(r, v, values.width) for r, v in zip(releases, values.published, strict=True)]
     if not given:
-        alone = _alongside(releases, seen, sensitive is not None)
+        alone = _rows_alone(releases, seen, sensitive is not None)
         heights = tuple(r.table.height for r in releases)
         return Composition(0, heights, k, l, sensitive, None, None, ("none",) * len(releases), 0, alone)
     rows = _people(given, person)
@@ -127,9 +131,9 @@ def _with_originals(
     asked: tuple[str | None, int, float | None],
     known_alone: bool,
 ) -> Composition:
-    """The figures where at least one original is at hand.
+    """The figures if at least one release has an original.
 
-    rows  int64[originals, people], the row of everybody
+    rows  int64[originals, people]: the row of each person, or -1
     """
     sensitive, k, l = asked
     n = rows.shape[1]
@@ -137,10 +141,11 @@ def _with_originals(
     truth = np.full(n, -1)
     fits, placed = [], []
     used = 0
-    # Where everybody is in a release: told by its own original, else by what the other originals say of them.
+    # The group of each person in a release comes from the release's own original. If it has none, it comes from the
+    # person's values in the other originals.
     for i, (release, groups, published) in enumerate(zip(releases, seen, values.published, strict=True)):
         if release.original is None:
-            at, table = _anybody(release, given, rows)
+            at, table = _table_of_people(release, given, rows)
             register = _register(release, table, groups)
             there = np.diff(register.fits.indptr)[register.of] > 0
             at = np.where((at >= 0) & there[np.maximum(at, 0)], at, -1)
@@ -174,10 +179,13 @@ def _with_originals(
     )  # fmt: skip
 
 
-def _anybody(
+def _table_of_people(
     release: ReleaseOfPeople, given: Sequence[pl.DataFrame], rows: np.ndarray
 ) -> tuple[np.ndarray, pl.DataFrame]:
-    """int64[people]: a row of everybody, and the table it is one of: the originals that have most columns first."""
+    """int64[people]: a row for each person, and the table of these rows.
+
+    Originals with more of the columns come first.
+    """
     wide = max(given, key=lambda o: sum(q in o.columns for q in release.quasi_identifiers))
     columns = [q for q in release.quasi_identifiers if q in wide.columns]
     table = pl.concat([o.select(_text(o[c]).alias(c) for c in columns) for o in given if set(columns) <= {*o.columns}])
@@ -202,17 +210,17 @@ def _refuse_missing(release: ReleaseOfPeople, i: int, sensitive: str | None, per
             raise InputError(f"the original of release {i} has no column {name!r}")
 
 
-def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], valued: bool) -> RowsAlone:
-    """Rows of the last release beside the groups of the earlier ones that may hold the same person.
+def _rows_alone(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], valued: bool) -> RowsAlone:
+    """Rows of the last release, compared with the groups of earlier releases that can contain the same person.
 
-    O(groups of the last times groups of the others) in bit operations.
+    O(groups of the last times groups of the others) bit operations.
     """
     last = seen[-1]
     shown = last.counts > 0
     union = np.zeros(shown.shape, bool)
     may, beside = np.zeros(last.size.size, bool), np.zeros(last.size.size, bool)
     for release, groups in zip(releases[:-1], seen[:-1], strict=True):
-        head, tail = _meeting(releases[-1], last, release, groups).nonzero()
+        head, tail = _compatible_groups(releases[-1], last, release, groups).nonzero()
         beside[head] = True
         for start in range(0, head.size, _AT_ONCE // max(shown.shape[1], 1) or 1):
             part = slice(start, start + (_AT_ONCE // max(shown.shape[1], 1) or 1))
@@ -226,22 +234,22 @@ def _alongside(releases: Sequence[ReleaseOfPeople], seen: Sequence[_Release], va
     return RowsAlone(rows, int(last.size[may].sum()), int(last.size[certain].sum()))
 
 
-def _meeting(
+def _compatible_groups(
     left: ReleaseOfPeople, left_groups: _Release, right: ReleaseOfPeople, right_groups: _Release
 ) -> csr_matrix:
-    """csr[left groups, right groups]: which pairs may mean one value in every quasi-identifier that both have."""
+    """csr[left groups, right groups]: pairs that can have equal values in every common quasi-identifier."""
     bits = []
     for name in (q for q in left_groups.names if q in right_groups.names):
         texts = left_groups.texts[name], right_groups.texts[name]
         once = [own.unique(maintain_order=True) for own in texts]
         notations = left.notations.get(name), right.notations.get(name)
-        met = _overlap(_meant(once[0], left, name), _meant(once[1], right, name), *notations)
+        met = _overlap(_meanings(once[0], left, name), _meanings(once[1], right, name), *notations)
         bits.append((np.packbits(met[:, _index(texts[1], once[1])], axis=1), _index(texts[0], once[0])))
     return _covering(bits, left_groups.size.size, right_groups.size.size)
 
 
-def _meant(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Members]:
-    """What texts stand for without the original: labels of a hierarchy, else values, sets and ranges."""
+def _meanings(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Members]:
+    """The values that each text can mean, without the original: labels of a hierarchy, or values, sets, and ranges."""
     source = release.hierarchies.get(name)
     return meanings(
         texts.to_list(),
@@ -253,12 +261,12 @@ def _meant(texts: pl.Series, release: ReleaseOfPeople, name: str) -> list[Member
 
 
 def _overlap(left: list[Members], right: list[Members], notation: str | None, other: str | None) -> np.ndarray:
-    """bool[left, right]: whether two cells may mean the same value; in different notations any two may.
+    """bool[left, right]: whether two cells can mean the same value. Cells in different notations always can.
 
-    notation, other  of each side
+    notation, other  the notations of the left and the right cells
     """
     if notation != other and all(n is None or of_limits(n) for n in (notation, other)):  # plain numbers, or with limits
-        left, right, notation = _opened(left, notation), _opened(right, other), "number"
+        left, right, notation = _with_open_ends(left, notation), _with_open_ends(right, other), "number"
         if any(v is not None and place(v, notation) is None for v in known_values([*left, *right])):
             return np.ones((len(left), len(right)), bool)
     elif notation != other:
@@ -275,13 +283,13 @@ def _overlap(left: list[Members], right: list[Members], notation: str | None, ot
     ]
     low = np.maximum(ends[0][:, None, 0], ends[1][None, :, 0])
     high = np.minimum(ends[0][:, None, 1], ends[1][None, :, 1])
-    ruled: np.ndarray = met | free | (low < high)  # NaN is never below
+    ruled: np.ndarray = met | free | (low < high)  # comparisons with NaN are false
     patterns = np.array([[x.pattern is not None and y.pattern is not None for y in right] for x in left])
     return ruled | patterns.reshape(ruled.shape)
 
 
-def _opened(cells: list[Members], notation: str | None) -> list[Members]:
-    """Cells of a column with limits as ranges of plain numbers, without an end where they reach a limit."""
+def _with_open_ends(cells: list[Members], notation: str | None) -> list[Members]:
+    """Cells of a column with limits as ranges of plain numbers, open at each end that reaches a limit."""
     if notation is None:
         return cells
     least, most = limits_of(notation)
@@ -294,7 +302,7 @@ def _opened(cells: list[Members], notation: str | None) -> list[Members]:
 
 
 def _index(texts: pl.Series, distinct: pl.Series) -> np.ndarray:
-    """int64 of every text among the distinct ones."""
+    """int64: the position of every text among the distinct texts."""
     numbered = pl.DataFrame({"v": distinct, "i": np.arange(len(distinct))})
     joined = texts.alias("v").to_frame().join(numbered, on="v", how="left", nulls_equal=True, maintain_order="left")
     found: np.ndarray = joined["i"].to_numpy().astype(np.int64)
@@ -302,7 +310,7 @@ def _index(texts: pl.Series, distinct: pl.Series) -> np.ndarray:
 
 
 def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray:
-    """int64[releases, people]: the original's row of everybody, -1 where somebody is not in a release."""
+    """int64[releases, people]: the row of each person in each original, -1 if the original lacks the person."""
     if person is None:
         if len({o.height for o in originals}) > 1:
             raise InputError(
@@ -327,7 +335,7 @@ def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray
 
 
 class _Values(NamedTuple):
-    """Numbers of the sensitive values, alike in all tables: int64 per row of each release and each original."""
+    """Codes of the sensitive values, common to all tables: int64 for each row of each release and each original."""
 
     published: list[np.ndarray]
     original: list[np.ndarray]
@@ -346,7 +354,7 @@ def _values(releases: Sequence[ReleaseOfPeople], originals: Sequence[pl.DataFram
 
 
 def _text(column: pl.Series) -> pl.Series:
-    """A column as text, an empty text missing: a CSV knows no other."""
+    """A column as text. An empty text becomes missing, because a CSV can't distinguish the two."""
     text = canonical(column)
     return text.set((text == "").fill_null(False), None) if len(text) else text
 
@@ -368,11 +376,11 @@ def _groups(release: ReleaseOfPeople, values: np.ndarray, width: int) -> _Releas
 
 
 def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) -> _Register:
-    """Which groups may hold which tuples.  O(tuples groups q / 8) on bits."""
+    """Which groups can contain which tuples. O(tuples groups q / 8) bit operations."""
     numbers = [np.zeros(original.height, np.int64)]
-    masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # of no column: anybody
-    # For each column, which published texts can stand for which value, as bits; a group may hold a tuple if all columns
-    # say so.
+    masks = [np.packbits(np.ones((1, seen.size.size), bool), axis=1)]  # without any column, every group covers everyone
+    # For each column, a bit mask shows which published texts can mean which value. A group covers a tuple if it does so
+    # in all columns.
     for name in (q for q in release.quasi_identifiers if q in original.columns):
         column = _text(original[name])
         shown = seen.texts[name]
@@ -392,7 +400,7 @@ def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) 
         mask = np.zeros((len(domain.values), len(texts)), bool)
         for cell, start, stop in zip(cover.cell.tolist(), cover.start.tolist(), cover.stop.tolist(), strict=True):
             mask[start:stop, cell] = True
-        mask[:, cover.wild & ~_stars(texts)] = False  # a value of nobody's in the original
+        mask[:, cover.wild & ~_stars(texts)] = False  # a value that no original row has
         masks.append(np.packbits(mask[:, _index(shown, texts)], axis=1))
     of = number(numbers, original.height)
     tuples = int(of.max(initial=-1)) + 1
@@ -402,7 +410,7 @@ def _register(release: ReleaseOfPeople, original: pl.DataFrame, seen: _Release) 
 
 
 def _members(texts: pl.Series) -> list[str | None]:
-    """The values that sets name: a set may hold some that the original has not."""
+    """The values that appear in sets; some may not occur in the original."""
     found: list[str | None] = []
     for text in texts.drop_nulls().to_list():
         if text.startswith("{"):
@@ -415,12 +423,12 @@ def _members(texts: pl.Series) -> list[str | None]:
 
 
 def _stars(texts: pl.Series) -> np.ndarray:
-    """bool[texts]: a star, as any tool writes it."""
+    """bool[texts]: whether a text is a star in any tool's notation."""
     return np.array([t is None or t in STARS or set(t) == {"*"} for t in texts.to_list()], bool)
 
 
 def _covering(bits: Sequence[tuple[np.ndarray, np.ndarray]], tuples: int, groups: int) -> csr_matrix:
-    """csr[tuples, groups]: where all bits are set.
+    """csr[tuples, groups]: the pairs for which the bits of all columns are set.
 
     bits  per column uint8[values, groups / 8], and int64[tuples], the value of each tuple
     """
@@ -431,7 +439,7 @@ def _covering(bits: Sequence[tuple[np.ndarray, np.ndarray]], tuples: int, groups
         for mask, value in bits:
             whole &= mask[value[start : start + step]]
         if groups % 8:
-            whole[:, -1] &= 0xFF << (8 - groups % 8) & 0xFF  # masks of no column have bits beyond the last group
+            whole[:, -1] &= 0xFF << (8 - groups % 8) & 0xFF  # clear the padding bits after the last group
         head, tail = set_bits(whole)
         heads.append(head + start)
         tails.append(tail)
@@ -440,7 +448,7 @@ def _covering(bits: Sequence[tuple[np.ndarray, np.ndarray]], tuples: int, groups
 
 
 class _Placement(NamedTuple):
-    """int64[rows of the original]: the group of each, -1 where none covers it; how it was found."""
+    """int64[rows of the original]: the group of each row, -1 if no group covers it; and how the placement was found."""
 
     group: np.ndarray
     how: str
@@ -451,7 +459,7 @@ def _placed(
 ) -> _Placement:
     """The group of every row of the original.
 
-    own, published  int64 sensitive value of every original and every published row
+    own, published  int64: the sensitive value of every original row, and of every published row
     """
     if release.placed is not None:
         return _Placement(seen.group[release.placed], "given")
@@ -464,7 +472,7 @@ def _placed(
 
 
 def _matched(fits: csr_matrix, of: np.ndarray, own: np.ndarray, seen: _Release) -> np.ndarray:
-    """A placement of the original's rows that agrees with the release, by a maximum flow; rows left over have -1."""
+    """An assignment of original rows to groups that agrees with the release, by maximum flow; -1 for rows left over."""
     from scipy.sparse.csgraph import maximum_flow
 
     width = seen.counts.shape[1]
@@ -511,10 +519,10 @@ def _learned(
     *,
     known: bool,
 ) -> Learned:
-    """What is learned of people by who they are alike with.
+    """What an adversary learns about people from the others in their groups.
 
-    state  int64[releases, people]: the group, or the tuple, of everybody in each release, -1 where somebody is in none
-    fits   per release csr[states, groups]: the groups that each may mean
+    state  int64[releases, people]: the group (or the tuple) of each person in each release, -1 if not in the release
+    fits   per release csr[states, groups]: the groups that each state can mean
     """
     n = state.shape[1]
     profile = number([s + 1 for s in state], n)
@@ -526,13 +534,13 @@ def _learned(
     two = (state >= 0).sum(axis=0) >= 2
     few = int(people[two & (people < k)].sum()) if known else None
     if not valued:
-        return Learned(few, worst=_worst(two, people, None, None, state, seen, known))
-    faces = [_faced(s, f) for s, f in zip(state, fits, strict=True)]
+        return Learned(few, worst=_highest_risk(two, people, None, None, state, seen, known))
+    faces = [_possible_groups(s, f) for s, f in zip(state, fits, strict=True)]
     left = np.ones((profiles, seen[0].counts.shape[1]), bool)
     for s, face, release in zip(state, faces, seen, strict=True):
         left &= (face @ (release.counts > 0)).astype(bool) | (s < 0)[:, None]
     remain = left.sum(axis=1)
-    alike = [] if known else _twins(seen)
+    alike = [] if known else _identical_groups(seen)
     posterior = fitted(people, faces, [s >= 0 for s in state], [r.counts for r in seen], alike)
     alone = [fitted_alone(people, face, s >= 0, r.counts) for face, s, r in zip(faces, state, seen, strict=True)]
     high, likeliest = posterior.max(axis=1, initial=0), posterior.argmax(axis=1)
@@ -552,12 +560,12 @@ def _learned(
         highest=float(high[two].max()) if two.any() else None,
         truth=mean[0],
         truth_alone=max((m for m in mean[1:] if m is not None), default=None),
-        worst=_worst(two, people, remain, high, state, seen, known),
+        worst=_highest_risk(two, people, remain, high, state, seen, known),
     )
 
 
-def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
-    """Per release int64[s]: the groups that every release shows with the same texts and the same values."""
+def _identical_groups(seen: Sequence[_Release]) -> list[np.ndarray]:
+    """Per release int64[s]: the groups that have the same texts and the same sensitive values in every release."""
     names = seen[0].names
     if any(sorted(r.names) != sorted(names) for r in seen):
         return []
@@ -578,15 +586,15 @@ def _twins(seen: Sequence[_Release]) -> list[np.ndarray]:
     return found
 
 
-def _faced(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
-    """csr[profiles, groups]: what a profile may mean in a release, nothing where it is not in it."""
+def _possible_groups(state: np.ndarray, fits: csr_matrix) -> csr_matrix:
+    """csr[profiles, groups]: the groups that a profile can be in; an empty row if the profile is not in the release."""
     face = fits[np.maximum(state, 0)].tocsr()
     face.data *= np.repeat(state >= 0, np.diff(face.indptr))
     face.eliminate_zeros()
     return face
 
 
-def _worst(
+def _highest_risk(
     two: np.ndarray,
     people: np.ndarray,
     remain: np.ndarray | None,
@@ -595,7 +603,7 @@ def _worst(
     seen: Sequence[_Release],
     known: bool,
 ) -> Worst | None:
-    """The people who are worst off among those in two releases or more; None if there are none."""
+    """The people with the highest risk among those in two or more releases; None if there are none."""
     at = np.flatnonzero(two)
     if not at.size:
         return None

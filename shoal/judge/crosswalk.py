@@ -1,10 +1,10 @@
-"""The judge of crosswalks: values and their groups as they stand on disk, counted again by code of its own.
+"""The judge of crosswalks: reads values and their groups from the files, and recomputes every count independently.
 
-Every function looks at a table as it was read back and at what its certificate states; with the source, whatever is a
-sum over records is added up again.  A crosswalk's values are the published names of groups, never a message's.
+Every function takes a table as read from disk and the certificate's statements. With the source table, sums over
+records are also recomputed. The values of a crosswalk are published names of groups, so messages must not contain them.
 
-A hierarchy that is written beside a crosswalk is read back and counted too, and so is what the certificate says twice
-or in words of which there are few.
+A hierarchy file next to a crosswalk is read and counted too. The judge also checks statements that the certificate
+makes twice, and words that must come from a fixed list.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ UNITS = {
     "squares": "squared records, summed over groups",
     "range": "range times records, summed over groups",
 }
-OWN = "the given cost"  # unit of a cost that the caller's function tells
-_SHORT = r"^ *[+-]?[0-9]{1,18} *$"  # a whole number that fits 64 bits
-SMALL = 300  # so many different values at most, the best cut is found again by trying every one
+OWN = "the given cost"  # unit of a cost that a function of the caller computes
+_SHORT = r"^ *[+-]?[0-9]{1,18} *$"  # a whole number that fits in 64 bits
+SMALL = 300  # up to this many distinct values, the best cut is found again by dynamic programming over all cuts
 
 
 class StatedCrosswalk(NamedTuple):
-    """What a certificate file says of a crosswalk.
+    """The statements of a certificate file about a crosswalk.
 
-    parameters   what was asked for: columns, k, objective, ...
+    parameters   the request: columns, k, objective, ...
     facts        rows, groups, smallest and largest group, records
     cost, lower_bound, unit   as certified
-    details      of the certificate;  kind: of the crosswalk
+    details      of the certificate
+    kind         of the crosswalk
 
-    A public certificate file states no lower bound, no details, only those facts that the files show, and the cost
-    where they show it: what is None or missing is counted and said, and compared with nothing.
+    A public certificate file has no lower bound and no details. It has only the facts that the files show, and the cost
+    only if they show it. If an entry is None or missing, the judge reports its own count and compares it with nothing.
     """
 
     parameters: Mapping[str, Any]
@@ -65,31 +66,31 @@ class StatedCrosswalk(NamedTuple):
 
     @property
     def public(self) -> bool:
-        """Whether this is a public certificate file's, which says nothing that needs the source."""
+        """Whether the certificate file is public, so that it contains nothing that depends on the source."""
         return self.lower_bound is None
 
     def paid(self, cost: float, unit: str | None = None) -> Finding:
-        """A cost that was counted again, beside the certified one where there is one."""
+        """A finding for a recomputed cost, compared with the certified cost if there is one."""
         unit = self.unit if unit is None else unit
         if self.cost is None:
             return Finding("cost", True, f"{cost:,} {unit}, which the certificate does not state")
         return Finding("cost", same(cost, self.cost), f"{cost:,} {unit}, {self.cost:,} certified")
 
     def unpaid(self, why: str) -> Finding:
-        """A cost that nothing here counts again."""
-        said = "the certificate states none" if self.cost is None else f"{self.cost:,} {self.unit}"
-        return Finding("cost", True, f"{said}, {why}", STATED)
+        """A finding for a cost that the judge can't recompute."""
+        sentence = "the certificate states none" if self.cost is None else f"{self.cost:,} {self.unit}"
+        return Finding("cost", True, f"{sentence}, {why}", STATED)
 
     def bounded(self, text: str) -> Finding:
-        """A lower bound that nothing here finds again."""
-        said = "the record states it" if self.lower_bound is None else f"{self.lower_bound:,} certified, {text}"
-        return Finding("bound", True, said, STATED)
+        """A finding for a lower bound that the judge can't recompute."""
+        sentence = "the record states it" if self.lower_bound is None else f"{self.lower_bound:,} certified, {text}"
+        return Finding("bound", True, sentence, STATED)
 
 
 def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> list[str | None]:
-    """Values as the file's form shows them: in a CSV as text, elsewhere without what a type adds.
+    """Values as the file format writes them: text in a CSV, elsewhere text without artifacts of the type.
 
-    shown  the file's own column of these values; a sheet holds as text what no cell of its type gives back
+    shown  the file's own column of these values; a sheet stores values as text if its cell types can't hold them
     """
     if form in ("excel", "statistics") and shown is not None and shown.dtype == pl.String:
         column = _in_words(column)
@@ -102,22 +103,22 @@ def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> lis
 
 
 def _in_words(column: pl.Series) -> pl.Series:
-    """Values as a sheet holds them where it holds them as text."""
+    """Values in the form that a sheet stores as text."""
     kind = column.dtype
     if kind.is_float():
-        return column.set(column == 0, 0.0).cast(pl.String)  # minus zero is zero
+        return column.set(column == 0, 0.0).cast(pl.String)  # negative zero becomes zero
     if kind == pl.Time:
         return column.dt.to_string("%H:%M:%S%.f")
     if kind == pl.Duration:
         return column.dt.to_string("iso")
-    if isinstance(kind, pl.Datetime):  # without zeros at the end of a second's fraction
+    if isinstance(kind, pl.Datetime):  # without trailing zeros in fractions of a second
         text = column.cast(pl.String).str.replace(r"\.(\d*[1-9])?0+([^.\d]|$)", ".$1$2")
         return text.str.replace(r"\.([^\d]|$)", "$1")
     return column.cast(pl.String)
 
 
 def whole(frame: pl.DataFrame, name: str) -> list[int]:
-    """A column of whole numbers of any length; VerificationError where one is none."""
+    """A column of whole numbers of any length; VerificationError if a cell is no whole number."""
     column, found = part(frame, name), []
     if column.dtype == pl.String and column.str.contains(_SHORT).all(ignore_nulls=False):
         column = column.str.strip_chars(" ").cast(pl.Int64)
@@ -135,21 +136,21 @@ def whole(frame: pl.DataFrame, name: str) -> list[int]:
 
 
 def part(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column; VerificationError without it."""
+    """A column of the frame; VerificationError if it is missing."""
     if name not in frame.columns:
         raise VerificationError(f"the file has no column {name!r}")
     return frame[name]
 
 
 def same(a: float, b: float) -> bool:
-    """Equal, or apart by no more than sums of floats are."""
+    """Whether two numbers are equal up to the rounding errors of float sums."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def number_of(stated: Mapping[str, Any], name: str) -> int:
-    """A whole number of the certificate file; VerificationError where it is none."""
+    """A whole number of the certificate file; VerificationError if it is none."""
     value = stated.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
         raise VerificationError(f"the certificate file states no whole number for {name!r}")
@@ -157,18 +158,18 @@ def number_of(stated: Mapping[str, Any], name: str) -> int:
 
 
 def one_row_each(named: Sequence[Any], stated: Mapping[str, Any], what: str) -> Finding:
-    """Whether each row names something else, and there are as many rows as certified."""
+    """Whether each row has a different name, and whether there are as many rows as certified."""
     twice = len(named) - len(set(named))
     if twice:
         return Finding("one row each", False, f"{twice} rows name a {what} that another row names too")
-    if what == "place" and "rows" not in stated:  # certified with the tiles, whose reader may not have the places
+    if what == "place" and "rows" not in stated:  # certified with the tiles, whose readers may lack the places
         return Finding("one row each", True, f"{len(named)} rows, a number that is not certified")
     rows = number_of(stated, "rows")
     return Finding("one row each", len(named) == rows, f"{len(named)} rows, {rows} certified")
 
 
 def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) -> list[Finding]:
-    """Every group is large enough, and their number and extremes are as certified."""
+    """Whether every group is large enough, and whether the number of groups and the extreme sizes are as certified."""
     sizes = list(groups.values())
     if not sizes:
         return [Finding("k", False, "the file has no group")]
@@ -179,19 +180,19 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
     if "groups" not in expected:
         raise VerificationError("the certificate file states no whole number for 'groups'")
     good = all(found[name] == value for name, value in expected.items())
-    told = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
-    said = ", ".join(f"{value:,}" for value in expected.values())
-    return [least, Finding("groups", good, f"{told}; {said} certified")]
+    counted = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
+    certified = ", ".join(f"{value:,}" for value in expected.values())
+    return [least, Finding("groups", good, f"{counted}; {certified} certified")]
 
 
 def judge_groups(
     kind: str, frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None
 ) -> list[Finding]:
-    """Labels or intervals: a row per value, its group, the group's name and its records.
+    """Judge labels or intervals: one row for each value, with its group, the group's name, and the group's records.
 
-    source  the table whose column was grouped; with it, every group is counted again
+    source  the table with the grouped column; if given, every group is counted again
 
-    Raises VerificationError for a file that is no such table.  O(n log n) for n values.
+    Raises VerificationError if the file has another form. O(n log n) for n values.
     """
     asked = stated.parameters
     k = number_of(asked, "k")
@@ -230,7 +231,7 @@ def judge_groups(
 
 
 def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str, shown: pl.Series) -> dict[str | None, int]:
-    """Records of each value of a source's column, in the words of the file's own."""
+    """Records of each value of a source column, keyed by the value's text in the file."""
     values = spelled(part(source, str(asked.get("column"))), form, shown)
     if asked.get("count") is None:
         return dict(Counter(values))
@@ -243,7 +244,7 @@ def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str, shown: pl.S
 def _counted(
     held: Mapping[str | None, int], values: Sequence[str | None], group: Sequence[int], sizes: Mapping[int, int]
 ) -> list[Finding]:
-    """The source's values are those of the file, and its records add up to what stands at every group."""
+    """Whether the source has the same values as the file, and whether its records add up to the stated group sizes."""
     absent, foreign = len(set(held) - set(values)), len(set(values) - set(held))
     cover = Finding(
         "values", not absent and not foreign,
@@ -254,12 +255,12 @@ def _counted(
     for value, g in zip(values, group, strict=True):
         sums[g] += held.get(value, 0)
     wrong = sum(sums[g] != sizes[g] for g in sizes)
-    said = f"{wrong} groups count another number than stated" if wrong else "every group counts what is stated"
-    return [cover, Finding("counts", not wrong, said, RECOMPUTED)]
+    sentence = f"{wrong} groups count another number than stated" if wrong else "every group counts what is stated"
+    return [cover, Finding("counts", not wrong, sentence, RECOMPUTED)]
 
 
 def _in_order(values: Sequence[str | None], notation: str | None = None) -> tuple[list[Any], str]:
-    """Texts as numbers, days or moments where all of them are, else as they stand; and which it was.
+    """Texts as numbers, days, or moments if all of them are, else unchanged; and which of these it is.
 
     notation  of texts that are dates or numbers
     """
@@ -288,7 +289,7 @@ def _in_order(values: Sequence[str | None], notation: str | None = None) -> tupl
 def _cost_of_cut(
     stated: StatedCrosswalk, sizes: Mapping[int, int], group: Sequence[int], keys: Sequence[Any] | None
 ) -> Finding:
-    """Whether the certified cost is that of the groups, by the objective that was asked."""
+    """Whether the certified cost equals the cost of the groups by the requested objective."""
     objective = stated.parameters.get("objective")
     if stated.kind == "intervals" and stated.unit == OWN:
         return stated.unpaid("by a measure of the caller's own")
@@ -318,7 +319,7 @@ def _bound(
     keys: Sequence[Any] | None,
     values: Sequence[str | None],
 ) -> Finding:
-    """The certified bound against one that is found again."""
+    """The certified bound, compared with a bound that is computed again."""
     bound = stated.lower_bound
     total, most = sum(held.values()), max(held.values(), default=0)
     if total < k:
@@ -337,7 +338,7 @@ def _bound(
             best = _best_cut([keys[i] for i in rank], [held.get(values[i], 0) for i in rank], k, str(objective))
             holds = bound <= best or same(bound, best)
             return Finding("bound", holds, f"the best of all cuts costs {best:,}; {bound:,} certified", RECOMPUTED)
-    groups = total // k  # no more reach k
+    groups = total // k  # at most this many groups can reach k
     easy = max(k, most, -(-total // groups))
     if objective == "max" and bound <= easy:
         return Finding("bound", True, f"no group's largest is below {easy:,}; {bound:,} certified", RECOMPUTED)
@@ -349,7 +350,10 @@ def _bound(
 
 
 def _best_cut(keys: Sequence[Any], counts: Sequence[int], k: int, objective: str) -> float:
-    """The least cost of all cuts into runs of at least k, by trying every last run.  O(n^2)."""
+    """The least cost of all partitions into runs of at least k records.
+
+    Dynamic programming over the last run, O(n^2).
+    """
     total = [0]
     for count in counts:
         total.append(total[-1] + count)
@@ -370,9 +374,10 @@ def _best_cut(keys: Sequence[Any], counts: Sequence[int], k: int, objective: str
 
 
 def judge_hierarchy(path: Path, counts: Mapping[str, int], k: int) -> list[Finding]:
-    """A row per value: itself and its groups from fine to coarse, the last one group.
+    """Judge a hierarchy file: a row per value, with its groups from the finest level to the root.
 
-    counts  records of each value;  k  of the finest level, below which no group of any level may be
+    counts  records of each value
+    k       least records of a group, at every level
     """
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter=";"))
@@ -398,7 +403,8 @@ def judge_hierarchy(path: Path, counts: Mapping[str, int], k: int) -> list[Findi
 
 
 _SUMS = {"clusters", "left_out", "may_be_left_out", "r"}
-ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}  # compared where costs are added up
+# units whose costs are recomputed where sums are checked
+ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}
 WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "labels": {"objective": ("max", "count", "squares")},
     "regions": {"geographic": (True, False)},
@@ -409,14 +415,14 @@ WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "gather": {"problem": ("gather",)},
     "cellular": {"problem": ("cellular",)},
 }  # fmt: skip
-ROUGH = 2e-6  # what integer programs solve to
+ROUGH = 2e-6  # relative tolerance of costs from integer programs
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 
 
 def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -> list[Finding]:
-    """Details that contradict what was asked, words that are none, and what of the certificate nobody recomputes.
+    """Findings about details that contradict the request, and about statements that nobody recomputes.
 
-    Raises VerificationError for a word that is none.
+    Raises VerificationError for a word outside its list.
     """
     kind, asked, facts = record["kind"], record["parameters"], record["facts"]
     for name, known in WORDS.get(kind, {}).items():
@@ -452,7 +458,7 @@ def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -
 
 
 def unmet(asked: Mapping[str, Any], details: Mapping[str, Any]) -> list[str]:
-    """Conditions on regions that the details of their certificate do not speak of, or speak of though nobody asked."""
+    """Conditions on regions that only one of the request and the certificate's details has."""
     odd = []
     if (asked.get("soft_boundary") is not None) != ("regions_across_soft_boundaries" in details):
         odd.append("soft_boundary")
@@ -461,20 +467,20 @@ def unmet(asked: Mapping[str, Any], details: Mapping[str, Any]) -> list[str]:
     if (capped and not known) or (known and not capped and asked.get("apart") is None):
         odd.append("at_most, max_diameter or apart")
     own = {"sums": sorted(sums.values()), "diameter": diameter}
-    if details.get("maxima", own) != own:  # certificates of old say nothing of them
+    if details.get("maxima", own) != own:  # old certificates don't contain these details
         odd.append("at_most or max_diameter")
     return odd
 
 
 def promised(stated: Certificate | PublicCertificate) -> list[Finding]:
-    """What a theorem promises, where one does; it cannot promise an optimum that cost and bound leave open."""
+    """Whether the theorem's guarantee agrees with cost and bound: it can't be optimal if they differ."""
     promise = stated.guarantee
     if promise.factor is None and promise.additive is None:
         return []
     if promise.factor is None:
         return [Finding("guarantee", False, "it promises a term without a factor")]
     if isinstance(stated, PublicCertificate):
-        proved = stated.ratio_at_most in (None, 1)  # without a ratio on request, nothing contradicts the theorem
+        proved = stated.ratio_at_most in (None, 1)  # without a ratio nothing contradicts the theorem
     else:
         proved = stated.cost <= stated.lower_bound * (1 + ROUGH)
     if promise.factor == 1 and not promise.additive and not proved:

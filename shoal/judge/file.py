@@ -1,6 +1,6 @@
-"""The judge of files: a release as it stands on disk, read again with a reader of its own.
+"""The judge of files: reads a release from disk with its own reader.
 
-It numbers the rows by what they show, and says whether each published tuple stands there as often as it should.
+It numbers the rows by their published cells, and checks how often each published tuple occurs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import polars as pl
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 from shoal.paths import ending, kind_of
 
-_STEP = 1 << 15  # rows at a time: what stays in a processor's cache
+_STEP = 1 << 15  # rows in one batch, so that a batch fits in the processor's cache
 
 
 def codes(series: pl.Series) -> np.ndarray:
-    """int64[n], equal exactly when two cells are; null and NaN are one value."""
+    """int64[n] codes of cells: two codes are equal exactly if the cells are. null and NaN are one value."""
     if series.dtype.is_float():
         series = series.fill_nan(None)
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
@@ -46,12 +46,12 @@ def codes(series: pl.Series) -> np.ndarray:
 
 
 def number(columns: Sequence[np.ndarray], n: int) -> np.ndarray:
-    """Class of every row, 0 .. classes-1."""
+    """The class of every row, 0 .. classes-1."""
     return _dense(*_keys(columns, n))
 
 
 def _keys(columns: Iterable[np.ndarray], n: int) -> tuple[np.ndarray, int]:
-    """(int64[n] of at least 0, equal exactly where rows are; a number above all of them)."""
+    """(int64[n] keys >= 0, equal exactly if the rows are; an exclusive upper bound of the keys)."""
     key = np.zeros(n, np.int64)
     span = 1
     for code in columns:
@@ -77,7 +77,7 @@ def _dense(key: np.ndarray, span: int) -> np.ndarray:
 
 
 def numbered(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int64[n]: the number of each key of at least 0 among the different ones, in their order; a row of each)."""
+    """(int64[n]: the rank of each key >= 0 among the distinct keys; a row of each distinct key)."""
     number = _dense(key, int(key.max(initial=0)) + 1)
     row = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     row[number] = np.arange(number.size)
@@ -90,25 +90,26 @@ Counts = tuple[pl.DataFrame, np.ndarray]
 def same_counts(expected: Counts, found: Counts, *, form: str = "frame") -> bool:
     """Whether two tables of tuples with counts are the same multiset, compared as text.
 
-    expected, found  the columns in one order, and the rows of every tuple; a tuple may stand in several lines
-    form             "frame" or "parquet": values of their own types; "csv", "excel" or "statistics": an empty text
-                     is a missing value, and Excel knows 15 digits and no difference between a day and its midnight
+    expected, found  the columns in one order, and the rows of every tuple; a tuple may occur in several lines
+    form             "frame" or "parquet": values have types. "csv", "excel", or "statistics": an empty text is a
+                     missing value. Excel keeps 15 digits, and doesn't distinguish a day from its midnight.
 
-    O(t log t) for t tuples, less where few values make them up.
+    O(t log t) for t tuples, less if the columns have few distinct values.
     """
     if expected[0].columns != found[0].columns:
         return False
-    both = (_numbered(expect, see, form) for expect, see in zip(expected[0], found[0], strict=True))  # one at a time
+    # one column at a time, to save memory
+    both = (_numbered(expect, see, form) for expect, see in zip(expected[0], found[0], strict=True))
     left = np.concatenate([expected[1], -np.asarray(found[1], np.int64)])
     if not left.size:
         return True
     key = _keys(both, left.size)[0]
-    order = np.argsort(key)  # which of them are alike is asked, and not their numbers
+    order = np.argsort(key)  # only equality of keys matters, not their values
     return not np.add.reduceat(left[order], np.flatnonzero(np.diff(key[order], prepend=-1))).any()
 
 
 def _numbered(expected: pl.Series, found: pl.Series, form: str) -> np.ndarray:
-    """The cells of both columns as whole numbers, equal exactly where their texts are; a category is read once."""
+    """The cells of both columns as whole numbers, equal exactly if their texts are. Each category is read once."""
     pair = (expected, found)
     if not all(isinstance(column.dtype, pl.Categorical) for column in pair):
         return codes(_joined(expected, found, form))
@@ -121,15 +122,16 @@ def _numbered(expected: pl.Series, found: pl.Series, form: str) -> np.ndarray:
     for place, rows in zip(places, row_of, strict=True):
         known = rows >= 0
         rows[known] = number_of[seen : (seen := seen + int(known.sum()))]
-        numbers = rows.astype(np.int32)  # below the number of rows
+        numbers = rows.astype(np.int32)  # row numbers fit in int32
         for start in range(0, place.size, _STEP):
             part = place[start : start + _STEP].astype(np.intp)
-            np.take(numbers, part, out=cells[done : (done := done + part.size)], mode="clip")  # none is outside
+            # no index is out of bounds
+            np.take(numbers, part, out=cells[done : (done := done + part.size)], mode="clip")
     return cells
 
 
 def _places(categories: pl.Series) -> np.ndarray:
-    """The place of every row's category among all, of a missing one behind them."""
+    """The index of every row's category; missing values get the next free index."""
     place = categories.to_physical()
     if place.null_count():
         highest = place.max()
@@ -138,7 +140,7 @@ def _places(categories: pl.Series) -> np.ndarray:
 
 
 def _rows_of(places: np.ndarray) -> np.ndarray:
-    """int64: for each place a row that holds it, -1 where none does."""
+    """int64: for each index a row that has it, -1 if none has."""
     found = np.full(int(places.max()) + 1 if places.size else 0, -1, np.int64)
     for start in range(0, places.size, _STEP):
         part = places[start : start + _STEP].astype(np.intp)
@@ -147,7 +149,7 @@ def _rows_of(places: np.ndarray) -> np.ndarray:
 
 
 def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:
-    """Two columns one after the other: unchanged if their types are equal and exact, otherwise as text."""
+    """Two columns concatenated: unchanged if their types are equal and exact, otherwise as text."""
     kind = expected.dtype
     exact = kind.is_integer() or kind in (pl.Boolean, pl.Date) or kind == pl.String
     if kind == found.dtype and exact and form in ("frame", "parquet"):
@@ -156,9 +158,9 @@ def _joined(expected: pl.Series, found: pl.Series, form: str) -> pl.Series:
 
 
 def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
-    """Values as text that does not depend on how a type stores them; missing and NaN are null.
+    """Values as text that doesn't depend on the storage type; missing values and NaN become null.
 
-    Whole numbers without a point, decimals without zeros at the end, moments in UTC.
+    Whole numbers have no point, decimals no trailing zeros, and moments are in UTC.
     """
     kind = column.dtype
     excel = form == "excel"
@@ -188,7 +190,7 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
 
 
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
-    """A released file as written: CSV as text (an empty field is missing), any other with its types."""
+    """A released file as written: CSV as text (an empty field is missing), all other formats with their types."""
     try:
         if kind_of(path) == "parquet":
             return pl.read_parquet(path, glob=False, hive_partitioning=False)
@@ -207,7 +209,7 @@ def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
 
 
 def unreadable(path: Path, error: Exception) -> VerificationError:
-    """What is said of a release that its reader refuses; a reader's own message can hold values."""
+    """The error for a release that its reader refuses. It omits the reader's own message, which can contain values."""
     return VerificationError(
         f"{path.name!r} cannot be read back ({type(error).__name__}): it is damaged, or was changed after it was "
         "certified; ask for it again, or make it again"
@@ -215,7 +217,7 @@ def unreadable(path: Path, error: Exception) -> VerificationError:
 
 
 def unquoted(names: Sequence[str]) -> list[str]:
-    """The names of a CSV's header as they were meant: Polars leaves quotes in them doubled."""
+    """The names in a CSV header without doubled quotes, which Polars keeps."""
     return [name.replace('""', '"') for name in names]
 
 
@@ -229,7 +231,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
 
 
 def _read_statistics(path: Path) -> pl.DataFrame:
-    """A file of SPSS or Stata; VerificationError for one that says anything beside its rows, such as a label."""
+    """A file of SPSS or Stata; VerificationError if it contains anything except its rows, such as a label."""
     try:
         import pyreadstat
     except ImportError:
@@ -251,14 +253,14 @@ def _read_statistics(path: Path) -> pl.DataFrame:
 
 
 def seal(record: Mapping[str, Any]) -> str:
-    """SHA-256 over a certificate file's content, the seal and a signature left out: an edit by hand shows."""
+    """SHA-256 of a certificate file's content without its seal and signature, so that manual edits are detected."""
     kept = {k: v for k, v in record.items() if k not in ("seal", "signature")}
     content = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
-    """VerificationError unless both are the same tuples, each as often."""
+    """Raise VerificationError unless both tables have the same tuples equally often."""
     if not same_counts(expected, found, form=form):
         raise VerificationError(
             "what would leave is not what was decided: some tuple of published and sensitive values occurs more "
@@ -267,8 +269,8 @@ def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
 
 
 def stale(path: Path, raw: Mapping[str, Any]) -> str:
-    """Which of a file and its certificate is the older, where they do not belong together."""
-    said = (
+    """Which of a file and its certificate is older, if they don't belong together."""
+    sentence = (
         "the file is not the one certified: the certificate belongs to another file, or to another version of this "
         "release"
     )
@@ -276,15 +278,15 @@ def stale(path: Path, raw: Mapping[str, Any]) -> str:
         made = datetime.datetime.fromisoformat(str(raw["made_at"])).timestamp()
         written = path.stat().st_mtime
     except (KeyError, ValueError, OSError):
-        return said
+        return sentence
     older = "the certificate is the older" if written >= made + 1 else "the release is the older"
-    return f"{said}; by their times {older}, so make both again"
+    return f"{sentence}; by their times {older}, so make both again"
 
 
 def set_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int64, int64): row and column of every bit that is set, in that order.  packed: uint8[rows, columns / 8]
+    """(int64, int64): row and column of every set bit, in row-major order. packed: uint8[rows, columns / 8]
 
-    Most bytes are zero, so that only the others are unpacked.
+    Most bytes are zero, so only the others are unpacked.
     """
     at = np.flatnonzero(packed)
     byte, bit = np.nonzero(np.unpackbits(packed.reshape(-1)[at][:, None], axis=1))

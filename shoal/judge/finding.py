@@ -1,11 +1,11 @@
-"""What a judge says of one statement, and how it knows; and the reading of values that all judges share.
+"""The type of a judge's finding, and functions that all judges use to read and compare values.
 
-The judge's reading of each privacy model and of each way to publish is found by its name.
+The judge's reader of each privacy model and of each way to publish is found by its name.
 
-Values of two tables are held side by side: the same value is the same, whatever type and file it came through.  A
-missing value, NaN and an empty text are one.  Where one side is typed, the other is read in that type; two columns of
-text are compared as they stand, and only where that fails, and where no two values of a side would become one, as
-booleans, numbers or moments ("True" beside "true", "1.0" beside "1").
+The functions compare values of two tables so that equal values are equal in any type and any file format. A missing
+value, NaN, and an empty text are equal. If one side has a type, the other side is read in that type. Two columns of
+text are compared unchanged. Only if that fails, and only if no two values of one side would become equal, are they
+compared as booleans, numbers, or moments ("True" and "true", "1.0" and "1").
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ RECOMPUTED, CONSISTENT, STATED = "recomputed", "checked for consistency", "state
 
 
 class Finding(NamedTuple):
-    """One statement of a certificate.
+    """The result of checking one statement of a certificate.
 
-    check  what was looked at; holds: nothing speaks against it; found: a sentence
-    how    "recomputed" from the files; "checked for consistency": it contradicts nothing that can be seen; "stated":
-           nobody but who made the certificate vouches for it
+    check  the name of the check
+    holds  nothing contradicts the statement
+    found  the result, a sentence
+    how    "recomputed" from the files; "checked for consistency": not contradicted by anything visible; "stated": only
+           the maker of the certificate vouches for it
     """
 
     check: str
@@ -41,9 +43,9 @@ class Finding(NamedTuple):
 
 
 def reading(name: str, what: str, kind: str = "") -> Any:
-    """The function ``found`` of a module of the judge's, or where it reads several, ``FOUND[kind]``.
+    """The function ``found`` of a module of the judge, or its entry ``FOUND[kind]`` if the module reads several kinds.
 
-    PolicyError, which says what is read, where there is none.
+    Raises PolicyError, which lists what the judge reads, if there is no such module.
     """
     try:
         module = vars(import_module(name))
@@ -65,9 +67,9 @@ _PLAIN_NUMBER = r"^[+-]?\d+(\.\d*)?$"
 
 
 def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.Series, pl.Series]:
-    """Both columns as text in one form, null where missing.
+    """Both columns as text in one form, null if missing.
 
-    sheet  ``after`` went through an Excel sheet, which keeps 16 digits of a number, and all of a text
+    sheet  ``after`` was read from an Excel sheet, which keeps 16 digits of a number, and all of a text
     """
     before, after = _flat(before), _flat(after)
     if before.dtype == pl.String and after.dtype == pl.String:
@@ -81,7 +83,7 @@ def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.S
 
 
 def codes_of_both(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """int64 of both, equal exactly where the values are; missing is 0."""
+    """int64 codes of both columns, equal exactly if the values are; 0 is missing."""
     both = pl.concat([before.rename("v"), after.rename("v")])
     if both.dtype == pl.String:
         both = both.cast(pl.Categorical(pl.Categories.random())).to_physical().cast(pl.Int64) + 1
@@ -92,7 +94,7 @@ def codes_of_both(before: pl.Series, after: pl.Series) -> tuple[np.ndarray, np.n
 
 
 def pair_codes(before: pl.Series, after: pl.Series, sheet: bool) -> tuple[np.ndarray, np.ndarray]:
-    """``codes`` of ``pair``, without the detour over text where both sides have one type."""
+    """``codes`` of ``pair``, but without conversion to text if both sides have one type."""
     kind = before.dtype
     if kind == after.dtype and (kind.is_integer() or kind.is_float() or kind == pl.Boolean) and not sheet:
         if kind.is_float():
@@ -102,7 +104,7 @@ def pair_codes(before: pl.Series, after: pl.Series, sheet: bool) -> tuple[np.nda
 
 
 def typed_form(a: pl.DataType, b: pl.DataType) -> Callable[[pl.Series], pl.Series]:
-    """How to write a column when the two sides have types a and b, not both text."""
+    """The function that formats a column for comparison if the sides have types a and b, not both text."""
     kinds = (a, b)
     if any(k.is_temporal() for k in kinds):
         day = any(k == pl.Date for k in kinds)
@@ -117,7 +119,7 @@ def typed_form(a: pl.DataType, b: pl.DataType) -> Callable[[pl.Series], pl.Serie
 
 
 def text_form(before: pl.Series, after: pl.Series) -> Callable[[pl.Series], pl.Series] | None:
-    """A form under which two sets of texts that differ are the same; None when they are, or when there is none."""
+    """A form under which two differing sets of texts become equal; None if they are equal, or if no form does it."""
     if set(before) == set(after):
         return None
     for form in (_boolean, lambda s: _number(s, True, False), lambda s: _filled(_moment(s, False))):
@@ -133,14 +135,14 @@ def shown(values: pl.Series) -> list[str | None]:
         return values.dt.to_string("iso").to_list()
     if values.dtype == pl.Time:
         return _moment(values, False).to_list()
-    if isinstance(values.dtype, pl.Datetime):  # without zeros at the end of a second's fraction
+    if isinstance(values.dtype, pl.Datetime):  # without trailing zeros in fractions of a second
         text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
         return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
     return _flat(values).cast(pl.String, strict=False).to_list()
 
 
 def in_the_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
-    """Moments with a zone in the zone that the release shows them in: DuckDB and Spark know UTC alone."""
+    """Moments with a time zone in the zone of the release, because DuckDB and Spark only keep UTC."""
     if not isinstance(before.dtype, pl.Datetime) or before.dtype.time_zone is None:
         return before
     if isinstance(after.dtype, pl.Datetime) and after.dtype.time_zone is not None:
@@ -153,18 +155,18 @@ def in_the_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
 
 
 def has_both(column: pl.Series) -> bool:
-    """Whether a column of text has empty texts beside missing values; elsewhere the two are one."""
+    """Whether a text column has both empty texts and missing values. In other columns the two are one."""
     text = column.dtype == pl.String or isinstance(column.dtype, pl.Categorical)
     return text and column.null_count() > 0 and bool((column.cast(pl.String) == "").any())
 
 
 def with_empty(raw: pl.Series, formed: pl.Series) -> pl.Series:
-    """Empty texts as they stood before a form made them missing."""
+    """Formatted texts with the empty texts restored that formatting made missing."""
     return formed.set((raw == "").fill_null(False), "") if raw.dtype == pl.String and len(raw) else formed
 
 
 def _flat(column: pl.Series) -> pl.Series:
-    """Categories as text; lists, structures, bytes and objects as Python writes them."""
+    """Categories as text; lists, structures, bytes, and objects as Python's ``str`` writes them."""
     kind = column.dtype
     if isinstance(kind, (pl.Categorical, pl.Enum)) or kind == pl.Null:
         return column.cast(pl.String)
@@ -174,7 +176,7 @@ def _flat(column: pl.Series) -> pl.Series:
 
 
 def _filled(text: pl.Series) -> pl.Series:
-    """An empty text is a missing value."""
+    """The column with empty texts made missing."""
     return text.replace("", None)
 
 
@@ -185,7 +187,7 @@ def _boolean(column: pl.Series) -> pl.Series:
 
 
 def _number(column: pl.Series, inexact: bool, narrow: bool) -> pl.Series:
-    """Numbers as text, whole ones without a point; what is no number stays as it is."""
+    """Numbers as text, whole ones without a point; cells that are no numbers stay unchanged."""
     wide = pl.Float32 if narrow else pl.Float64
     if column.dtype.is_float():
         return _float_text(column.cast(wide) if narrow else column)
@@ -198,7 +200,7 @@ def _number(column: pl.Series, inexact: bool, narrow: bool) -> pl.Series:
     missing = number.is_nan() & bare.str.to_lowercase().is_in(["nan"])
     floats = _float_text(number.fill_nan(None))
     exact = pl.select(pl.when(plain).then(_digits(bare)).otherwise(floats)).to_series()
-    whole = bare.str.contains(r"^[+-]?\d+$")  # beyond 2^53 a float would not tell whole numbers apart
+    whole = bare.str.contains(r"^[+-]?\d+$")  # above 2^53, floats can't represent every whole number
     if inexact:
         exact = pl.select(pl.when(whole).then(exact).otherwise(floats)).to_series()
     out = pl.select(pl.when(missing.fill_null(False)).then(None).otherwise(pl.coalesce(exact, text))).to_series()
@@ -206,14 +208,14 @@ def _number(column: pl.Series, inexact: bool, narrow: bool) -> pl.Series:
 
 
 def _digits(text: pl.Series) -> pl.Series:
-    """A decimal number without needless zeros and signs."""
+    """A decimal number without redundant zeros and signs."""
     text = text.str.replace(r"^\+", "").str.replace(r"^(-?)0+(\d)", "$1$2")
     text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
     return text.str.replace(r"^-0$", "0")
 
 
 def _float_text(column: pl.Series) -> pl.Series:
-    """Floats as text, whole ones up to 2^63 without a point."""
+    """Floats as text; whole ones up to 2^63 have no point."""
     column = column.fill_nan(None)
     whole = (column == column.round()) & (column.abs() < 2.0**63)
     text = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
@@ -221,12 +223,12 @@ def _float_text(column: pl.Series) -> pl.Series:
 
 
 def _moment(column: pl.Series, day: bool) -> pl.Series:
-    """Dates and times as text in one form: a blank before the time, no zeros at the end; a day without a time."""
+    """Dates and times as text in one form: a blank before the time, no trailing zeros; a day has no time."""
     if isinstance(column.dtype, pl.Duration):
         return column.dt.to_string("iso")
-    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_unit != "ns":  # a cast would drop nanoseconds
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_unit != "ns":  # a cast would lose the nanoseconds
         column = column.cast(pl.Datetime("us", column.dtype.time_zone))
-    # a cast would drop what is less than a second of a time of day
+    # a cast would lose the fraction of a second of a time of day
     text = column.dt.to_string("%H:%M:%S%.f") if column.dtype == pl.Time else column.cast(pl.String)
     text = text.str.replace(r"^(\d{4}-\d\d-\d\d)T", "$1 ")
     text = text.str.replace(r"([+-]\d\d)(\d\d)$", "$1:$2").str.replace(r"(\.\d*?)0+([+-].*)?$", "$1$2")
@@ -235,7 +237,7 @@ def _moment(column: pl.Series, day: bool) -> pl.Series:
 
 
 def as_number(text: str, notation: str | None = None) -> float | None:
-    """The finite number that a text is, or None.  notation: the column's decimal mark, where it has one."""
+    """The finite number that a text means, or None. notation: the column's decimal mark, if it has one."""
     try:
         number = float(text if notation is None else unmarked(text, notation)) if "_" not in text else math.nan
     except ValueError:
@@ -244,15 +246,15 @@ def as_number(text: str, notation: str | None = None) -> float | None:
 
 
 def is_number(text: str, notation: str | None) -> bool:
-    """Whether a text is a number as columns write them, by a decimal mark where one is given."""
+    """Whether a text is a number, with a decimal mark if the notation has one."""
     return bool(re.search(NUMBER, text if notation is None else unmarked(text, notation)))
 
 
 def unmarked(text: str, notation: str) -> str:
-    """A number with a decimal mark as Python writes it; of another text, or under a notation of dates, the empty one.
+    """A number with a decimal mark in Python's notation; an empty text for other texts and for notations of dates.
 
-    What separates thousands stands before three digits each, and is the same throughout.  Under limits, such as
-    ``<=18 >=90``, what stands for the values beyond one is the limit.
+    A separator of thousands must be before groups of three digits, and the same throughout. With limits, such as ``<=18
+    >=90``, the text for values beyond a limit means the limit.
     """
     if notation[0] in "<>":
         return text[2:] if text in notation.split(" ") else text
@@ -269,7 +271,7 @@ def unmarked(text: str, notation: str) -> str:
 
 
 def moment_of(text: str, notation: str | None) -> datetime.datetime | None:
-    """The moment that a text is, by a notation of dates or as 2024-12-31 is written; None for another text."""
+    """The moment that a text means, by a notation of dates or in ISO format (2024-12-31); None for other texts."""
     try:
         return datetime.datetime.fromisoformat(text) if notation is None else datetime.datetime.strptime(text, notation)
     except ValueError:
@@ -277,7 +279,7 @@ def moment_of(text: str, notation: str | None) -> datetime.datetime | None:
 
 
 def place(text: str, notation: str) -> float | None:
-    """The number, or the day since the year 1, that a text in a notation is; None for another text."""
+    """The number, or the day since year 1, that a text in a notation means; None for other texts."""
     if notation[0] != "%":
         return as_number(text, notation)
     day = moment_of(text, notation)
@@ -285,7 +287,7 @@ def place(text: str, notation: str) -> float | None:
 
 
 def parsed(raw: str) -> str | SetOf | RangeOf | None:
-    """A text of a column of sets or ranges; None where it is none that such a column has."""
+    """A text of a column of sets or ranges, parsed; None if such a column can't contain it."""
     try:
         return parse(raw)
     except InputError:

@@ -1,14 +1,14 @@
-"""The judge of a series of releases: imports no solver, and reads folders, hashes and ledgers with code of its own.
+"""The judge of a series of releases. It imports no solver, and reads folders, hashes, and ledgers with its own code.
 
-Without the private folder it says what a receiver can check: that the parts are a chain which begins with series.json,
-that all promise the same, and of mode "increment" that all parts together meet the models.  With it, that every ledger
-belongs to its part, that it says of the published classes what stands there, that the mode's promise about persons was
-kept from part to part, and that nobody waited for more parts than asked.
+Without the private folder, it checks what a receiver can check: the parts are a hash chain that begins with
+series.json, all parts promise the same, and in mode "increment" all parts together meet the models. With the private
+folder, it also checks that every ledger belongs to its part and agrees with the part's published classes, that each
+step keeps the mode's promise about persons, and that nobody waited for more parts than requested.
 
-A view of mode "views" must be a coarser copy of the first part, row by row.  A view's text stands for the first part's
-text where it holds every value that the other may stand for, and no narrower text of the view does.  The rows of the
-first part, written so, must be the rows of the view, as often as they stand there.  Then the view is a function of the
-first part, and tells nothing that it does not.
+A view of mode "views" must be a coarser copy of the first part, row by row. Each text of the first part is replaced
+with the narrowest text of the view that contains all values that it can mean. The rows of the first part, replaced in
+this way, must be the rows of the view, with the same multiplicities. The view is then a function of the first part, so
+it reveals nothing more.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ Text = str | None
 def judge_views(
     place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]], hierarchies: Mapping[str, Any]
 ) -> list[Finding]:
-    """A finding for all views of a series.
+    """One finding for all views of a series.
 
-    hierarchies  of the series' policy, per column what ``Hierarchy.of`` takes
+    hierarchies  from the series' policy, per column what ``Hierarchy.of`` takes
 
     O(rows + texts of the first part x texts of the view) for each view.
     """
     asked = about["policy"]
     for number, certificate in enumerate(certificates[1:], start=2):
-        said = certificate["series"]
-        view = said.get("view")
+        stated = certificate["series"]
+        view = stated.get("view")
         if not isinstance(view, dict) or not isinstance(view.get("columns"), list):
             return [Finding("views", False, f"part {number} does not say what it is a view of")]
         own = certificate["policy"]
         columns = [*own["quasi_identifiers"], *own["sensitive"]]
         if sorted(columns) != sorted(view["columns"]) or own["publish"] != view.get("publish"):
             return [Finding("views", False, f"part {number} has other columns than its certificate says")]
-        named = [o.get("number") for o in said.get("others", []) if isinstance(o, dict)]
+        named = [o.get("number") for o in stated.get("others", []) if isinstance(o, dict)]
         if named != list(range(1, number)):
             return [Finding("views", False, f"part {number} does not name the views before it")]
         wrong = _coarser(place, number, asked, own, hierarchies)
@@ -76,7 +76,7 @@ def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
 def _coarser(
     place: Path, number: int, asked: Mapping[str, Any], own: Mapping[str, Any], hierarchies: Mapping[str, Any]
 ) -> str | None:
-    """Why a view is no coarser copy of the first part; None where it is."""
+    """The reason why a view is not a coarser copy of the first part; None if it is."""
     columns = [*own["quasi_identifiers"], *own["sensitive"]]
     if not {*own["quasi_identifiers"]} <= {*asked["quasi_identifiers"]} or not {*own["sensitive"]} <= {
         *asked["sensitive"]
@@ -108,7 +108,7 @@ def _images(
     own: Mapping[str, Any],
     hierarchies: Mapping[str, Any],
 ) -> dict[Text, Text]:
-    """Text of the first part -> the narrowest text of the view that holds all it may stand for."""
+    """Text of the first part -> the narrowest text of the view that contains all values that it can mean."""
     star = str(asked["star"])
     tree = hierarchies.get(name)
     notation = named_notations(asked).get(name)
@@ -138,7 +138,7 @@ def _leaves(tree: Any) -> list[Members]:
 
 
 def _within(small: Members, large: Members) -> bool:
-    """Whether what is no list of names lies inside: stars, ranges."""
+    """Whether one text contains another, for texts other than lists of names: stars, ranges."""
     if large.everything:
         return True
     if small.everything:
@@ -155,10 +155,10 @@ _SAME = ("quasi_identifiers", "sensitive", "privacy", "publish", "star")
 def judge_series(
     place: Path, models: Sequence[Any], number: int, hierarchies: Mapping[str, Any] | None = None
 ) -> list[Finding]:
-    """Findings about the folder of a series with so many parts, beside those about each part.
+    """Findings about the folder of a series with ``number`` parts, in addition to those about each part.
 
-    models       the privacy models that series.json asks for
-    hierarchies  those of its policy
+    models       the privacy models in series.json
+    hierarchies  from the series' policy
 
     O(rows of all parts).
     """
@@ -166,7 +166,7 @@ def judge_series(
     certificates = [read_json(place / f"{i:04d}" / "release.certificate.json") for i in range(1, number + 1)]
     found = [_sealed(about), *chain(place, about, certificates), _one_request(about, certificates)]
     if not all(f.holds for f in found):
-        return found  # what follows speaks of the parts of one series
+        return found  # the checks below assume that the parts belong to one series
     if about.get("mode") == "increment" and number:
         files = [place / f"{i:04d}" / "release.csv" for i in range(1, number + 1)]
         found.append(judge_together(files, about["policy"], models, hierarchies or {}))
@@ -179,12 +179,17 @@ def judge_series(
 
 
 def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Whether each certificate names the SHA-256 of the file before it, and its own number in this series."""
+    """Whether each certificate has the SHA-256 of the file before it, and its own number in this series."""
     before = hashlib.sha256((place / "series.json").read_bytes()).hexdigest()
     wrong = []
     for i, certificate in enumerate(certificates, start=1):
-        said = certificate.get("series")
-        good = isinstance(said, dict) and (said.get("id"), said.get("mode"), said.get("number"), said.get("previous"))
+        stated = certificate.get("series")
+        good = isinstance(stated, dict) and (
+            stated.get("id"),
+            stated.get("mode"),
+            stated.get("number"),
+            stated.get("previous"),
+        )
         if good != (about.get("id"), about.get("mode"), i, before):
             wrong.append(i)
         before = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
@@ -200,9 +205,10 @@ def _sealed(about: Mapping[str, Any]) -> Finding:
 
 
 def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> Finding:
-    """Whether all parts promise what series.json asks."""
+    """Whether all parts promise what series.json requests."""
     asked = about["policy"]
-    views = about.get("mode") == "views"  # after the first part they promise less, of what they still show
+    # views after the first part promise less: only about the columns that they show
+    views = about.get("mode") == "views"
     odd = [
         (i, n)
         for i, c in enumerate(certificates, start=1)
@@ -223,9 +229,12 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
 def judge_together(
     parts: Sequence[Path], asked: Mapping[str, Any], models: Sequence[Any], hierarchies: Mapping[str, Any]
 ) -> Finding:
-    """All parts laid together, as whoever does not know when somebody came in sees them.
+    """All parts as one table. A reader who doesn't know when a person was added sees this table.
 
-    asked  the policy as a certificate has it;  hierarchies: of its columns.  O(rows of all parts).
+    asked        the policy as a certificate has it
+    hierarchies  of its columns
+
+    O(rows of all parts).
     """
     quasi, sensitive = asked["quasi_identifiers"], asked["sensitive"]
     frames = []
@@ -248,14 +257,14 @@ def _hash(key: bytes, what: str, texts: Sequence[str | None]) -> str:
 
 
 def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Every ledger beside its part and the ledger before it."""
+    """Check every ledger against its part and against the ledger before it."""
     key = (place / "private" / "key").read_bytes()
     names = [*about["policy"]["quasi_identifiers"]], [*about["policy"]["sensitive"]]
     before: pl.DataFrame | None = None
     waited: Mapping[str, int] = {}
     sealed = ""
-    # A ledger is genuine by its MAC and by the hash of the one before; then it is held against its part and those
-    # earlier.
+    # First authenticate each ledger by its MAC and by the hash of the one before it. Then compare it with its part and
+    # with earlier parts.
     for i in range(1, len(certificates) + 1):
         folder = place / "private" / f"ledger-{i:04d}"
         try:
@@ -278,11 +287,11 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
         wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
-        wrong = wrong or _went_on(before, persons, about["mode"], i)
-        wrong = wrong or _waited(waited, content["waiting"], before, persons, about)
+        wrong = wrong or _continuity_fault(before, persons, about["mode"], i)
+        wrong = wrong or _waiting_fault(waited, content["waiting"], before, persons, about)
         if wrong is not None:
             return [Finding("persons", False, f"part {i}: {wrong}")]
-        now = persons if about["mode"] == "again" else persons.select("person")  # all that the others are asked of
+        now = persons if about["mode"] == "again" else persons.select("person")  # the other modes need only the persons
         before = now if before is None else pl.concat([before.join(now, on="person", how="anti"), now])
         waited = content["waiting"]
         sealed = hashlib.sha256((folder / "ledger.json").read_bytes()).hexdigest()
@@ -303,14 +312,14 @@ def _ledger_fault(
     names: tuple[list[str], list[str]],
     number: int,
 ) -> str | None:
-    """What is wrong with a ledger beside the table of its part; None where nothing is."""
+    """The first contradiction between a ledger and the table of its part; None if there is none."""
     quasi, sensitive = names
     if about["mode"] == "views" and number > 1:
-        return None  # judged beside the first part
+        return None  # judged with the first part
     held = count_release(path, [*quasi, *sensitive])
     cells = held.cells.with_columns(pl.all().cast(pl.String))
     cells = cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
-    stands: dict[str, Counter[str]] = defaultdict(Counter)
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
     of_tuple: dict[tuple[Any, ...], str] = {}
     of_value: dict[tuple[Any, ...], str] = {}
     for row, count in zip(cells.select([*quasi, *sensitive]).rows(), held.counts.tolist(), strict=True):
@@ -319,7 +328,7 @@ def _ledger_fault(
             of_tuple[t] = _hash(key, "tuple", t)
         if v not in of_value:
             of_value[v] = _hash(key, "value", v)
-        stands[of_tuple[t]][of_value[v]] += count
+        counted[of_tuple[t]][of_value[v]] += count
     known: dict[str, Counter[str]] = defaultdict(Counter)
     lines = persons.group_by("tuple", "value", "possible").len().rows()
     for t, v, possible, n in lines:
@@ -327,7 +336,7 @@ def _ledger_fault(
         if v not in possible.split():
             return "a person's value is none of those that remain possible"
     if about["mode"] in ("increment", "views"):
-        if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in known.items()}:
+        if {t: dict(c) for t, c in counted.items()} != {t: dict(c) for t, c in known.items()}:
             return "the table holds other rows than the ledger says"
         return None
     least = max(m["l"] for m in about["policy"]["privacy"] if m.get("l"))
@@ -339,7 +348,7 @@ def _ledger_fault(
         copies[t, possible] = n
         for v in possible.split():
             units[t][v] += n
-    if {t: dict(c) for t, c in stands.items()} != {t: dict(c) for t, c in units.items()}:
+    if {t: dict(c) for t, c in counted.items()} != {t: dict(c) for t, c in units.items()}:
         return "the table holds other rows than the groups of the ledger"
     for t, _, possible, n in lines:
         if n > copies.get((t, possible), 0):
@@ -347,10 +356,10 @@ def _ledger_fault(
     return None
 
 
-def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, number: int) -> str | None:
-    """What is wrong with what a part says of its people after the ones before it.
+def _continuity_fault(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, number: int) -> str | None:
+    """The first contradiction between the persons of a part and those of the parts before it; None if there is none.
 
-    before  the last line of everybody whom these hold
+    before  the last record of each person in the parts before
     """
     if persons["person"].n_unique() < persons.height:
         return "a person is in the ledger twice"
@@ -367,17 +376,18 @@ def _went_on(before: pl.DataFrame | None, persons: pl.DataFrame, mode: str, numb
     return None if same.is_empty() else "somebody who stayed has other possible values than before"
 
 
-def _waited(
+def _waiting_fault(
     before: Mapping[str, int],
     waiting: Mapping[str, int],
     former: pl.DataFrame | None,
     persons: pl.DataFrame,
     about: Mapping[str, Any],
 ) -> str | None:
-    """What is wrong with how long a part says that people waited.
+    """The first contradiction in the number of parts for which people waited; None if there is none.
 
-    before, waiting  person -> parts they waited for, after the part before and after this one
-    former           everybody whom the parts before hold;  persons: this part
+    before, waiting  person -> number of parts waited for, after the part before and after this part
+    former           all persons of the parts before
+    persons          the persons of this part
     """
     if any(n != before.get(p, 0) + 1 for p, n in waiting.items()):
         return "the parts that somebody has waited for are counted wrong"
@@ -395,7 +405,7 @@ def _waited(
 
 
 def certificate_of(place: Path, number: int) -> tuple[Path, Path]:
-    """Table and certificate of a part; VerificationError where one is missing."""
+    """Table and certificate of a part; VerificationError if one is missing."""
     folder = place / f"{number:04d}"
     for path in (folder / "release.csv", folder / "release.certificate.json"):
         if not path.is_file():

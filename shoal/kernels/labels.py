@@ -1,8 +1,8 @@
-"""The loops of labels: items put into bins, sets of items listed, and packings searched.
+"""Loops of labels: items put into bins, enumeration of fillings, and search for packings.
 
-Bins are covered greedily and by Fold and Spread, also for many k at once; what is left over is poured into the least
-loaded, and loads are balanced by exchanges.  Every way to fill one bin is listed; packings are searched depth first.
-Every kernel also runs uncompiled (``shoal.kernels.plain``) on arrays of Python integers, for sizes beyond 64 bits.
+Bins are covered greedily and by Fold and Spread, also for many k at once. The leftover is poured into the least loaded
+bins, and loads are balanced by exchanges. All fillings of one bin are listed; packings are searched depth first. Every
+kernel also runs uncompiled (``shoal.kernels.plain``) on arrays of Python integers, for sizes beyond 64 bits.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from shoal.kernels import INNER, STEP, njit
 
 @njit(cache=True, nogil=True)
 def next_fit(sizes, k, label):
-    """Bins closed as soon as they hold k; an item of k or more gets a bin of its own.
+    """Next Fit for covering: a bin is closed when it has k; an item of k or more gets its own bin.
 
-    sizes    int64[n]  in the order to pack
-    k        int64     least bin
-    label    int64[n]  out: bin of each item; the bin left open, if any, is the last number
-    returns  (bins closed, bins begun, level of the bin left open or 0)
+    sizes    int64[n]: in packing order
+    k        int64: least bin
+    label    int64[n]: out: bin of each item; an open bin has the last number
+    returns  (bins closed, bins begun, level of the open bin or 0)
 
     O(n) time, O(1) further space.
     """
@@ -44,20 +44,20 @@ def next_fit(sizes, k, label):
 
 @njit(cache=True, nogil=True)
 def pour(sizes, level, label, limit):
-    """Each item in turn into the least loaded bin, until one would lift that bin above ``limit``.
+    """Put each item into the least loaded bin, until one would raise that bin above ``limit``.
 
-    sizes    int64[n]  in the order to pack
-    level    int64[m]  load of each bin, updated
-    label    int64[n]  out: bin of each item placed
-    limit    int64     a negative limit is none
-    returns  how many items were placed
+    sizes    int64[n]: in packing order
+    level    int64[m]: load of each bin, updated
+    label    int64[n]: out: bin of each item placed
+    limit    int64: negative for no limit
+    returns  the number of items placed
 
-    Ties go to the bin that the heap has on top: the outcome is a function of the input alone.
+    Ties go to the bin at the top of the heap, so the result is deterministic.
     O(m + n log m) time, O(m) space.
     """
     m = len(level)
-    heap = np.argsort(level)  # ascending, hence a heap
-    # The top of the heap takes the item and sinks to its new place.
+    heap = np.argsort(level)  # ascending, so it is a heap
+    # The top of the heap takes the item and moves down to its new position.
     for i in range(len(sizes)):
         b = heap[0]
         load = level[b] + sizes[i]
@@ -82,15 +82,15 @@ def pour(sizes, level, label, limit):
 
 @njit(cache=True, nogil=True)
 def fill(sizes, k, high, label):
-    """Bins filled one after another, each with the largest items that keep it within ``high``, until it holds k.
+    """Fill bins one after another, each with the largest items that keep it within ``high``, until it has k.
 
-    sizes    int64[n]  positive, descending
-    k        int64     least bin
-    high     int64     largest load wanted; a bin nothing fits any more is closed with the smallest items left
-    label    int64[n]  out: bin of each item; the items of a last bin below k have the last number
-    returns  (bins of at least k, bins in all)
+    sizes    int64[n]: positive, descending
+    k        int64: least bin
+    high     int64: desired largest load; if no item fits, the bin is completed with the smallest remaining items
+    label    int64[n]: out: bin of each item; the items of a last bin below k have the last number
+    returns  (bins of at least k, bins in total)
 
-    (1) jump[i] leads to the first item from i on that is not yet used: paths are halved as they are walked.
+    (1) jump[i] leads to the first unused item from i on; paths are compressed by halving.
     O(n log n) time, O(n) space.
     """
     n = len(sizes)
@@ -101,8 +101,8 @@ def fill(sizes, k, high, label):
     while used < n:
         load = k - k
         at = 0
-        # The next item is the first unused from ``at`` on; if none fits, the smallest unused one. The rest of the turn
-        # finds where items of at most the room left begin.
+        # The next item is the first unused one from ``at`` on; if none fits, the smallest unused one. Then find the
+        # first item of at most the remaining room.
         while load < k and used < n:
             while jump[at] != at:
                 jump[at] = jump[jump[at]]
@@ -132,7 +132,10 @@ def fill(sizes, k, high, label):
 
 @njit(**INNER)
 def _offers(sizes, head, after, b, pairs, item):
-    """What a bin can offer, by rising size: nothing, one item, two items.  Returns sizes, first and second items."""
+    """The possible moves out of a bin, by increasing size: nothing, one item, two items.
+
+    Returns sizes, first and second items.
+    """
     c = 0
     i = head[b]
     while i >= 0:
@@ -160,10 +163,10 @@ def _offers(sizes, head, after, b, pairs, item):
 
 @njit(**STEP)
 def _exchange(give, take, d, aim):
-    """(place in give, place in take) of the shift 0 < s < d with 2 s nearest to the aim; -1 where there is none."""
-    best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, least so far
+    """(index in give, index in take) of the shift 0 < s < d with 2 s closest to the aim; -1 if there is none."""
+    best, best_p, best_q = d + d, -1, -1  # |2 s - aim|, the least so far
     q = 0
-    for p in range(len(give)):  # both ascend, so the q that brings 2 s nearest to the aim only moves on
+    for p in range(len(give)):  # both ascend, so the q with 2 s closest to the aim only increases
         while q + 1 < len(take) and 2 * (give[p] - take[q]) > aim:
             q += 1
         for near in range(max(q - 1, 0), q + 1):
@@ -175,7 +178,7 @@ def _exchange(give, take, d, aim):
 
 @njit(**STEP)
 def _move(sizes, label, level, head, after, before, i, both):
-    """Item i, where there is one, into the other of two bins, whose numbers sum to ``both``."""
+    """Move item i, if there is one, to the other of two bins, whose numbers sum to ``both``."""
     if i < 0:
         return
     home, away = label[i], both - label[i]
@@ -197,23 +200,23 @@ def _move(sizes, label, level, head, after, before, i, both):
 
 @njit(cache=True, nogil=True)
 def rebalance(sizes, label, level, k, target, pairs, budget):
-    """Move and swap items between bins until every load lies in k..target, or nothing helps, or the budget is spent.
+    """Move and swap items between bins until every load is in k..target, or no move helps, or the budget is used up.
 
-    sizes    int64[n]  positive
-    label    int64[n]  bin of each item, updated
-    level    int64[m]  load of each bin, updated
-    k        int64     least load wanted
-    target   int64     largest load wanted
-    pairs    bool      also exchange two items at once (two for none, one or two)
-    budget   int64     visits of an item or a bin allowed
-    returns  budget left; 0 or less when it was spent
+    sizes    int64[n]: positive
+    label    int64[n]: bin of each item, updated
+    level    int64[m]: load of each bin, updated
+    k        int64: desired least load
+    target   int64: desired largest load
+    pairs    bool: also exchange two items at once (two for none, one, or two)
+    budget   int64: allowed visits of an item or a bin
+    returns  remaining budget; 0 or less if it was used up
 
     (1) head, after, before are doubly linked lists: the items of each bin.
-    (2) A step takes d = level[a] - level[b] > 0 and shifts s from a to b with 0 < s < d, so the sum of squared
-        loads falls with every step: the loop ends.
-    The shift wanted is the one that brings one of the two to the mean of all bins, else half the difference.
-    A round pairs the fullest bin with the emptiest, the next with the next, as long as one of the two is out of
-    k..target.  When no pair helps, the worst bin tries every other.
+    (2) A step takes d = level[a] - level[b] > 0 and moves s from a to b with 0 < s < d, so every step lowers the sum of
+    squared loads, and the loop ends.
+    The desired s moves one of the two bins to the mean load, otherwise s is half the difference. A round pairs the
+    fullest bin with the emptiest, the next with the next, as long as one of the two is outside k..target. If no pair
+    helps, the worst bin is paired with every other.
     """
     n = len(sizes)
     m = len(level)
@@ -237,7 +240,7 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
             break
         moved = False
         half = m // 2
-        # The first half of the steps pairs bins by rank; the others try every bin with the worst one, and only when no
+        # The first half of the steps pairs bins by rank. The others pair the worst bin with every bin, and only if no
         # pair helped.
         for step in range(half + m - 1):
             if step < half:
@@ -275,17 +278,17 @@ def rebalance(sizes, label, level, k, target, pairs, budget):
 
 @njit(cache=True, nogil=True)
 def fillings(values, counts, low, high, start, kind, times, steps):
-    """Every multiset of items with a sum in low..high.
+    """All multisets of items with a sum in low..high.
 
-    values   int64[d]    distinct sizes, descending
-    counts   int64[d]    copies at hand
-    start    int64[p+1]  out: filling j is entries start[j] .. start[j + 1] of kind and times
-    kind     int64[e]    out: index into values, ascending
-    times    int64[e]    out: copies of it, at least 1
-    steps    int64       choices allowed
-    returns  number of fillings, or -1 when p, e or the steps do not suffice
+    values   int64[d]: distinct sizes, descending
+    counts   int64[d]: available copies
+    start    int64[p+1]: out: filling j is entries start[j] .. start[j + 1] of kind and times
+    kind     int64[e]: out: index into values, ascending
+    times    int64[e]: out: copies of it, at least 1
+    steps    int64: allowed choices
+    returns  number of fillings, or -1 if p, e, or the steps don't suffice
 
-    Depth-first over the kinds, most copies first; a branch ends when what is left cannot reach low.
+    Depth first over the kinds, most copies first; a branch ends if the remaining items can't reach low.
     """
     d = len(values)
     reach = np.zeros(d + 1, values.dtype)  # total of the kinds from t on
@@ -320,7 +323,7 @@ def fillings(values, counts, low, high, start, kind, times, steps):
             start[found] = entry
         if depth == 0:
             return found
-        t = stack_kind[depth - 1]  # one copy less of the last kind, and on from there
+        t = stack_kind[depth - 1]  # one copy less of the last kind, then continue
         load = load - values[t]
         stack_times[depth - 1] -= 1
         if stack_times[depth - 1] == 0:
@@ -330,19 +333,19 @@ def fillings(values, counts, low, high, start, kind, times, steps):
 
 @njit(cache=True, nogil=True)
 def walk(start, kind, times, counts, rng, steps, often):
-    """Fillings that use every item once, by a random walk: put an unused item back in, take out what it collides with.
+    """Fillings that use every item once, by a random walk: add a filling with an unused item, remove conflicting ones.
 
-    start    int64[p+1]  filling j is entries start[j] .. start[j + 1] of kind and times
+    start    int64[p+1]: filling j is entries start[j] .. start[j + 1] of kind and times
     kind     int64[e]
     times    int64[e]
-    counts   int64[d]    items of each kind; every kind occurs in some filling
+    counts   int64[d]: items of each kind; every kind occurs in some filling
     rng      numpy.random.Generator
-    steps    int64       fillings put in before giving up
-    often    int64[p]    in: zeros; out: how many times each filling is used
-    returns  items left unused; 0 is success
+    steps    int64: most fillings added
+    often    int64[p]: in: zeros; out: how many times each filling is used
+    returns  number of unused items; 0 means success
 
-    Each step draws an unused item, puts in the filling with it that displaces the fewest items (ties at random), and
-    takes out fillings (at random) until there is room.
+    Each step draws an unused item, adds the filling with it that displaces the fewest items (ties at random), and
+    removes fillings (at random) until there is room.
     """
     p, d = len(start) - 1, len(counts)
     first = np.zeros(d + 1, dtype=np.int64)  # where[first[t] .. first[t + 1]]: the fillings with kind t
@@ -358,7 +361,7 @@ def walk(start, kind, times, counts, rng, steps, often):
             at[kind[e]] += 1
     left = counts.copy()
     unused = counts.sum()
-    # Every choice among equals is drawn by a reservoir: the n-th of them replaces the one kept with chance 1/n.
+    # Ties are broken by reservoir sampling: the n-th candidate replaces the current one with probability 1/n.
     for _ in range(steps):
         if unused == 0:
             break
@@ -401,22 +404,22 @@ def walk(start, kind, times, counts, rng, steps, often):
 def pack(values, counts, k, high, chosen, steps):
     """A packing of all items into bins of k..high, by depth-first search over bins.
 
-    values   int64[d]  distinct sizes, descending
-    counts   int64[d]  copies, used up and restored on the way
-    chosen   int64[n+m]  out: kinds in the order of packing, d closes a bin; as long as items and bins together
-    steps    int64     choices allowed
-    returns  length of chosen when found, 0 when there is none, -1 when the steps did not suffice
+    values   int64[d]: distinct sizes, descending
+    counts   int64[d]: copies, changed during the search and restored
+    chosen   int64[n+m]: out: kinds in packing order, d closes a bin; as long as items and bins together
+    steps    int64: allowed choices
+    returns  length of chosen if found, 0 if there is no packing, -1 if the steps didn't suffice
 
-    (1) Every bin opens with the largest item left, and its items do not grow: each packing is met once.
-    (2) A bin closes only if the rest can be b bins of k..high each, for some whole b.
+    (1) Every bin begins with the largest remaining item, and its items don't increase, so each packing is found once.
+    (2) A bin is closed only if the rest can be b bins of k..high each, for some whole b.
     """
     d = len(values)
     rest = (values * counts).sum()
     bottom = np.empty(len(chosen), values.dtype)  # load of the open bin before each choice
     load = k - k
     depth, t = 0, -1  # t: the next kind to try at this depth, -1 to open a bin
-    # A step forward picks an item for the open bin, or closes it. Without one, the last choices are undone until
-    # another can be made.
+    # A step forward picks an item for the open bin, or closes it. If neither is possible, the last choices are undone
+    # until another exists.
     while True:
         picked = -1
         if t < 0:
@@ -450,7 +453,7 @@ def pack(values, counts, k, high, chosen, steps):
                 rest = rest - values[picked]
                 t = picked
             continue
-        while True:  # undo until something else can be tried
+        while True:  # undo until another choice exists
             if depth == 0:
                 return 0
             depth -= 1
@@ -461,7 +464,7 @@ def pack(values, counts, k, high, chosen, steps):
             counts[t] += 1
             rest = rest + values[t]
             if load == 0:
-                continue  # the item that opens a bin is forced
+                continue  # the first item of a bin is forced
             t += 1
             break
 
@@ -470,11 +473,11 @@ def pack(values, counts, k, high, chosen, steps):
 def overfull(sizes, ks, bins, fold, spread):
     """The largest bin of Fold and of Spread for every k.
 
-    sizes    int64[n]  in the order to pack, all below the least k
-    ks       int64[q]  at most the total
-    bins     int64[q]  out: bins closed
-    fold     int64[q]  out: largest load when the leftover joins the least loaded bin as a whole
-    spread   int64[q]  out: largest load when its items go one by one
+    sizes    int64[n]: in packing order, all below the least k
+    ks       int64[q]: at most the total
+    bins     int64[q]: out: bins closed
+    fold     int64[q]: out: largest load if the leftover joins the least loaded bin as a whole
+    spread   int64[q]: out: largest load if its items are distributed one by one
 
     Bins are intervals of the prefix sums, found by bisection: O(bins log n + leftover log bins) for each k.
     """
@@ -484,7 +487,7 @@ def overfull(sizes, ks, bins, fold, spread):
         total[i + 1] = total[i] + sizes[i]
     level = np.empty(n, dtype=np.int64)
     place = np.empty(n, dtype=np.int64)
-    # Bins close as soon as they hold k. What is left over after the last then goes into these bins, whole or item by
+    # Bins close when they have k. The leftover after the last bin then goes into these bins, as a whole or item by
     # item.
     for q in range(len(ks)):
         begin, m = 0, 0

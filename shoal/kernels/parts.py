@@ -1,7 +1,7 @@
-"""A compiler for kernels that only kernels call: typed by itself, optimized and translated within its callers alone.
+"""A compiler for kernels that only kernels call: they are optimized and translated only as part of their callers.
 
-Numba optimizes each function as a whole and makes machine code of it, then links it into its caller and does both
-again: what lies four calls deep goes through that five times, and only the last counts.
+Numba optimizes each function, makes machine code of it, then links it into its caller and does both again. A function
+four calls deep is compiled five times, and only the last time counts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ WAYS_IN = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
 
 
 class LinkedCode(JITCodeLibrary):
-    """Code to be linked into callers; the machine gets nothing but its (empty) environment."""
+    """Code that is linked into callers; its own module for the machine has only its (empty) environment."""
 
     def _optimize_final_module(self) -> None:
-        """Remove what is not used: numba takes addresses that it never asks, and keeps no code that holds one."""
+        """Remove unused code: numba takes addresses that it never uses, and its cache rejects code with one."""
         passes, builder = binding.create_new_module_pass_manager(), self._codegen._pass_builder(opt=0)
         passes.add_sroa_pass()
         passes.add_aggressive_dce_pass()
@@ -43,7 +43,7 @@ class LinkedCode(JITCodeLibrary):
 
 
 class AsPart(Compiler):
-    """Numba's own passes, into a part."""
+    """Numba's own passes, with a result that is linked into callers."""
 
     def define_pipelines(self) -> list[Any]:
         self.state.library = LinkedCode(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
@@ -52,10 +52,10 @@ class AsPart(Compiler):
 
 
 class QuickFlags(Flags):  # type: ignore[misc]
-    """Numba's flags, compared quickly: it asks a hundred thousand times for a large kernel, and nearly always yes.
+    """Numba's flags with a fast comparison: for a large kernel, numba compares them a hundred thousand times.
 
-    Numba compiles its own functions, such as ``np.empty``, anew for kernels with other flags.  They are the same
-    whether or not Python can call the kernel, so kernels of both kinds share them here.
+    Numba compiles its own functions, such as ``np.empty``, again for kernels with other flags. They don't depend on
+    whether Python can call the kernel, so kernels of both kinds share them here.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -64,12 +64,12 @@ class QuickFlags(Flags):  # type: ignore[misc]
         return bool(self._values == other._values or self._within() == self.__class__._within(other))
 
     def _within(self) -> dict[str, Any]:
-        """What differs from the default, but for the ways in from outside."""
+        """The options that differ from the default, except those for calls from outside."""
         options = self.options
         return {n: v for n, v in self._values.items() if n not in WAYS_IN and v != options[n].default}
 
     def __hash__(self) -> int:
-        return len(self.options)  # the same for all, as numba's own, which goes by the options' names
+        return len(self.options)  # the same for all, as in numba, whose hash uses the options' names
 
 
 class PartCompiler(_FunctionCompiler):  # type: ignore[misc]

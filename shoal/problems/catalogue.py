@@ -1,8 +1,8 @@
-"""Every problem, an entry each: its algorithms by name, how its answers leave, who judges them, what they are called.
+"""The catalogue of all problems: their algorithms by name, how answers are released and judged, and the words for them.
 
-What is written "module:function" is looked up when it is first asked for, so that listing costs nothing.  All
-algorithms of one problem have one signature, stated in that problem's docstring.  Being listed here is what makes
-an algorithm selectable and tested.
+An entry "module:function" is imported when it is first used, so listing names is cheap. All algorithms of one problem
+have one signature, which that problem's docstring states. Algorithms listed here can be selected by name, and are
+tested.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ __all__ = ["CATALOGUE", "Problem", "algorithm", "crosswalk_problems", "names", "
 
 
 class Problem(NamedTuple):
-    """One problem; tables, whose answers leave by the pipeline, has methods alone.
+    """One problem. Tables have only methods, because the pipeline releases their answers.
 
     methods     name -> "module:function"
     answers     the classes of its answers: "module:class"
     release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
-    judge       gives findings of a ``shoal.publishing.judging.WrittenRelease``, what was written: "module:function"
-    one, group  what is put into groups, and what a group of them is called
-    native      whether the frames of its release are of the kind that came in; else they are Polars frames
-    proofs      page of the guide, and its section, where the bounds are proved
+    judge       returns findings about a written release, ``shoal.publishing.judging.WrittenRelease``: "module:function"
+    one, group  words for an item and for a group of items
+    native      whether the frames of its release are of the input's kind; otherwise they are Polars frames
+    proofs      the page of the guide, with its section, that proves the bounds
     """
 
     methods: Mapping[str, str] = {}
@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     proofs: tuple[str, str] = ("", "")
 
     def answered(self, answer: Any) -> bool:
-        """Whether an answer is one of this problem.  Of what was never imported nothing can be an instance."""
+        """Whether an answer belongs to this problem. A class that was never imported has no instances."""
         there = [where for where in self.answers if where.partition(":")[0] in modules]
         return any(isinstance(answer, resolved(where)) for where in there)
 
@@ -152,7 +152,7 @@ CATALOGUE: dict[str, Problem] = {
 
 
 def names(problem: str) -> list[str]:
-    """The methods of one problem, in the order listed."""
+    """The methods of one problem, in the listed order."""
     return list(CATALOGUE[problem].methods)
 
 
@@ -162,13 +162,13 @@ def crosswalk_problems() -> list[str]:
 
 
 def resolved(where: str) -> Any:
-    """What stands at "module:name"."""
+    """The object at "module:name"."""
     module, _, name = where.partition(":")
     return getattr(import_module(module), name)
 
 
 def algorithm(problem: str, name: str) -> Callable[..., Any]:
-    """The function behind a name; PolicyError with the nearest name when there is none."""
+    """The function of a method; PolicyError with the closest name if there is none."""
     found = CATALOGUE[problem].methods.get(name) if isinstance(name, str) else None
     if found is None:
         raise PolicyError.unknown(f"method for {problem}", str(name), ["auto", *names(problem)])

@@ -1,11 +1,11 @@
-"""What finds prices and multipliers: linear and integer programs, and steps along subgradients.
+"""Solvers for prices and multipliers: linear and integer programs, and the subgradient method.
 
-The programs are solved by HiGHS, which releases the interpreter while it works; scipy's own call does not.
+HiGHS solves the programs. Unlike scipy's function, it releases the interpreter lock while it works.
 
-Prices and Lagrange multipliers are moved along subgradients of the bound that they prove, by Polyak's rule.  A step
-goes along the smoothed subgradient and aims at a value above the one there is, so its length is what is missing over
-the squared length of the direction.  Steps are cut after some passes in which the bound did not rise, or shrink evenly
-where the number of passes is known (Polyak, "Minimization of unsmooth functionals", 1969).
+Prices and Lagrange multipliers move along subgradients of the bound that they prove, by Polyak's rule. A step follows
+the smoothed subgradient and aims at a value above the current one, so its length is the difference of the values over
+the squared length of the direction. Steps are shortened after some passes in which the bound didn't increase, or by a
+constant factor if the number of passes is known (Polyak, "Minimization of unsmooth functionals", 1969).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CUT = 0.7
-NOWHERE = 1e-200  # squared length of a direction that leads nowhere
+NOWHERE = 1e-200  # a direction of at most this squared length is zero
 
 
 class Solver(highspy.Highs):  # type: ignore[misc]
-    """HiGHS without output, without a relative gap, on one thread: the same again on any machine.
+    """HiGHS without output, without a relative gap, on one thread, so that results are the same on all machines.
 
-    All searches begin it here, and add rows and columns to a program (the master of a column generation, or of one that
-    cuts) by it.  HiGHS counts its threads once for a whole process, and refuses a program that asks for another number.
+    All searches create it here, and use it to add rows and columns to a program (in column generation, or with cuts).
+    HiGHS sets its number of threads once per process, and refuses a program that requests another number.
     """
 
     def __init__(self, **options: bool | int | float | str) -> None:
@@ -38,12 +38,18 @@ class Solver(highspy.Highs):  # type: ignore[misc]
                 raise ValueError(f"HiGHS takes no {name} = {value}")
 
     def enableCallbacks(self) -> None:
-        """The first call of any HiGHS object, made while it is built: from 1.16 on it prints two lines unless muted."""
+        """Disable the banner.
+
+        Every HiGHS object calls this first, while it is built; from 1.16 on it prints two lines unless muted.
+        """
         self.setOptionValue("output_flag", False)
         super().enableCallbacks()
 
     def add_rows(self, low: np.ndarray, high: np.ndarray, columns: Sequence[np.ndarray] = ()) -> None:
-        """Rows low <= sum of some columns <= high: float64[r] twice, and the columns of each row; none: empty rows."""
+        """Add rows low <= sum of some columns <= high: float64[r] twice, and the columns of each row.
+
+        Without columns, empty rows.
+        """
         start, index = _compressed(columns, len(low))
         lower, upper = np.asarray(low, np.float64), np.asarray(high, np.float64)
         self.addRows(len(low), lower, upper, index.size, start, index, np.ones(index.size))
@@ -51,30 +57,30 @@ class Solver(highspy.Highs):  # type: ignore[misc]
     def add_columns(
         self, cost: np.ndarray, high: np.ndarray, rows: Sequence[np.ndarray] = (), values: np.ndarray | None = None
     ) -> None:
-        """Columns 0 <= x <= high, float64[c] each, and the rows in which each stands, with values, else with 1."""
+        """Add columns 0 <= x <= high, float64[c] each, and the rows that contain each, with values, else with 1."""
         start, index = _compressed(rows, len(cost))
         entry, low = np.ones(index.size) if values is None else values, np.zeros(len(cost))
         worth, upper = np.asarray(cost, np.float64), np.asarray(high, np.float64)
         self.addCols(len(cost), worth, low, upper, index.size, start, index, entry)
 
     def make_whole(self) -> None:
-        """All columns there are take whole numbers from here on."""
+        """Make all current columns integer."""
         n = self.getNumCol()
         kind = np.full(n, int(highspy.HighsVarType.kInteger), np.uint8)
         self.changeColsIntegrality(n, np.arange(n, dtype=np.int32), kind)
 
     def start_from(self, x: Sequence[float]) -> None:
-        """A solution in hand, float64[n]."""
+        """Set a starting solution, float64[n]."""
         known = highspy.HighsSolution()
         known.col_value = list(x)
         self.setSolution(known)
 
     def limit(self, seconds: float) -> None:
-        """The next run ends after so many seconds; HiGHS counts those of all runs."""
+        """Set a time limit for the next run; HiGHS counts the time of all runs."""
         self.setOptionValue("time_limit", self.getRunTime() + seconds)
 
     def solved(self) -> bool:
-        """Run; whether the answer is optimal."""
+        """Run, and return whether the solution is optimal."""
         self.run()
         return bool(self.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
@@ -90,38 +96,38 @@ class Solver(highspy.Highs):  # type: ignore[misc]
 
     @property
     def x(self) -> np.ndarray:
-        """The columns' values, float64[n]."""
+        """float64[n]: the columns' values."""
         return np.array(self.getSolution().col_value)
 
     @property
     def duals(self) -> np.ndarray:
-        """The rows' dual prices, float64[r]."""
+        """float64[r]: the rows' dual prices."""
         return np.array(self.getSolution().row_dual)
 
     @property
     def reduced(self) -> np.ndarray:
-        """The columns' reduced costs, float64[n]."""
+        """float64[n]: the columns' reduced costs."""
         return np.array(self.getSolution().col_dual)
 
     def run(self) -> highspy.HighsStatus:
-        """Solve; what other code of this process has made of the threads is taken as it is."""
+        """Solve, with the number of threads that other code of this process may have set."""
         status = super().run()
         if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
-            self.setOptionValue("threads", 0)  # whatever there is
+            self.setOptionValue("threads", 0)  # the number that is set
             status = super().run()
             if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
                 raise RuntimeError(f"HiGHS {self.version()} refuses to solve a program of {self.getNumCol()} columns")
-        if not self._is_its_own():
+        if not self._has_stated_cost():
             self.setOptionValue("presolve", "off")
             status = super().run()
-            if not self._is_its_own():
+            if not self._has_stated_cost():
                 raise RuntimeError(f"HiGHS {self.version()} returns a solution that does not have the cost it states")
         return status
 
-    def _is_its_own(self) -> bool:
-        """Whether the solution of an integer program costs what HiGHS says, or there is none.
+    def _has_stated_cost(self) -> bool:
+        """Whether the solution of an integer program has the reported cost, or there is none.
 
-        HiGHS 1.16 may hand back the solution that it was begun with, where presolve maps it to a better one.
+        HiGHS 1.16 may return the starting solution if presolve maps it to a better one.
         """
         program = self.getLp()
         if not len(program.integrality_) or self.getInfo().primal_solution_status != 2:
@@ -132,7 +138,7 @@ class Solver(highspy.Highs):  # type: ignore[misc]
 
 
 def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.ndarray]:
-    """(start int32[many], index int32[..]) of index sets one after the other; all empty where none are given."""
+    """(start int32[many], index int32[..]) of concatenated index sets; all empty if none are given."""
     if not len(parts):
         return np.zeros(many, np.int32), np.zeros(0, np.int32)
     size = np.array([len(part) for part in parts])
@@ -141,11 +147,11 @@ def _compressed(parts: Sequence[np.ndarray], many: int) -> tuple[np.ndarray, np.
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What HiGHS found of a program.
+    """The result of a program.
 
-    x         float64[n], or None where nothing was found
-    bound     no solution costs less
-    finished  solved to the end, or proved infeasible (then x is None)
+    x         float64[n], or None if nothing was found
+    bound     a lower bound of the cost
+    finished  solved to optimality, or proved infeasible (then x is None)
     """
 
     x: np.ndarray | None
@@ -165,7 +171,7 @@ class LinearConstraints:
 def written(
     cost: np.ndarray, rows: LinearConstraints, lower: np.ndarray, upper: np.ndarray, whole: bool | np.ndarray = False
 ) -> highspy.HighsLp:
-    """A program as HiGHS takes it whole; the arguments are those of ``solve``."""
+    """A program in the form of HiGHS; the arguments are those of ``solve``."""
     program = highspy.HighsLp()
     r, n = rows.matrix.shape
     program.num_col_, program.num_row_ = n, r
@@ -193,11 +199,12 @@ def solve(
     nodes: int | None = None,
     tolerance: float | None = None,
 ) -> Solved:
-    """Least cost x with lower <= x <= upper, float64[n] each, by at most so many nodes.
+    """Minimize cost x with lower <= x <= upper, float64[n] each, with a limit on nodes.
 
-    whole      whether x is whole numbers; bool[n]: which
-    tolerance  relative: x by a first-order method (PDLP), whose steps take O(entries of the matrix). A factorization
-               can take their square: where groups join cells from everywhere, as with stars, its factor is full.
+    whole      whether x is integer; bool[n]: which entries are
+    tolerance  relative; if given, a first-order method (PDLP) is used, with steps of O(entries of the matrix). A
+               factorization can take the square of that: if groups join cells from everywhere, as with stars, its
+               factor is dense
     """
     program = written(cost, rows, lower, upper, whole)
     solver = Solver() if tolerance is None else Solver(solver="pdlp", kkt_tolerance=tolerance)
@@ -214,7 +221,7 @@ def solve(
         highspy.HighsModelStatus.kTimeLimit,
         highspy.HighsModelStatus.kSolutionLimit,
     )
-    if status not in known and tolerance is None:  # HiGHS 1.15 loses some small programs on the way back from presolve
+    if status not in known and tolerance is None:  # HiGHS 1.15 loses some small programs in postsolve
         solver.setOptionValue("presolve", "off")
         solver.clearSolver()
         solver.run()
@@ -228,7 +235,7 @@ def solve(
 
 
 def state_of(step: float) -> np.ndarray:
-    """float64[3]: largest value so far, length of steps, passes since the value rose."""
+    """float64[3]: largest value so far, step length, passes since the last increase."""
     return np.array([-np.inf, step, 0.0])
 
 
@@ -237,14 +244,15 @@ def ascend(
     value: Callable[[], float], direct: Callable[[bool], float], move: Callable[[float], None],
     restart: Callable[[float], bool] = lambda _: False, shrink: float = 1.0,
 ) -> None:  # fmt: skip
-    """Some passes from a state, which is changed.
+    """Run some passes of the subgradient method from a state, which is changed.
 
-    patience  passes in vain before steps are cut; None: they are not
-    reach     how far above a value a step aims
-    value     what the point proves, its subgradient kept
-    direct    smooths the subgradient; gets whether the value is the largest so far, and gives the squared length
-    move      the point, by the direction times a factor
-    restart   asked where steps were just cut; true: the point is the best again, and its pass is over
+    patience  passes without increase before steps are shortened; None: never
+    reach     the value at which a step from the given value aims
+    value     evaluates the bound at the point, and stores its subgradient
+    direct    smooths the subgradient; its argument is whether the value is the largest so far; returns the squared
+              length
+    move      moves the point by the direction times a factor
+    restart   called after steps were shortened; true: the point was reset to the best one, and this pass ends
     shrink    factor of the step after every pass
     """
     for _ in range(passes):

@@ -1,15 +1,14 @@
-"""Threads around compiled code: signals heard while it runs, work on all cores, and calls beside it.
+"""Threads for compiled code: handling of signals, work on all cores, and background calls.
 
-Ctrl-C and SIGTERM: Python hands signals to the main thread, between two of its instructions.  A kernel or an integer
-program is one instruction, however long it takes.  So a search that is called from the main thread works in a thread of
-its own, and the main thread does nothing but wait, which signals end at once.  What they raise there
-(``KeyboardInterrupt``, or what a handler raises) goes to the caller: there is no answer.  The search itself ends at its
-next instruction.
+Ctrl-C and SIGTERM: Python handles signals in the main thread, between two bytecode instructions. A kernel or an integer
+program is one instruction, for any duration. So if a search is called from the main thread, it runs in another thread,
+and the main thread only waits, which signals interrupt at once. The exception raised there (``KeyboardInterrupt``, or
+that of a handler) goes to the caller, without an answer. The search itself ends at its next instruction.
 
-Kernels that may run long release the interpreter (``nogil``), else the main thread could not look up.
+Kernels that may run long release the interpreter lock (``nogil``), because otherwise the main thread couldn't run.
 
-Long calls that release the interpreter run beside each other until they are told to stop.  Work goes to all cores where
-that pays, and stays in the caller's own thread where it is over before a thread has begun.
+Long calls that release the lock run in the background until they are told to stop. Work is distributed to all cores if
+that is faster, and stays in the caller's thread if it would end before a thread has started.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
-GRACE = 0.2  # seconds that an interrupted search is given to end before the caller is told
-LOOK = 0.1  # seconds between two looks for signals that the system has handed to another thread
-STACK = 1 << 26  # bytes: threads of some systems have half a megabyte, too little for HiGHS
+GRACE = 0.2  # seconds that an interrupted search has to end before the caller gets the exception
+LOOK = 0.1  # seconds between checks for signals that the system delivered to another thread
+STACK = 1 << 26  # bytes; threads of some systems have half a megabyte, which is too little for HiGHS
 
 _current = threading.local()
-_begins = threading.Lock()  # held while a search begins a thread
+_begins = threading.Lock()  # held while a search starts a thread
 
 
 def flag() -> threading.Event:
-    """Set when the search of this thread has been interrupted: for helpers in other threads, to stop at."""
+    """An event that is set if the search of this thread was interrupted, so that helper threads can stop."""
     found: threading.Event | None = getattr(_current, "flag", None)
     return threading.Event() if found is None else found
 
 
 def heard(search: Callable[P, R]) -> Callable[P, R]:
-    """A search that can be interrupted at any moment when the main thread calls it."""
+    """A search that can be interrupted at any time if the main thread calls it."""
 
     @wraps(search)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -59,10 +58,10 @@ def heard(search: Callable[P, R]) -> Callable[P, R]:
 
 
 class SearchThreads(ThreadPoolExecutor):
-    """Threads of a search: what interrupts it does not hit one that is just beginning.
+    """Threads of a search, which an interrupt of the search can't end while they start.
 
-    Until it runs, a thread goes by the identity of the one that begins it, so an exception meant for that one would end
-    it before it had said that it is there, and whoever began it would wait for ever, with the lock that all pools of
+    Until a thread runs, it has the identity of the thread that starts it. An exception meant for the latter could then
+    end it before it has signaled its start. The starting thread would wait forever, and hold the lock that all pools of
     the process share.
     """
 
@@ -74,7 +73,7 @@ class SearchThreads(ThreadPoolExecutor):
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """Threads begun meanwhile have room for HiGHS."""
+    """Threads started in this context have a stack that is large enough for HiGHS."""
     before = threading.stack_size(STACK)
     try:
         yield
@@ -83,7 +82,7 @@ def deep() -> Iterator[None]:
 
 
 def in_a_thread(search: Callable[[], R]) -> R:
-    """What a search returns or raises, run in a thread of its own, so that Ctrl-C is heard while a kernel runs."""
+    """The result or exception of a search, run in a separate thread, so that Ctrl-C works while a kernel runs."""
     answer: list[R] = []
     failure: list[BaseException] = []
     stop, ended, context = threading.Event(), threading.Event(), contextvars.copy_context()
@@ -112,12 +111,13 @@ def in_a_thread(search: Callable[[], R]) -> R:
         try:
             raise failure[0]
         finally:
-            failure.clear()  # the error holds this frame: no circle of references that keeps the table in memory
+            # the error refers to this frame; without this, a reference cycle would keep the table in memory
+            failure.clear()
     return answer[0]
 
 
 def _raise_in(thread: threading.Thread) -> None:
-    """KeyboardInterrupt at the thread's next instruction."""
+    """Raise KeyboardInterrupt at the thread's next instruction."""
     if thread.ident is not None:
         raised: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
         with _begins:
@@ -125,9 +125,9 @@ def _raise_in(thread: threading.Thread) -> None:
 
 
 class BackgroundCalls:
-    """Work in threads of its own; what still runs at the end is told to stop, and nobody waits for it.
+    """Work in background threads. At the end, running work is told to stop without waiting for it.
 
-    cores  how many calls go at full speed
+    cores  number of calls that run at full speed
     """
 
     def __init__(self) -> None:
@@ -143,36 +143,39 @@ class BackgroundCalls:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def start(self, work: Callable[[Event], R]) -> Future[R]:
-        """Begin some work, which is handed what is set when it shall stop."""
+        """Start some work; its argument is an event that is set when it should stop."""
         with deep():
             return self._pool.submit(work, self._stop)
 
     def first(self, *asked: Future[Any] | None, seconds: float = math.inf) -> Future[Any] | None:
-        """The first of them that ends, None where each takes longer; of several that have ended the first named."""
+        """The first of them that ends, None if each takes longer than ``seconds``.
+
+        If several ended, the first in the list is returned.
+        """
         some = [future for future in asked if future is not None]
         while not wait(some, LOOK, FIRST_COMPLETED).done and (seconds := seconds - LOOK) > 0:
             pass
         return next((future for future in some if future.done()), None)
 
     def result(self, asked: Future[R]) -> R:
-        """What it came to."""
+        """The result of the work."""
         self.first(asked)
         return asked.result()
 
 
 A = TypeVar("A")
 B = TypeVar("B")
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]  # some work on every item, in their order
-ALONE = 1e6  # look-ups that a core makes in a few milliseconds, about what a pool of threads costs
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]  # calls a function on every item, in order
+ALONE = 1e6  # look-ups that a core makes in a few milliseconds, about the time to start a pool of threads
 
 
 def cores(looks: float) -> int:
-    """How many cores are worth asking for some look-ups."""
+    """The number of cores that are useful for this many look-ups."""
     return 1 if looks < ALONE else os.cpu_count() or 1
 
 
 def each(work: Callable[[A], B], items: Iterable[A], workers: int) -> list[B]:
-    """``work`` on every item, in their order; one worker is this thread itself."""
+    """``work`` on every item, in order; one worker is this thread itself."""
     with threads(workers) as some:
         return some(work, items)
 
@@ -184,7 +187,7 @@ def in_turn(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
 @contextmanager
 def threads(most: int) -> Iterator[Each]:
-    """What does some work on every item, on as many cores as there are and at most so many."""
+    """A function that does some work on every item, on all available cores, at most ``most``."""
     workers = min(most, os.cpu_count() or 1)
     if workers == 1:
         yield in_turn
@@ -194,7 +197,7 @@ def threads(most: int) -> Iterator[Each]:
 
 
 def even(first: np.ndarray, parts: int) -> list[tuple[int, int]]:
-    """Consecutive parts of items, with about as many members each; those of item i are first[i] .. first[i + 1] - 1."""
+    """Consecutive parts of items with about equally many members; those of item i are first[i] .. first[i + 1] - 1."""
     ends = np.searchsorted(first, np.linspace(0, int(first[-1]), parts + 1)[1:-1])
     cuts = [0, *map(int, ends), first.size - 1]
     return list(pairwise(cuts))

@@ -1,6 +1,6 @@
-"""Clusters in pictures: where they are, how wide, and what other r and epsilon would cost; as GeoJSON, SVG or a page.
+"""Pictures of clusters: positions, widths, and the cost at other r and epsilon; as GeoJSON, SVG, or a page.
 
-Of a release, only what it states is drawn: centers, radii or spreads as told, sizes.  No record is.
+A picture of a release shows only what the release states: centers, radii or spreads, and sizes. It never shows records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BAD = "#b3261e"
 
 
 class FeatureOnMap(Protocol):
-    """What is drawn of one feature: its centers and, in its own units, the farthest member of each."""
+    """The drawn data of one feature: centers, and the distance of each cluster's farthest member in its unit."""
 
     @property
     def feature(self) -> Number | Category | Place: ...
@@ -37,7 +37,7 @@ class FeatureOnMap(Protocol):
 
 
 class PublishedClusters(Protocol):
-    """What is drawn of a release of clusters: centers by feature, and the records of each cluster."""
+    """The drawn data of a release of clusters: centers by feature, and the records of each cluster."""
 
     @property
     def centers(self) -> Sequence[Any]: ...
@@ -45,12 +45,12 @@ class PublishedClusters(Protocol):
     def records(self) -> np.ndarray: ...
 
 
-PAIRS = 6  # of columns, at most as many are drawn
-NAMED = 12  # values of a category, at most as many are written on an axis
+PAIRS = 6  # most pairs of columns that are drawn
+NAMED = 12  # most values of a category that are labeled on an axis
 
 
 class Axis(NamedTuple):
-    """One number of every center, how far its cluster reaches along it, and the names of places on the axis."""
+    """One coordinate of every center, the reach of its cluster along it, and the labels on the axis."""
 
     name: str
     value: np.ndarray
@@ -62,7 +62,7 @@ def draw_clusters(
     path: Path, form: PublishedClusters, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
     texts: Sequence[Sequence[str | None]] = (),
 ) -> None:  # fmt: skip
-    """Clusters in every pair of columns, at most six pairs, beside their radii.
+    """Draw clusters in every pair of columns, at most six pairs, and the distribution of their radii.
 
     radii  float64[m] in the metric's unit
     texts  per feature the values of a category, in the order of their codes
@@ -88,10 +88,10 @@ def draw_clusters(
 def draw_choices(
     path: Path, rows: Sequence[tuple[int, float, float, float, float]], unit: str, cost_unit: str | None
 ) -> None:
-    """Cost and mean distance against r, a line per epsilon, with the bound under each cost: an internal picture.
+    """Draw cost and mean distance against r, a line per epsilon, with the bound below each cost: an internal picture.
 
     rows       (r, epsilon, cost, lower bound, mean distance)
-    cost_unit  the cost's unit where it is not a radius
+    cost_unit  the cost's unit if it isn't a radius
     """
     if not rows:
         raise PolicyError("there is no answer to draw; give rows of r, epsilon, cost, bound and mean distance")
@@ -148,7 +148,7 @@ def _axes(centers: Sequence[FeatureOnMap], texts: Sequence[Sequence[str | None]]
 
 
 def _named(center: FeatureOnMap, texts: Sequence[str | None]) -> Axis:
-    """A category along an axis: a place for every value that is a center."""
+    """A category as an axis: a position for every value that is a center."""
     codes, at = np.unique(np.asarray(center.value), return_inverse=True)
     shown = ["missing" if texts[c] is None else str(texts[c]) for c in codes.tolist()] if len(texts) else codes.tolist()
     reach = np.where(np.asarray(center.spread) > 0, 0.45, 0.1)
@@ -156,7 +156,7 @@ def _named(center: FeatureOnMap, texts: Sequence[str | None]) -> Axis:
 
 
 def _pair(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
-    """Two columns: ellipses of numbers, a strip for each value of a category, counts where both are categories."""
+    """Draw two columns: ellipses of numbers, a strip for each value of a category, counts if both are categories."""
     if a.named and b.named:
         _counts(axes, a, b, records)
     elif a.named or b.named:
@@ -175,13 +175,13 @@ def _pair(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
 
 
 def _ellipses(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
-    """How far each cluster reaches, the fainter the more of them lie over each other, and its center."""
+    """Draw the reach and the center of each cluster; the more ellipses overlap, the more transparent they are."""
     from matplotlib.collections import EllipseCollection
 
     x, y = a.value, b.value
     size = np.clip(3000.0 / max(x.size, 1), 0.2, 12.0)
     span = [max(float(np.ptp(v)), 1e-12) if v.size else 1.0 for v in (x, y)]
-    layers = float(np.pi * (a.reach * b.reach).sum() / (span[0] * span[1]))  # over a point, on average
+    layers = float(np.pi * (a.reach * b.reach).sum() / (span[0] * span[1]))  # mean number of ellipses over a point
     alpha = float(np.clip(0.4 / max(layers, 1e-9), 0.004, 0.15))
     axes.add_collection(
         EllipseCollection(
@@ -196,7 +196,7 @@ def _ellipses(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
 
 
 def _strips(axes: Any, a: Axis, b: Axis) -> None:
-    """A line for each cluster, as long as it reaches, in the strip of its value, one line above the other."""
+    """Draw a line for each cluster in the strip of its value, as long as its reach, stacked without overlaps."""
     from matplotlib.collections import LineCollection
 
     named, number = (a, b) if a.named else (b, a)
@@ -214,7 +214,7 @@ def _strips(axes: Any, a: Axis, b: Axis) -> None:
 
 
 def _counts(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
-    """A disc for each pair of values, its area by the records of the clusters there, and their number of clusters."""
+    """Draw a disc for each pair of values: its area shows the records of the clusters, its label their number."""
     where, at = np.unique(np.stack([a.value, b.value], axis=1), axis=0, return_inverse=True)
     held, number = np.bincount(at.ravel(), weights=records), np.bincount(at.ravel())
     largest = 40.0 * 40 * 36 / max(len(a.named), len(b.named), 4) ** 2
@@ -226,7 +226,7 @@ def _counts(axes: Any, a: Axis, b: Axis, records: np.ndarray) -> None:
 
 
 def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None:
-    """Share of the records in clusters no wider than x."""
+    """Draw the share of the records in clusters with a radius of at most x."""
     order = np.argsort(radii)
     share = np.cumsum(records[order]) / max(int(records.sum()), 1)
     axes.step(radii[order], 100 * share, where="post", color=INK)
@@ -243,15 +243,15 @@ def _radii(axes: Any, radii: np.ndarray, records: np.ndarray, unit: str) -> None
 
 
 CORNERS = 64
-SIDE = 1000.0  # the longer side of the drawing, in its own unit
+SIDE = 1000.0  # the longer side of the drawing, in drawing units
 Rings = list[np.ndarray]
 
 
 def circle(lat: float, lng: float, radius: float) -> Rings:
-    """Polygons of longitudes and latitudes, float64[m, 2] each, that hold all within ``radius`` kilometers.
+    """Polygons in longitude and latitude, float64[m, 2] each, that contain all points within ``radius`` kilometers.
 
-    In parts where the circle crosses the end of the longitudes; up to the pole where it holds one.  The corners lie
-    outside the circle, so that nothing within it is outside them.
+    The polygon is split where it crosses longitude 180, and extends to a pole if the circle contains one. The corners
+    lie outside the circle, so the polygons contain the whole circle.
     """
     reach = radius / EARTH_KM / math.cos(math.pi / CORNERS)
     north, south = reach >= math.radians(90 - lat), reach >= math.radians(90 + lat)
@@ -280,7 +280,7 @@ def circle(lat: float, lng: float, radius: float) -> Rings:
 
 
 def _clipped(ring: np.ndarray) -> np.ndarray:
-    """The part between -180 and 180 degrees of longitude."""
+    """The part between longitudes -180 and 180."""
     for side in (-180.0, 180.0):
         inside = (ring[:, 0] >= side) if side < 0 else (ring[:, 0] <= side)
         out: list[Any] = []
@@ -300,13 +300,13 @@ def _clipped(ring: np.ndarray) -> np.ndarray:
 def geojson(
     centers: np.ndarray, radii: np.ndarray, properties: Sequence[dict[str, Any]], *, geographic: bool = True
 ) -> str:
-    """A FeatureCollection: a polygon per cluster, a point where its radius is 0.
+    """A FeatureCollection: a polygon per cluster, or a point if its radius is 0.
 
-    centers     float64[m, 2]  latitude and longitude in degrees
-    radii       float64[m]     kilometers, drawn rounded up to two digits, as they are told
+    centers     float64[m, 2]: latitude and longitude in degrees
+    radii       float64[m]: kilometers, rounded up to two digits as in the release
     properties  of each cluster
 
-    Raises PolicyError for coordinates in a plane, which GeoJSON does not have.
+    Raises PolicyError for coordinates in a plane, which GeoJSON can't represent.
     """
     if not geographic:
         raise PolicyError(
@@ -329,10 +329,10 @@ def draw_circles(
     path: Path, centers: np.ndarray, radii: np.ndarray, said: Sequence[str], *, geographic: bool = True,
     title: str = "Clusters", note: str = "",
 ) -> None:  # fmt: skip
-    """A map by the file's ending: .png, .svg, .pdf or .html, in which each circle says its line of ``said``.
+    """Draw a map by the file's ending: .png, .svg, .pdf, or .html, where each circle shows its text of ``said``.
 
-    centers  float64[m, 2]  latitude and longitude, or two coordinates of a plane
-    radii    float64[m]     kilometers, or lengths in the plane; drawn rounded up to two digits
+    centers  float64[m, 2]: latitude and longitude, or two coordinates of a plane
+    radii    float64[m]: kilometers, or lengths in the plane; rounded up to two digits
     """
     if not len(centers):
         raise InputError("there is no cluster to draw")
@@ -353,8 +353,8 @@ def draw_circles(
     write_map(path, lambda: _page(sheet, said, size, unit, title, note), lambda to: _plot(to, sheet, size, title, note))
 
 
-def _thin(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
-    """How opaque a circle is filled: the less, the more of them lie over each other, so that these stay apart."""
+def _opacity(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
+    """The opacity of the circles: the more they overlap, the lower, so that each remains visible."""
     area = sum(abs(doubled_area(ring)) / 2 for rings in sheet for ring in rings)
     return round(float(np.clip(0.5 * size[0] * size[1] / max(area, 1e-12), 0.02, 0.18)), 3)
 
@@ -363,7 +363,7 @@ def _page(
     sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float], unit: tuple[float, str], title: str,
     note: str,
 ) -> str:  # fmt: skip
-    """One HTML file without any link.
+    """One HTML file without links.
 
     unit  drawing units per kilometer or unit of the plane, and its name
     """
@@ -383,22 +383,24 @@ def _page(
         width=wide,
         height=tall,
         ink=INK,
-        thin=_thin(sheet, size),
+        thin=_opacity(sheet, size),
         circles=circles,
         data=data,
     )
 
 
 def _plot(path: Path, sheet: Sequence[Rings], size: tuple[float, float], title: str, note: str) -> None:
-    """Draw clusters as circles by matplotlib."""
+    """Draw clusters as circles with matplotlib."""
     made = figure(path, (8, 8), dpi=140)
     from matplotlib.collections import PolyCollection
 
     axes = made.subplots()
     rings = [ring for shape in sheet for ring in shape]
-    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_thin(sheet, size), linewidths=0))
+    axes.add_collection(PolyCollection(rings, facecolors=INK, alpha=_opacity(sheet, size), linewidths=0))
     axes.add_collection(
-        PolyCollection(rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _thin(sheet, size)), linewidths=0.5)
+        PolyCollection(
+            rings, facecolors="none", edgecolors=INK, alpha=min(1.0, 5 * _opacity(sheet, size)), linewidths=0.5
+        )
     )
     pad = 0.03 * max(size)
     axes.set_xlim(-pad, size[0] + pad)

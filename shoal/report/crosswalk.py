@@ -1,6 +1,6 @@
-"""The report of a crosswalk: one HTML page that opens offline.  Explains a release, never recomputes it.
+"""The report of a crosswalk: one HTML page that opens offline. It explains a release, and never recomputes it.
 
-It says in sentences what was asked, what the answer is, what that rests on, and what it does not promise.
+In sentences, it states the request, the answer, the assumptions, and what the answer doesn't promise.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _GOALS = {
 }
 
 
-# what was asked, by its name in the certificate; names that say it themselves are not here
+# display names of settings in the certificate; names that are clear enough aren't here
 ASKED = {
     "drawn": "polygons",
     "k": "a group holds at least (k)",
@@ -74,7 +74,7 @@ ASKED = {
     "rule": "rule by which tiles are cut",
     "order": "order in which labels are taken",
 }
-# what a certificate holds besides, for people; the rest is in the figures alone
+# display names of further certificate entries; the others appear only in the figures
 RECORDED = {
     "groups": "groups",
     "smallest_group": "smallest group",
@@ -94,14 +94,14 @@ RECORDED = {
 
 
 def goal(figures: Mapping[str, Any]) -> str:
-    """What was to be as small, or as many, as can be."""
+    """The objective in words."""
     kind, asked = figures["kind"], figures["parameters"]
     named = kind if kind in ("gather", "cellular") else str(asked["objective"])
     return "; ".join(_GOALS.get(name, name) for name in named.split(","))
 
 
 def counted_in(figures: Mapping[str, Any]) -> str:
-    """What sizes count: records, people, ..."""
+    """The unit of sizes: records, people, ..."""
     asked = figures["parameters"]
     if figures["kind"] == "regions":
         return str(asked["weight"][0])
@@ -112,7 +112,7 @@ def counted_in(figures: Mapping[str, Any]) -> str:
 
 
 def question(figures: Mapping[str, Any]) -> str:
-    """What was asked, in a sentence."""
+    """The request in a sentence."""
     kind, asked, k = figures["kind"], figures["parameters"], figures["k"]
     one, group = CATALOGUE[kind].one, CATALOGUE[kind].group
     of = f" of column {asked['column']}" if asked.get("column") and kind in ("labels", "intervals") else ""
@@ -126,11 +126,11 @@ def question(figures: Mapping[str, Any]) -> str:
 
 
 def _also(figures: Mapping[str, Any]) -> str:
-    """The further conditions, in sentences."""
+    """The further conditions in sentences."""
     asked, group = figures["parameters"], CATALOGUE[figures["kind"]].group
-    said = []
+    sentences = []
     weights = list(zip(asked.get("weight") or (), asked["k"], strict=True))[1:] if figures["kind"] == "regions" else ()
-    said += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
+    sentences += [f"Each {group} holds at least {k:,} {name}." for name, k in weights]
     for condition in CONDITIONS.get(figures["kind"], {}).values():
         given = asked.get(condition.key)
         if not condition.sentence or not given or (condition.key == "l" and largest(given) <= 1):
@@ -138,22 +138,22 @@ def _also(figures: Mapping[str, Any]) -> str:
         several = given if isinstance(given, Mapping) else {"": given}
         for name, value in several.items():
             shown = ", ".join(names(value)) if condition.names_columns and not name else largest(value)
-            said.append(condition.sentence.format(group=group, name=name, value=shown))
-    return " ".join(said)
+            sentences.append(condition.sentence.format(group=group, name=name, value=shown))
+    return " ".join(sentences)
 
 
 def largest(given: Any) -> Any:
-    """A number, or of several the largest that is asked for."""
+    """A number, or the largest of several."""
     return max((number for number in given if number), default=1) if isinstance(given, list) else given
 
 
 def names(given: Any) -> list[str]:
-    """Columns, of which one may stand without a list."""
+    """A list of columns; a single column may be given without a list."""
     return [given] if isinstance(given, str) else list(given or ())
 
 
 def answer(figures: Mapping[str, Any]) -> str:
-    """The answer in one paragraph: among how many each hides, what was left out, the cost and what is proved."""
+    """The answer in one paragraph: the group sizes, what was left out, the cost, and the proof."""
     after, facts = figures["after"], figures["facts"]
     one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     unit = counted_in(figures)
@@ -186,73 +186,73 @@ def proof_words(figures: Mapping[str, Any]) -> str:
 
 
 def stated(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate, its unit in words that stand alone."""
+    """The certificate, with its unit in words that need no context."""
     unit = figures["certificate"]["unit"]
     if figures["kind"] == "regions" and figures["parameters"]["objective"] == "max":
         unit += " in the heaviest region"
     if figures["kind"] == "gather":
         unit += " from a center to the farthest record of its cluster"
     proof = {**figures["certificate"], "unit": unit}
-    if figures["kind"] == "labels" and "bound" in proof:  # whose bounds speak as the literature does: items in bins
+    if figures["kind"] == "labels" and "bound" in proof:  # their bounds use the literature's terms: items in bins
         proof["bound"] = plain(proof["bound"])
     return proof
 
 
 def plain(bound: str) -> str:
-    """A bound on labels, which speaks as the literature does of items in bins, in the reader's words."""
-    for said, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
-        bound = re.sub(said, meant, bound)
+    """A bound on labels, reworded from items and bins to values and groups."""
+    for pattern, meant in ((r"\ban item\b", "a label"), (r"\bitem(s?)\b", r"label\1"), (r"\bbin(s?)\b", r"group\1")):
+        bound = re.sub(pattern, meant, bound)
     return bound
 
 
 def assumptions(figures: Mapping[str, Any]) -> list[str]:
-    """What the promise rests on."""
+    """The assumptions of the promise."""
     kind, asked = figures["kind"], figures["parameters"]
     group = CATALOGUE[kind].group
-    said = [
+    sentences = [
         f"The attacker knows in which {group} a person is and nothing else that is published with it. Other columns "
         "published with it single people out again; they need a release of their own (shoal anonymize)."
     ]
     if kind == "regions":
-        said.append(
+        sentences.append(
             f"Column {asked['weight'][0]} counts people, or other units among which each person hides; the numbers "
             "are used unchanged."
         )
-        said.append("Areas are neighbors where the table of pairs or the polygons say so.")
+        sentences.append("Areas are neighbors where the table of pairs or the polygons say so.")
     elif kind == "tiles" and not (asked.get("person") or asked.get("household")):
-        said.append("One record is one person. Where a person has several, name the column that says so (person).")
+        sentences.append("One record is one person. Where a person has several, name the column that says so (person).")
     else:
-        said.append("One record is one person.")
+        sentences.append("One record is one person.")
     if kind in ("gather", "cellular"):
-        said.append(
+        sentences.append(
             f"Distance is {asked['norm']} over the columns, measured in {asked['unit']}; the author of the request "
             "chose the scales" + (f": {_scales(asked['features'])}." if figures["internal"] else ".")
         )
     if kind == "tiles":
-        said.append("The tiles are published, not the places: a row for each place is for the owner of the table.")
+        sentences.append("The tiles are published, not the places: a row for each place is for the owner of the table.")
     if kind in ("labels", "intervals"):
-        said.append(
+        sentences.append(
             "A missing value is a value of its own." if kind == "labels" else "Every value has its place in order."
         )
-    return said
+    return sentences
 
 
 def _scales(features: Sequence[Mapping[str, Any]]) -> str:
-    """How far apart two records are in one column where it counts as one unit."""
-    said = []
+    """For each column, the difference between two records that counts as one unit of distance."""
+    parts = []
     for f in features:
         if f["weight"] <= 0:
-            said.append(f"{f['name']} counts nothing")
+            parts.append(f"{f['name']} counts nothing")
         elif f["kind"] == "category":
-            said.append(f"another value of {f['name']} counts {f['weight']:g}")
+            parts.append(f"another value of {f['name']} counts {f['weight']:g}")
         else:
             unit = f["unit"] or ("days" if f["kind"] == "date" else "units")
-            said.append(f"{f['scale'] / f['weight']:.4g} {unit} of {f['name']} count 1")
-    return "; ".join(said)
+            parts.append(f"{f['scale'] / f['weight']:.4g} {unit} of {f['name']} count 1")
+    return "; ".join(parts)
 
 
 def limits(figures: Mapping[str, Any]) -> list[str]:
-    """What such an answer cannot promise."""
+    """What such an answer can't promise."""
     kind, asked = figures["kind"], figures["parameters"]
     group = CATALOGUE[kind].group
     shares = asked.get("l") if isinstance(asked.get("l"), list) else [asked.get("l")]
@@ -288,7 +288,8 @@ def limits(figures: Mapping[str, Any]) -> list[str]:
     return out
 
 
-_NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}  # said elsewhere, or long
+# stated elsewhere, or too long
+_NOT_SAID = {"problem", "columns", "features", "hierarchies", "joined", "seam", "column"}
 ROLES = {
     "value": "what was grouped, as in the table",
     "group": "number of its group",
@@ -319,8 +320,8 @@ ROLES = {
 def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] = ()) -> str:
     """The report of an answer as a page.
 
-    figures   what ``publishing.crosswalks.answer_figures`` gives; they stand in the page as JSON too
-    pictures  (what it shows, SVG or the data of an image, "" where none could be drawn) in order
+    figures   the result of ``publishing.crosswalks.answer_figures``; the page contains them as JSON too
+    pictures  (caption, SVG or image data, "" if it couldn't be drawn), in order
     """
     written = figures["written"]
     name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
@@ -341,7 +342,7 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
         ("What it cost, group by group", _loss(figures)),
         *([("Published rows", _shown(figures))] if figures["shown"]["rows"] else []),
         ("What was assumed", listed(assumptions(figures))),
-        ("How to make and check it again", again(figures, _same(figures))),
+        ("How to make and check it again", again(figures, _command_to_repeat(figures))),
         ("Words", glossary(("prosecutor", "journalist", "marketer", "lower bound", "SHA-256"))),
     ]
     return whole(
@@ -350,7 +351,7 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    """One line on the scale of tables, by the highest risk alone: weak, fair or strong; and what it rests on."""
+    """One line: weak, fair, or strong, on the scale of tables and by the highest risk alone; and its basis."""
     after, group = figures["after"], CATALOGUE[figures["kind"]].group
     if not after["groups"]:
         return f"Verdict: there is no {group} to publish."
@@ -361,10 +362,12 @@ def _verdict(figures: Mapping[str, Any]) -> str:
     return f"Verdict: {risk_word(most)}. The highest risk to be found by the {group} is {most:.3g}; {size}."
 
 
-def _same(figures: Mapping[str, Any]) -> Markup:
-    """How to ask for the same once more."""
-    said = " with the request above, its method, effort and seed included, and of the same table the same comes out."
-    return " Ask for the same again: " + code(f"shoal {figures['kind']}") + said
+def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
+    """The command that repeats the request."""
+    sentence = (
+        " with the request above, its method, effort and seed included, and of the same table the same comes out."
+    )
+    return " Ask for the same again: " + code(f"shoal {figures['kind']}") + sentence
 
 
 def _said(text: str) -> str:
@@ -396,7 +399,7 @@ def _asked(figures: Mapping[str, Any]) -> Markup:
 def _in_words(name: str, value: Any, figures: Mapping[str, Any]) -> str:
     if name == "objective":
         return goal(figures)
-    if name == "drawn":  # how polygons were read, for whoever checks the file; for people, who is next to whom
+    if name == "drawn":  # data for the checker; readers need only the list of neighbors
         near, unit = value.get("tolerance"), value.get("unit")
         apart = f"{number(near)} {unit}" if unit == "km" else f"{number(near)} in the unit of the coordinates"
         return "neighbors share a part of their borders" + (f"; borders up to {apart} apart are one" if near else "")
@@ -442,7 +445,7 @@ def _role(name: str, figures: Mapping[str, Any]) -> str:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
-    """Sizes and risks before and after, as a table."""
+    """A table of sizes and risks before and after."""
     before, after, unit = figures["before"], figures["after"], counted_in(figures)
     one, group = CATALOGUE[figures["kind"]].one, CATALOGUE[figures["kind"]].group
     names = (
@@ -474,7 +477,7 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
 
 
 def _sizes(figures: Mapping[str, Any]) -> Markup:
-    """Groups by size."""
+    """A table of groups by size."""
     unit, group = counted_in(figures), CATALOGUE[figures["kind"]].group
     return drawing(class_sizes(figures["sizes"], what=(unit, group)), f"{unit} by size of their {group}")
 
@@ -484,7 +487,7 @@ def _of(before: Mapping[str, Any] | None, key: str) -> Any:
 
 
 def _loss(figures: Mapping[str, Any]) -> Markup:
-    """How wide the groups are, as a table."""
+    """A table of the groups' widths."""
     found = figures["loss"]
     if found is None:
         return paragraph("There is nothing to measure.")
@@ -506,24 +509,24 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
 
 
 def _figure(what: str, drawn: str) -> Markup:
-    """A drawing as it is, on white as drawn; without one, why there is none."""
+    """A drawing on a white background; if there is none, the reason."""
     if not drawn:
         return paragraph(f"{what}: not drawn without matplotlib; pip install 'shoal[plot]'.", "soft")
     if drawn.startswith("<svg"):
-        return part("parts.html", "sheet", Markup(drawn), what)  # drawn by this program, its texts escaped there
+        return part("parts.html", "sheet", Markup(drawn), what)  # made by this package, with its texts escaped
     return part("parts.html", "image", drawn, what)
 
 
 def _shown(figures: Mapping[str, Any]) -> Markup:
     found = figures["shown"]
-    said = f"Each represents a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
-    return paragraph(said, "soft") + table(
+    sentence = f"Each represents a {CATALOGUE[figures['kind']].group} of at least {figures['k']:,}."
+    return paragraph(sentence, "soft") + table(
         found["columns"], found["rows"], len(found["columns"]), "Ten of them, spread over the file"
     )
 
 
 def _details(figures: Mapping[str, Any]) -> Markup:
-    """What else the certificate has on record and a reader would ask for; all of it stands in the figures."""
+    """Further entries of the certificate that readers need; the figures contain all of them."""
     held = figures["certificate"].get("details", {})
     unit = f" ({held['unit_of_half_perimeter']})" if "unit_of_half_perimeter" in held else ""
     rows = [

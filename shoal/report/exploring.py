@@ -1,7 +1,7 @@
-"""Pages that set releases side by side: of an exploration, of a comparison and of an attack.
+"""Pages that compare: an exploration of a grid of requests, a comparison of releases, and an attack.
 
-An exploration is drawn as loss against risk, the frontier marked, each point named.  A comparison shows releases of one
-table.  An attack shows what a motivated intruder reaches on a release, beside what is reached without it.
+An exploration is drawn as loss against risk, with the frontier marked and each point labeled. A comparison shows
+several releases of one table. An attack shows what an intruder reaches with the release and without it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from shoal.model.cards import number
 from shoal.report.parts import listed, meanings, part, rendered, whole
 from shoal.report.parts import table as table_of_rows
 
-# Okabe and Ito's palette: told apart by people who see few colors.
+# Okabe and Ito's palette, which people with color vision deficiency can distinguish.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 
 _FRAME = (64, 16, 760, 360)  # left, top, width, height
 
 
 def by_publishing(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """The points that exist, by way to publish and l, in the order of their risk."""
+    """The points for which a release exists, by way to publish and l, in the order of their risk."""
     out: dict[str, list[Mapping[str, Any]]] = {}
     for p in points:
         if p["loss"] is not None:
@@ -34,7 +34,7 @@ def by_publishing(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping
 
 
 def draw_exploration(points: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
-    """Loss against risk on matplotlib axes (made when None), which are returned."""
+    """Draw loss against risk on matplotlib axes (new ones if None), and return the axes."""
     if axes is None:
         axes = _figure().subplots()
     for i, (name, held) in enumerate(by_publishing(points).items()):
@@ -46,14 +46,14 @@ def draw_exploration(points: Sequence[Mapping[str, Any]], axes: Any = None) -> A
                 axes.plot(p["risk"], p["loss"], "o", markersize=11, fillstyle="none", color=color)
     axes.set_xlabel("highest risk to be found (one over the smallest group)")
     axes.set_ylabel("loss (NCP)")
-    axes.margins(x=0.12, y=0.12)  # room for the names of points
+    axes.margins(x=0.12, y=0.12)  # space for the labels of points
     axes.set_ylim(bottom=0)
     axes.legend()
     return axes
 
 
 def _figure() -> Any:
-    """A figure that a notebook shows whether or not it has drawn with pyplot before."""
+    """A figure that notebooks display, whether or not pyplot was used before."""
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
     from matplotlib.figure import Figure
 
@@ -67,12 +67,12 @@ def _figure() -> Any:
 
 
 def exploration_table(points: Sequence[Mapping[str, Any]]) -> Markup:
-    """All points as an HTML table, those of the frontier marked."""
+    """An HTML table of all points, with the frontier marked."""
     return part("explore_table.html", "table", points)
 
 
 def exploration_picture(points: Sequence[Mapping[str, Any]]) -> Markup:
-    """Loss against risk as inline SVG, the points that no other beats in rings."""
+    """Loss against risk as inline SVG, with rings around the points of the frontier."""
     held = [p for p in points if p["loss"] is not None]
     if not held:
         return part("parts.html", "paragraph", "No release exists at any point of the grid.", "")
@@ -82,24 +82,24 @@ def exploration_picture(points: Sequence[Mapping[str, Any]]) -> Markup:
         (left + wide * i // 5, top + high - high * i // 5, f"{most_risk * i / 5:.3g}", f"{most_loss * i / 5:.3g}")
         for i in range(6)
     ]
-    named: list[tuple[int, float, float]] = []  # one word for points that all but coincide
+    named: list[tuple[int, float, float]] = []  # points that almost coincide share a label
     lines = []
     for i, (name, line) in enumerate(by_publishing(points).items()):
         drawn = []
         for p in line:
             x, y = left + wide * p["risk"] / most_risk, top + high * (1 - p["loss"] / most_loss)
-            said = f"{name}, k = {p['k']}: loss {p['loss']:.4f}, risk {p['risk']:.3f}, {p['groups']:,} groups"
+            sentence = f"{name}, k = {p['k']}: loss {p['loss']:.4f}, risk {p['risk']:.3f}, {p['groups']:,} groups"
             free = all(p["k"] != k or abs(x - a) + abs(y - b) > 20 for k, a, b in named)
             if free:
                 named.append((p["k"], x, y))
             word = f"k = {p['k']}" if free else ""
-            drawn.append({"at": (x, y), "said": said, "frontier": p["frontier"], "named": word})
+            drawn.append({"at": (x, y), "said": sentence, "frontier": p["frontier"], "named": word})
         lines.append({"name": name, "color": COLORS[i % len(COLORS)], "points": drawn})
     return part("pictures.html", "grid", _FRAME, top + high + 60 + 18 * len(lines), ticks, lines)
 
 
 def _round_end(most: float) -> float:
-    """The least end of an axis, no less than ``most``, of which every fifth is a number easy to read; 1 for nothing."""
+    """The least round end of an axis that is at least ``most``, with readable fifths; 1 if there is no data."""
     if most <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(most / 5))
@@ -107,13 +107,13 @@ def _round_end(most: float) -> float:
 
 
 def exploration_page(explored: Mapping[str, Any]) -> str:
-    """An exploration as a page.  explored: ``Exploration.as_dict()``"""
+    """The page of an exploration. explored: ``Exploration.as_dict()``"""
     picture = exploration_picture(explored["points"])
     return rendered("explore.html", **explored, picture=picture, asked_words=_asked(explored))
 
 
 def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was asked of every point, (what, how); nothing where the figures of an older version do not say it."""
+    """The settings common to all points, (name, value); empty if the figures of an older version lack them."""
     request = explored["request"]
     if not request:
         return []
@@ -140,14 +140,14 @@ def _asked(explored: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def comparison_page(found: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A comparison as a page.
+    """The page of a comparison.
 
     found       ``Comparison.as_dict()``
     head, rows  its main figures, a row for each release
     """
     kept = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
     lines = [[head[i], *("–" if row[i] is None else row[i] for row in rows)] for i in kept[1:]]
-    readings = [f"{name.replace(chr(95), chr(32))}: {said}" for name, said in found["readings"].items()]
+    readings = [f"{name.replace(chr(95), chr(32))}: {sentence}" for name, sentence in found["readings"].items()]
     lead = (
         f"{len(rows) - 1} {'release' if len(rows) == 2 else 'releases'} of a table of {found['rows']:,} rows, each "
         "judged and used in the same way, with the original. For k and l, more is better; for losses, errors, and "
@@ -193,8 +193,8 @@ TITLES = {
 
 
 def attack_page(found: Mapping[str, Any]) -> str:
-    """The figures of attacks as a page, worst first.  found: ``Attack.as_dict()``"""
-    findings = sorted(found["findings"], key=_how_bad)
+    """The page of an attack's figures, worst first. found: ``Attack.as_dict()``"""
+    findings = sorted(found["findings"], key=_severity)
     gains = [f for f in findings if f["gain"]]
     rest = [f for f in findings if not f["gain"]]
     sections = []
@@ -202,7 +202,7 @@ def attack_page(found: Mapping[str, Any]) -> str:
         sections.append(("What an intruder reaches, worst first", _overview(gains)))
     if rest:
         sections.append(("Where nothing is gained", _overview(rest)))
-    if lowers := _lowers(gains):
+    if lowers := _remedies(gains):
         sections.append(("What would lower it", table_of_rows(("what", "which attacks"), lowers, 2)))
     if found["notes"]:
         sections.append(("What to know of these figures", listed(found["notes"])))
@@ -222,8 +222,8 @@ def attack_page(found: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _how_bad(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
-    """For sorting, the worst first: gains about a person, by risk, then by how far above what is allowed."""
+def _severity(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
+    """The sort key, worst first: gains about a person, by risk, then by the excess over the promise."""
     allowed = max([*finding["baselines"].values(), finding["promise"] or 0.0])
     above = (finding["low"] or 0.0) - allowed
     risk = finding["risk"] or 0.0
@@ -231,12 +231,14 @@ def _how_bad(finding: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
 
 
 def _lead(found: Mapping[str, Any], gains: list[Mapping[str, Any]]) -> str:
-    said = f"{len(found['findings'])} figures of attacks of the literature on a release of {found['rows']:,} rows. "
+    sentence = f"{len(found['findings'])} figures of attacks of the literature on a release of {found['rows']:,} rows. "
     if not gains:
-        return said + "In none of them does the intruder do better than without the release, or than its model allows."
+        return (
+            sentence + "In none of them does the intruder do better than without the release, or than its model allows."
+        )
     return (
-        f"{said}In {len(gains)} of them the intruder does better than without the release and than its privacy model "
-        f"allows. The worst: {_sentence(gains[0])}"
+        f"{sentence}In {len(gains)} of them the intruder does better than without the release and than its privacy "
+        f"model allows. The worst: {_sentence(gains[0])}"
     )
 
 
@@ -245,10 +247,10 @@ def _sentence(finding: Mapping[str, Any]) -> str:
     base = _base(finding)
     without = "" if _is_found(finding) or not base else f", {_share(base)} without the release"
     people = "" if _is_found(finding) else f" of {finding['people']:,}"
-    said = "found" if _is_found(finding) else f"{finding['measures']}, {_attack_figure(finding)}{people}"
+    sentence = "found" if _is_found(finding) else f"{finding['measures']}, {_attack_figure(finding)}{people}"
     more = [v for n, v in finding["details"].items() if n in _TOLD and v not in ("none", "")]
     named = f" ({'; '.join(map(str, more))})" if _is_found(finding) and more else ""
-    return f"{finding['attack']}, {finding['name']}: {said}{without}{named}."
+    return f"{finding['attack']}, {finding['name']}: {sentence}{without}{named}."
 
 
 _TOLD = ("columns", "order", "others", "files", "figures")
@@ -268,8 +270,8 @@ def _overview(findings: list[Mapping[str, Any]]) -> Markup:
     return table_of_rows(("attack", "figure", "without the release", "allowed", "risk"), rows, 1)
 
 
-def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """What would lower the figures, with the attacks it would lower."""
+def _remedies(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Measures that lower the figures, each with the attacks that it affects."""
     out: dict[str, list[str]] = {}
     for f in findings:
         if f["lowers"] and f["risk"] is not None and f["attack"] not in out.setdefault(f["lowers"], []):
@@ -278,7 +280,7 @@ def _lowers(findings: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _section(findings: list[Mapping[str, Any]]) -> Markup:
-    """Every figure of an attack as a table of its own."""
+    """A table of every figure of an attack."""
     out = Markup("")
     for f in findings:
         spread = "" if _is_found(f) or f["low"] is None else f" ({_share(f['low'])} to {_share(f['high'])})"
@@ -308,7 +310,7 @@ def _base(finding: Mapping[str, Any]) -> float | None:
 
 
 def _is_found(finding: Mapping[str, Any]) -> bool:
-    """Whether the figure says that something is there, and is no share."""
+    """Whether the figure reports that something was found, instead of a share."""
     return bool(finding["measures"].startswith("1 where"))
 
 
@@ -319,7 +321,7 @@ def _attack_figure(finding: Mapping[str, Any]) -> str:
 
 
 def _share(value: float | None, missing: str = "unknown") -> str:
-    """A share as a percentage of three digits."""
+    """A share as a percentage with three digits."""
     return missing if value is None else f"{100 * value:.3g}\u00a0%"
 
 

@@ -1,11 +1,12 @@
-"""Maps of regions and of tiles: a picture, or one HTML file that opens anywhere, zooms, names what is under the pointer
-and prints; tiles also as GeoJSON polygons.
+"""Maps of regions and of tiles: a picture, or one HTML file without links that zooms, shows names on hover, and prints.
 
-Neighboring regions have different colors; a second coloring shows how far above k each region is, a third, of the
-areas as they came, which are below k by themselves.  What an area weighs stands nowhere: the release does not tell it.
+Tiles are also written as GeoJSON polygons.
 
-Of tiles only what a release states is drawn: bounds and counts.  No point is.  Where longitude and latitude lie across
-the end of the longitudes, a polygon is cut in two.
+Neighboring regions have different colors. A second coloring shows how far each region is above k. A third shows which
+of the original areas are below k. The weights of areas are never shown, because the release doesn't reveal them.
+
+A map of tiles shows only what a release states: bounds and counts. It shows no points. A polygon that crosses longitude
+180 is split in two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shoal.report.parts import rendered
 from shoal.report.pictures import COLORS, STEPS, Sheet, bar_length, framed, scale_bar, sheet_of, write_map
 
 SHADES = ("#f4f0da", "#e3d9a5", "#d9b365", "#c98a3c", "#a65628", "#6b2d13")
-UNDER = "#ffffff"  # areas below k by themselves
+UNDER = "#ffffff"  # areas that are below k alone
 OUT = "#c9ced2"
 
 
@@ -46,20 +47,20 @@ def draw_regions(
     note: str = "",
     area_classes: bool = True,
 ) -> None:
-    """Draw the map by the file's ending: .png, .svg, .pdf (matplotlib) or .html.
+    """Draw the map in the format of the file's ending: .png, .svg, .pdf (matplotlib), or .html.
 
-    shapes       polygons of every area (lists of rings float64[m, 2]); an empty one is not drawn
-    labels       int64[n]  region of every area, -1 left out
+    shapes       polygons of every area (lists of rings float64[m, 2]); an empty one isn't drawn
+    labels       int64[n]: region of every area, -1 if left out
     ids, areas   short and long name of every area
-    weights      int64[n]; of regions their sums are shown
+    weights      int64[n]; the sums of regions are shown
     regions      name of every region
-    k, unit      least weight of a region, what weights count
-    geographic   longitude and latitude, drawn on an equal-area cone (Albers); else a plane as it is
+    k, unit      least weight of a region, and the unit of weights
+    geographic   longitude and latitude, drawn with an equal-area cone (Albers); otherwise coordinates of a plane
     title, note  one line above the map, one below
-    area_classes whether an HTML file also shows for each area whether its weight is below k, and else its class
+    area_classes whether an HTML file also shows for each area whether its weight is below k, or its class otherwise
 
-    What lies far from most areas (Alaska, Hawaii, Puerto Rico) is drawn in boxes of its own, not at the map's scale.
-    Where that would be many boxes, pictures show the part with most of the areas; the HTML file zooms out to all of it.
+    Areas far from most others (Alaska, Hawaii, Puerto Rico) are drawn in inset boxes with their own scale. If there
+    would be too many boxes, pictures show the part with most of the areas, and the HTML file zooms out to all of it.
     """
     labels, weights = np.asarray(labels), np.asarray(weights)
     sheet = sheet_of(shapes, labels, weights, max(k, 1), geographic)
@@ -73,7 +74,7 @@ def _path(shape: Shape) -> str:
 
 
 def _corner(sheet: Sheet) -> str:
-    """The lower corner of the focus with less drawn in it, for the scale."""
+    """The lower corner of the focus with less drawn in it, for the scale bar."""
     x0, y0, across, down = sheet.focus
     points = np.concatenate([ring for shape in sheet.areas for polygon in shape for ring in polygon])
     low = (points[:, 1] > y0 + 0.88 * down) & (points[:, 1] <= y0 + down)
@@ -88,13 +89,13 @@ def _classes() -> list[str]:
 
 
 def _amounts(k: int) -> list[str]:
-    """What is said of the weight of an area by itself: nothing finer below k, and above it steps of the legend."""
+    """Texts for the weight of a single area: only "below k" below k, and steps of the legend above it."""
     bounds = [f"{s * k:,.0f}" for s in (1.0, *STEPS)]
     return [f"under {bounds[0]}", *(f"{a} to {b}" for a, b in pairwise(bounds)), f"{bounds[-1]} and more"]
 
 
 class _MapContent(NamedTuple):
-    """What the map tells of areas and regions; see ``draw``."""
+    """The data that the map shows about areas and regions; see ``draw``."""
 
     labels: np.ndarray
     ids: Sequence[str]
@@ -107,7 +108,7 @@ class _MapContent(NamedTuple):
 
 
 def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
-    """The map as one HTML file without any link."""
+    """The map as one HTML file without links."""
     labels, ids, areas, weights, regions, k, unit, area_classes = shown
     inside = labels >= 0
     count = len(regions)
@@ -151,7 +152,7 @@ def map_page(sheet: Sheet, shown: _MapContent, title: str, note: str) -> str:
 def _drawn(
     sheet: Sheet, labels: np.ndarray, step: np.ndarray | None, names: Sequence[str], regions: Sequence[str]
 ) -> list[tuple[str, int, str, str]]:
-    """(classes, its number, path, what hovering says: name and region) of every area that has an outline."""
+    """(classes, index, path, hover text: name and region) of every area that has an outline."""
     paths = []
     for i, (shape, r) in enumerate(zip(sheet.areas, labels.tolist(), strict=True)):
         drawn = _path(shape)
@@ -173,7 +174,7 @@ def _framed(box: tuple[float, float, float, float]) -> str:
 
 
 def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -> None:
-    """Draw regions by matplotlib."""
+    """Draw regions with matplotlib."""
     note = _noted(sheet, note)
     if sheet.outside:
         note = f"{note} {sheet.outside:,} areas lie outside the picture.".strip()
@@ -209,12 +210,12 @@ def _plot(path: Path, sheet: Sheet, labels: np.ndarray, title: str, note: str) -
 
 
 TILE_COLORS = ("#ffffd9", "#e4f4cb", "#c0e6c0", "#8fd3bd", "#54b9c3", "#2d97bf", "#2567a8", "#223a8a", "#0e1f57")
-SIDE = 1000.0  # the longer side of the drawing, in its own unit
+SIDE = 1000.0  # the longer side of the drawing, in drawing units
 
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Tiles on paper: rects float[m, 4] (left, top, width, height) in drawing units, and each tile's color class."""
+    """Tiles in drawing units: rects float[m, 4] (left, top, width, height), and each tile's color class."""
 
     rects: np.ndarray
     width: float
@@ -225,15 +226,17 @@ class _Sheet:
     level: np.ndarray
     breaks: np.ndarray
     focus: tuple[float, float, float, float]  # left, top, width, height of the part with most of the tiles
-    boxes: np.ndarray | None  # float[m, 4] like rects: the tiles' points' own boxes, if given
+    boxes: np.ndarray | None  # float[m, 4] like rects: bounding boxes of the tiles' points, if given
 
 
 def tile_sheet(
     bounds: np.ndarray, counts: np.ndarray, coordinates: str, seam: float | None, boxes: np.ndarray | None = None
 ) -> _Sheet:
-    """What a picture of tiles is drawn from; InputError for bounds that are not float[m, 4], or counts not int[m].
+    """The data of a picture of tiles; InputError if bounds aren't float[m, 4], or counts aren't int[m].
 
-    coordinates  "geographic" (degrees) or "plane";  seam  longitude at which the sheet is cut;  boxes  float[m, 4]
+    coordinates  "geographic" (degrees) or "plane"
+    seam         longitude at which the map is cut
+    boxes        float[m, 4]
     """
     b = np.array(bounds, dtype=np.float64)
     if b.ndim != 2 or b.shape[1] != 4 or not len(b) or len(counts) != len(b):
@@ -243,7 +246,7 @@ def tile_sheet(
     if seam is not None:
         b = _unwrapped(b, seam)
         inner = inner if inner is None else _unwrapped(inner, seam)
-    b = _ended(b)
+    b = _with_ends(b)
     low, high, most_low, most_high = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
     for axis in (0, 1):
         sides = b[:, [axis, axis + 2]]
@@ -252,7 +255,7 @@ def tile_sheet(
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0) * 0.1)
     low, high = low - 0.02 * span, high + 0.02 * span
     wide = 0.12 * np.maximum(most_high - most_low, 0.02 * span)
-    far = most_high - most_low > 0.5 * span  # nothing to gain by leaving the outskirts away
+    far = most_high - most_low > 0.5 * span  # omitting the remote tiles would gain little
     most_low, most_high = np.where(far, low, most_low), np.where(far, high, most_high)
     most_low, most_high = np.maximum(low, most_low - wide), np.minimum(high, most_high + wide)
     if geographic:
@@ -285,10 +288,13 @@ def tile_sheet(
     )
 
 
-def _ended(b: np.ndarray) -> np.ndarray:
-    """Bounds with an end for every side: a tile without one is drawn as far as it is long, or tiles mostly are.
+def _with_ends(b: np.ndarray) -> np.ndarray:
+    """Bounds with a finite end on every side.
 
-    Drawn up to the frame it would be a streak that says nothing: how far its records reach is not published.
+    An open side is placed so that the tile is as wide as it is long, or as most tiles.
+
+    If the tile were drawn up to the frame, its size would be meaningless, because the extent of its records isn't
+    published.
     """
     b = b.copy()
     for axis in (0, 1):
@@ -306,7 +312,7 @@ def _ended(b: np.ndarray) -> np.ndarray:
 
 
 def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
-    """Longitudes counted eastwards from the seam; a side on the seam has nothing beyond it, like an infinite one."""
+    """Longitudes counted eastwards from the seam. A side on the seam has nothing beyond it, like an infinite side."""
     b = b.copy()
     b[:, 0] = np.where(b[:, 0] == seam, -np.inf, b[:, 0] + np.where(b[:, 0] < seam, 360.0, 0.0))
     b[:, 2] = np.where(b[:, 2] == seam, np.inf, b[:, 2] + np.where(b[:, 2] < seam, 360.0, 0.0))
@@ -314,7 +320,7 @@ def _unwrapped(b: np.ndarray, seam: float) -> np.ndarray:
 
 
 def density_breaks(density: np.ndarray) -> np.ndarray:
-    """At most eight round densities, evenly spaced on the scale of powers, between which most tiles lie."""
+    """At most eight round densities, evenly spaced on a logarithmic scale, between which most tiles lie."""
     low, high = np.quantile(density, [0.02, 0.98])
     for series, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 4), ((1,), 8)):
         powers = range(int(np.floor(np.log10(low))) // every * every, int(np.ceil(np.log10(high))) + 1, every)
@@ -326,7 +332,7 @@ def density_breaks(density: np.ndarray) -> np.ndarray:
 
 
 def _number(v: float) -> str:
-    """A few significant digits, grouped, never in powers of ten within reach of a reader."""
+    """A number with a few significant digits and grouped thousands, without an exponent unless it is extreme."""
     if v >= 100:
         return f"{v:,.0f}"
     return f"{v:.2g}" if v >= 0.0001 else f"{v:.0e}"
@@ -356,15 +362,15 @@ def draw_tiles(
     title: str = "Tiles",
     note: str = "",
 ) -> None:
-    """Draw the map by the file's ending: .png, .svg, .pdf (matplotlib) or .html.
+    """Draw the map in the format of the file's ending: .png, .svg, .pdf (matplotlib), or .html.
 
     bounds, counts, coordinates, seam   as in ``shoal.tiles.Tiles``
-    boxes                               its tight boxes, to fill those instead of the whole tiles: shows where in its
-                                        tile people are, so it is for one's own eyes
+    boxes                               bounding boxes of its points, drawn instead of the whole tiles. They show where
+                                        in a tile people are, so such a map is internal
     title, note                         one line above the map, one below
 
-    Pictures show the part with most of the tiles; the HTML file opens there and zooms out to all of it.  Tiles without
-    an end are drawn about as long as others, and a line below the map says so.
+    Pictures show the part with most of the tiles. The HTML file opens there and zooms out to all of it. Tiles with an
+    open side are drawn about as long as others, and a line below the map states this.
     """
     if not np.isfinite(bounds).all():
         note = f"{note} Outer tiles go on beyond what is drawn.".strip()
@@ -377,7 +383,7 @@ def draw_tiles(
 
 
 def _plot_tiles(path: Path, sheet: _Sheet, title: str, note: str) -> None:
-    """Draw tiles by matplotlib."""
+    """Draw tiles with matplotlib."""
     figure, axes = framed(path, sheet.focus, 8.0, (title, note), margin=1.9)
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
@@ -414,7 +420,7 @@ def _plot_tiles(path: Path, sheet: _Sheet, title: str, note: str) -> None:
 
 
 def tile_page(sheet: _Sheet, bounds: np.ndarray, counts: np.ndarray, title: str, note: str) -> str:
-    """The map as one HTML file without any link: an SVG with one path per color, zoomed by moving its view box."""
+    """The map as one HTML file without links: an SVG with one path per color, zoomed by its view box."""
     shapes = [] if sheet.boxes is None else [("t pale", "white", _outlines(sheet.rects))]
     for level, color in enumerate(_palette(sheet)):
         filled = (sheet.rects if sheet.boxes is None else sheet.boxes)[sheet.level == level]
@@ -446,7 +452,7 @@ def _outlines(rects: np.ndarray) -> str:
 
 
 def geojson(bounds: np.ndarray, properties: Sequence[dict], coordinates: str) -> str:
-    """A FeatureCollection of the tiles' bounds float[m, 4]; unbounded sides end at 180 degrees and at the poles."""
+    """A FeatureCollection of the tiles' bounds float[m, 4]; open sides end at longitude 180 and at the poles."""
     if coordinates != "geographic":
         raise PolicyError(
             "GeoJSON holds longitudes and latitudes only, and these coordinates are projected; name a .csv file instead"
@@ -472,7 +478,7 @@ def _geometry(row: list[float], start: float) -> dict:
 
 
 def _within(west: float, east: float) -> list[tuple[float, float]]:
-    """A stretch of longitudes as stretches within -180..180."""
+    """An interval of longitudes, split into intervals within -180..180."""
     if west >= 180:
         return _within(west - 360, east - 360)
     if west < -180:

@@ -1,7 +1,7 @@
-"""Outlines of maps: polygons put together, and written in few characters.
+"""Outlines of maps: merged polygons, and short SVG paths.
 
-Where two polygons share a side, the side cancels; what is left is the outline of both.  A shape is a list of polygons,
-a polygon a list of rings float64[m, 2], the outside first.
+An edge that two polygons share cancels, so the remaining edges are the outline of both. A shape is a list of polygons,
+and a polygon is a list of rings float64[m, 2], the exterior first.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 Shape = list[list[np.ndarray]]
 Point = tuple[float, float]
-ROUNDING = 1e-9  # of the extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
+ROUNDING = 1e-9  # relative to the extent: closer corners are one, such as 9.2 + 0.1 and 9.3
 
 
 def doubled_area(ring: np.ndarray) -> float:
-    """Twice the signed surface of a ring, positive when it runs against the clock."""
+    """Twice the signed area of a ring, positive if counterclockwise."""
     if len(ring) < 3:
         return 0.0
     p = ring - ring[0]
@@ -28,15 +28,15 @@ def doubled_area(ring: np.ndarray) -> float:
 
 
 def dissolve(shapes: Sequence[Shape]) -> Shape:
-    """One shape for all: outsides against the clock, holes with it.
+    """The union of shapes that don't overlap: exterior rings counterclockwise, holes clockwise.
 
-    A side cancels when it runs once in each direction, from the same point to the same point but for rounding.  Where
-    two borders that should be one differ by more, both stay, with the sliver between them.
+    An edge cancels if it occurs once in each direction between the same points, up to rounding. If two borders that
+    should be equal differ by more, both remain, with the sliver between them.
 
-    O(n log n) time for n points, and the holes times the outsides.
+    O(n log n) time for n points, plus the number of holes times that of exteriors.
     """
     left: dict[tuple[Point, Point], int] = {}
-    # Each side is kept until its reverse comes, of which it then takes one away.
+    # Store each edge until its reverse occurs, then remove one copy.
     for shape in _same_coordinates(shapes):
         for polygon in shape:
             for i, ring in enumerate(polygon):
@@ -58,7 +58,7 @@ def dissolve(shapes: Sequence[Shape]) -> Shape:
 
 
 def _same_coordinates(shapes: Sequence[Shape]) -> Sequence[Shape]:
-    """Shapes in which coordinates that differ by rounding alone are one, the least of them."""
+    """Shapes in which coordinates that differ only by rounding are replaced with the least of them."""
     rings = [ring for shape in shapes for polygon in shape for ring in polygon]
     if not rings:
         return shapes
@@ -74,12 +74,13 @@ def _same_coordinates(shapes: Sequence[Shape]) -> Sequence[Shape]:
 
 
 def _rings(sides: dict[tuple[Point, Point], int]) -> list[np.ndarray]:
-    """The sides walked along, the inside on the left, and cut wherever a ring meets itself."""
+    """Rings along the edges, with the interior on the left, split where a ring touches itself."""
     ways: dict[Point, list[Point]] = {}
     for (a, b), times in sides.items():
         ways.setdefault(a, []).extend([b] * times)
     rings = []
-    # Walk from a start, by the leftmost turn; when the path meets itself, the loop is a ring and is taken off it.
+    # Follow edges from a start, with the leftmost turn. If the path meets itself, the loop is a ring and is removed
+    # from the path.
     for start in list(ways):
         while ways[start]:
             path: list[Point] = [start]
@@ -105,7 +106,7 @@ def _rings(sides: dict[tuple[Point, Point], int]) -> list[np.ndarray]:
 
 
 def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
-    """The option that turns most to the left: it keeps to the inside at hand where several meet."""
+    """The option that turns most to the left. If several rings meet, it stays with the current interior."""
     if len(options) == 1:
         return 0
     back = np.arctan2(before[1] - here[1], before[0] - here[0])
@@ -114,7 +115,7 @@ def _leftmost(before: Point, here: Point, options: Sequence[Point]) -> int:
 
 
 def _polygons(rings: list[np.ndarray]) -> Shape:
-    """Rings as polygons: each hole in the smallest outside around it."""
+    """Rings as polygons: each hole in the smallest exterior around it."""
     surface = [doubled_area(ring) for ring in rings]
     outside = sorted((i for i, s in enumerate(surface) if s > 0), key=lambda i: surface[i])
     found: dict[int, list[np.ndarray]] = {i: [rings[i]] for i in outside}
@@ -122,7 +123,7 @@ def _polygons(rings: list[np.ndarray]) -> Shape:
     for i, ring in enumerate(rings):
         if surface[i] >= 0:
             continue
-        middle = (ring[0] + ring[1]) / 2  # a hole may touch its outside in a corner, not along a side
+        middle = (ring[0] + ring[1]) / 2  # a hole may touch its exterior in a corner, but not along an edge
         for o in outside:
             low, high = boxes[o]
             if (
@@ -161,9 +162,9 @@ def geojson(shapes: Sequence[Shape], properties: Sequence[Mapping[str, Any]]) ->
 
 
 def outline(rings: Sequence[np.ndarray]) -> str:
-    """Rings float64[m, 2] as an SVG path to a hundredth, corner by corner from the one before.
+    """Rings float64[m, 2] as an SVG path with two decimals, each corner relative to the one before.
 
-    Corners that fall together are left out, and so is a ring that falls together.
+    Corners that coincide after rounding are left out, and so are rings without remaining corners.
     """
     parts = []
     for ring in rings:
@@ -175,7 +176,7 @@ def outline(rings: Sequence[np.ndarray]) -> str:
     return "".join(parts)
 
 
-@lru_cache(maxsize=1 << 14)  # steps are short, and the same ones come again and again
+@lru_cache(maxsize=1 << 14)  # steps are short and repeat often
 def _number(hundredths: int) -> str:
     """A number as short as SVG allows, with the sign or blank that separates it from the number before."""
     sign = "-" if hundredths < 0 else " "

@@ -1,4 +1,7 @@
-"""The report: one HTML file that opens offline, for a review board.  Explains a release, never recomputes it."""
+"""The report of a table for a review board: one HTML file that opens offline.
+
+It explains a release, never recomputes it.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +52,17 @@ from shoal.report.words import theorem_words as explained
 
 
 def release_page(figures: Mapping[str, Any]) -> str:
-    """The report of a release as a page.  figures: those of ``publishing.tables.figures``, in the page as JSON too"""
+    """The report of a release as a page. figures: from ``publishing.tables.figures``.
+
+    The page contains them as JSON too.
+    """
     release = figures["release"]
     written = figures["written"]
     name = written["file"] if written else "a table that is not written yet"
     notes = [*figures["before"].get("notes", ()), *figures["audit"]["notes"]]
     choices_too = [("What other choices would cost", _choices(figures["explored"]))] if figures.get("explored") else []
     sections = [
-        ("Who decided", decision(figures, _why(figures))),
+        ("Who decided", decision(figures, _source_of_k(figures))),
         ("What holds", _holds(figures)),
         ("Privacy after" if from_release_alone(figures) else "Privacy before and after", _before_after(figures)),
         ("The request", asked(figures)),
@@ -76,7 +82,7 @@ def release_page(figures: Mapping[str, Any]) -> str:
         *([("What was checked for this report", _checked(figures["checked"]))] if "checked" in figures else []),
         *([("What to look at", listed(notes))] if notes else []),
         ("What was assumed", listed(assumptions(figures["policy"]))),
-        ("How to make and check it again", again(figures, _same(figures))),
+        ("How to make and check it again", again(figures, _command_to_repeat(figures))),
         ("Words", glossary()),
     ]
     below = f"{name}, {release['rows']:,} rows in {release['groups']:,} groups, {figures['made_at'][:10]}"
@@ -86,8 +92,8 @@ def release_page(figures: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _why(figures: Mapping[str, Any]) -> str:
-    """Where k comes from: a rule by its name, or the risk that it means."""
+def _source_of_k(figures: Mapping[str, Any]) -> str:
+    """The source of k: the name of a rule, or the equivalent risk."""
     rule = figures["release"].get("rule_book")
     if rule:
         return f"{rule['name']}: {rule['why']} ({rule['source']})"
@@ -96,32 +102,32 @@ def _why(figures: Mapping[str, Any]) -> str:
 
 
 def _choices(explored: Mapping[str, Any]) -> Markup:
-    """A grid of requests that was tried, as its own page shows it."""
-    said = (
+    """A grid of requests that was explored, as on its own page."""
+    sentence = (
         f"{len(explored['points']):,} requests were tried on {explored['rows']:,} rows. Loss is the mean loss of a "
         "published value; of ringed points no other has as little risk, as much diversity and as little loss."
     )
     drawn = drawing(exploration_picture(explored["points"]), "loss against risk")
-    return paragraph(said, "soft") + drawn + choices(explored["points"])
+    return paragraph(sentence, "soft") + drawn + choices(explored["points"])
 
 
 def from_release_alone(figures: Mapping[str, Any]) -> bool:
-    """Whether they are told from a release and its certificate alone."""
+    """Whether the figures come only from a release and its certificate."""
     return not figures["before"]
 
 
 def _checked(found: Sequence[Mapping[str, Any]]) -> Markup:
-    """What a report made later rests on, and what it cannot know."""
-    said = (
+    """The basis of a report that is made later, and what such a report can't know."""
+    sentence = (
         "This report was made later, from the release and its certificate alone. It cannot say how the table was "
         "before, what single columns and groups lost, or which columns were changed in the same rows."
     )
     lines = [(f["check"], f["found"], f["how"]) for f in found]
-    return paragraph(said) + table(("check", "found", "how it is known"), lines, 3, "Checks")
+    return paragraph(sentence) + table(("check", "found", "how it is known"), lines, 3, "Checks")
 
 
 def _holds(figures: Mapping[str, Any]) -> Markup:
-    """What was asked, what the release reaches, and whether that is enough, as a table."""
+    """A table of the requested models, the levels that the release reaches, and whether they suffice."""
     checks: list[tuple[Any, ...]] = [
         (
             c["model"] + (f" of {c['column']}" if c["column"] else ""),
@@ -153,20 +159,20 @@ def _holds(figures: Mapping[str, Any]) -> Markup:
         for name, found in levels.items()
     ]
     head = ("column", "largest share of a value", "fewest values", "entropy l", "distance t")
-    said = (
+    sentence = (
         "Entropy l: so many equally frequent values would tell as little as the worst group's do. Distance t: how "
         "far the worst group's values are distributed otherwise than the whole table's, 0 not at all, 1 entirely."
     )
-    return out + table(head, rows, 1, "What the groups give away at worst") + paragraph(said, "soft")
+    return out + table(head, rows, 1, "What the groups give away at worst") + paragraph(sentence, "soft")
 
 
 def _asked_k(figures: Mapping[str, Any]) -> int:
-    """The k asked for."""
+    """The requested k."""
     return max((m["k"] for m in figures["policy"]["privacy"] if m["model"] == "KAnonymity"), default=1)
 
 
 def _shown_alone(audit: Mapping[str, Any]) -> Markup:
-    """How many groups show a value that one of their rows holds, column by column."""
+    """For each column, the number of groups that show a value that only one of their rows has."""
     if audit["exposed_classes"] is None:
         return Markup()
     rows = [(name, f"{100 * share:.1f} %") for name, share in audit["exposed"].items()]
@@ -176,7 +182,7 @@ def _shown_alone(audit: Mapping[str, Any]) -> Markup:
 
 
 def _before_after(figures: Mapping[str, Any]) -> Markup:
-    """Sizes of groups and risks before and after, as a table."""
+    """A table of group sizes and risks before and after."""
     before, audit = figures["before"], figures["audit"]
     risk, rows = audit["risk"], figures["release"]["rows"]
     if not before:
@@ -199,14 +205,14 @@ def _before_after(figures: Mapping[str, Any]) -> Markup:
 
 
 def _sizes(figures: Mapping[str, Any]) -> Markup:
-    """Groups by size, and what single columns gave away before."""
+    """Groups by size, and the rows that single columns identified before."""
     audit, rows = figures["audit"], figures["release"]["rows"]
     found = _smallest(audit["sizes"], rows) + drawing(class_sizes(audit["sizes"]), "rows by size of their group")
-    return found + _dangerous(figures["before"].get("dangerous") or (), rows)
+    return found + _identifying_sets(figures["before"].get("dangerous") or (), rows)
 
 
 def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[str, float]] | None) -> Markup:
-    """Rows at risk by threshold, before and after; before where it is known."""
+    """Rows at risk by threshold, after and, if known, before."""
     shares = [[share(r["rows"], 1) for r in found] for found in (before, after) if found is not None]
     lines = [(f"{r['above']:.3g}", round(1 / r["above"]), *figures) for r, *figures in zip(after, *shares, strict=True)]
     head = ("risk above", "that is, a group of fewer rows than", *("rows before", "rows after")[-len(shares) :])
@@ -214,7 +220,7 @@ def _thresholds(after: Sequence[Mapping[str, float]], before: Sequence[Mapping[s
 
 
 def _smallest(sizes: Mapping[str, int], rows: int) -> Markup:
-    """The groups that hide people worst, by their size alone."""
+    """The groups with the highest risk, by size alone."""
     found = sorted((int(size), groups) for size, groups in sizes.items())[:5]
     lines = [(size, groups, size * groups, share(size * groups, rows)) for size, groups in found]
     return table(("rows in a group", "such groups", "rows in them", "of all"), lines, 1, "The smallest groups")
@@ -230,8 +236,8 @@ def _journalist(risk: Mapping[str, Any]) -> str:
     return f"at most {risk['journalist_max']:.3g}, {risk['journalist_mean']:.3g} on the mean, with the population"
 
 
-def _dangerous(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
-    """What sets of columns single out in the table as it came."""
+def _identifying_sets(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
+    """The rows that sets of columns single out in the original table."""
     lines = [
         (
             " + ".join(d["columns"]),
@@ -271,7 +277,7 @@ def _columns(figures: Mapping[str, Any]) -> Markup:
 
 
 def _share(changed: int | None, rows: int) -> str:
-    """The share of changed rows in words; unknown if labels do not say what they stand for."""
+    """The share of changed rows in words; unknown if labels don't list their values."""
     return "not shown" if changed is None else share(changed, rows)
 
 
@@ -290,7 +296,7 @@ def _together(found: Mapping[str, Any], rows: int) -> Markup:
 
 
 def _by_loss(found: Sequence[Mapping[str, Any]], rows: int) -> Markup:
-    """How the loss is spread over the groups."""
+    """The distribution of the loss over the groups."""
     lines = [
         (_span(b["above"], b["most"]), b["groups"], b["rows"], share(b["rows"], rows)) for b in found if b["groups"]
     ]
@@ -304,20 +310,20 @@ def _span(above: float, most: float) -> str:
 def _distributions(figures: Mapping[str, Any]) -> Markup:
     step, rows = figures["step"], max(figures["release"]["rows"], 1)
     apart = "A coarser value counts evenly for all values that it covers; hidden values are counted separately."
-    said = (
+    sentence = (
         f"Counts before are rounded to multiples of {step}, more coarsely than published figures,"
         f" and not shown below {step} or if the release leaves too little open, so that no difference reveals "
         "whose value was hidden. " + apart
     )
     drawn = [part("parts.html", "titled", c["name"], _bars(c, rows)) for c in figures["columns"]]
-    return paragraph(apart if from_release_alone(figures) else said, "soft") + Markup().join(drawn)
+    return paragraph(apart if from_release_alone(figures) else sentence, "soft") + Markup().join(drawn)
 
 
 def _bars(column: Mapping[str, Any], rows: int) -> Markup:
     if column["before"] is not None and not column["changed"]:
         bars = [{**b, "before": None} for b in column["distribution"]]
-        said = "No value of this column was changed: before and after are the same."
-        return paired_bars(bars, 0, rows, column["name"]) + paragraph(said, "soft")
+        sentence = "No value of this column was changed: before and after are the same."
+        return paired_bars(bars, 0, rows, column["name"]) + paragraph(sentence, "soft")
     pictured = paired_bars(column["distribution"], column["hidden"], rows, column["name"])
     if column["before_shown"] or column["before"] is None:
         return pictured
@@ -329,21 +335,21 @@ def _bars(column: Mapping[str, Any], rows: int) -> Markup:
 
 
 def _pairs(figures: Mapping[str, Any]) -> Markup:
-    said = (
+    sentence = (
         "The columns that reveal most about each other in the release, rounded as above. A line is "
         f"left out of the counts before (–) where fewer than {4 * figures['step']:,} of its rows were changed, and a "
         f"count below {figures['step']:,}. A coarser value counts evenly for all values that it covers."
     )
     same = {c["name"] for c in figures["columns"] if c["before"] is not None and not c["changed"]}
     drawn = [_pair(found, same.issuperset(found["columns"])) for found in figures["pairs"]]
-    return paragraph(said, "soft") + Markup().join(drawn)
+    return paragraph(sentence, "soft") + Markup().join(drawn)
 
 
 def _pair(found: Mapping[str, Any], same: bool) -> Markup:
-    """same: neither column was changed"""
+    """Two columns as a pair of tables. same: neither column was changed"""
     first, second = found["columns"]
-    said = [n is not None for line in found["before"] for n in line]
-    enough = same or 3 * sum(said) >= len(said) > 0
+    known = [n is not None for line in found["before"] for n in line]
+    enough = same or 3 * sum(known) >= len(known) > 0
     tables = [("before", found["before"])] if enough and not same else []
     tables.append(("before and after alike" if same else "after", found["after"]))
     lines, columns = _filled(tables)
@@ -355,7 +361,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
         )
         for when, counts in tables
     ]
-    few = "Too few counts" if any(said) else "No count"
+    few = "Too few counts" if any(known) else "No count"
     notes = [] if enough else [f"{few} before can be compared with these without revealing too much."]
     if found["unplaced"] >= 1:
         notes.append(f"{found['unplaced']:,.0f} rows in which either value is hidden are not among them.")
@@ -363,7 +369,7 @@ def _pair(found: Mapping[str, Any], same: bool) -> Markup:
 
 
 def _filled(tables: Sequence[tuple[str, Any]]) -> tuple[list[int], list[int]]:
-    """The lines and the columns in which anything stands."""
+    """The rows and the columns that have a nonempty cell."""
     held = [[any(table[i][j] for _, table in tables) for j in range(len(line))] for i, line in enumerate(tables[0][1])]
     return [i for i, line in enumerate(held) if any(line)], [j for j in range(len(held[0])) if any(x[j] for x in held)]
 
@@ -374,11 +380,11 @@ def _rows(figures: Mapping[str, Any]) -> Markup:
         return paragraph("No group is large enough to be shown here.")
     lines = [(f"{i}", n, *row) for i, (row, n) in enumerate(zip(found["rows"], found["groups"], strict=True), 1)]
     head = ("row", "rows alike", *found["columns"])
-    said = (
+    sentence = (
         f"Each from another group of at least {figures['least']} rows. A sensitive value that fewer than "
         f"{figures['least']} rows hold is not repeated here; columns kept unchanged are left out."
     )
-    return paragraph(said, "soft") + table(head, lines, len(head), "Published rows")
+    return paragraph(sentence, "soft") + table(head, lines, len(head), "Published rows")
 
 
 def _certificate(figures: Mapping[str, Any]) -> Markup:
@@ -387,7 +393,7 @@ def _certificate(figures: Mapping[str, Any]) -> Markup:
 
 
 def _tried(figures: Mapping[str, Any]) -> Markup:
-    """Every bound that was computed and every method that ran; nothing of them in a public page."""
+    """All computed bounds and all methods that ran; empty in a public page."""
     certificate, out = figures["release"]["certificate"], Markup()
     unit, details = certificate["unit"], certificate.get("details", {})
     bounds = details.get("bounds")
@@ -407,7 +413,7 @@ def _tried(figures: Mapping[str, Any]) -> Markup:
 
 
 def _curve(details: Mapping[str, Any]) -> Markup:
-    """Stars against width for coarsened columns: every choice of levels that was tried and is not beaten in both."""
+    """Stars against width for coarsened columns: the Pareto frontier of the choices of levels that were tried."""
     points = details.get("curve")
     if not points:
         return Markup()
@@ -418,20 +424,22 @@ def _curve(details: Mapping[str, Any]) -> Markup:
         for i, p in enumerate(points)
     ]
     head = ("", *names, "stars", "width", "loss")
-    said = "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
-    return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, said)
+    sentence = (
+        "The levels of the columns, the stars they need, and how much a value that is no star has lost on the mean"
+    )
+    return part("parts.html", "titled", "", trade_off(points, at)) + table(head, lines, 1, sentence)
 
 
 def _guide(release: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pages of the guide that prove what the certificate says: its bound and its method's promise."""
+    """The pages of the guide that prove the certificate's statements: its bound and its method's promise."""
     if release["certificate"]["unit"] == "distance":
         return [("docs/gathering.md", "")]
     promised = METHOD_PAGES.get(release.get("method", ""))
     return [BOUNDS_PAGE, *([promised] if promised else [])]
 
 
-def _same(figures: Mapping[str, Any]) -> Markup:
-    """How to ask for the same once more."""
+def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
+    """The command that repeats the request."""
     written = figures["written"]
     if not written:
         return Markup()

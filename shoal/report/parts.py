@@ -1,6 +1,6 @@
-"""What every report is made of: the page around it, tables, terms with their meaning, a certificate with its proof.
+"""Parts that all reports share: the page, tables, terms with their meaning, a certificate with its proof.
 
-Templates are filled with values: whatever is not markup already is escaped, and a name that is missing is an error.
+Templates escape all values that aren't markup already, and raise an error if a name is missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _environment() -> Environment:
 
 
 def anchor(text: str, kind: str = "") -> str:
-    """What a section or a word is called as the target of a link."""
+    """The anchor of a section or a word, as the target of links."""
     return (kind + "-" if kind else "") + "".join(c if c.isalnum() else "-" for c in text.lower())
 
 
@@ -43,42 +43,42 @@ _JSON: dict[str, Any] = {"ensure_ascii": False, "default": json_value}
 
 
 def as_json(figures: Mapping[str, Any]) -> str:
-    """The figures of a page as a file of their own."""
+    """The figures of a page as a separate JSON file."""
     return json.dumps(figures, indent=1, **_JSON) + "\n"
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A whole page: a template of this room's folder with its values."""
+    """A complete page: a template of this package's folder, filled with values."""
     return _environment().get_template(template).render(values)
 
 
 def part(template: str, macro: str, *values: Any) -> Markup:
-    """A part of a page: what a macro of a template makes of its arguments."""
+    """A part of a page: the output of a template's macro."""
     module = _environment().get_template(template).module
     made: Markup = getattr(module, macro)(*values)
     return made
 
 
-ACROSS = 8  # columns of a table at most, which is what a sheet of paper holds
+ACROSS = 8  # most columns of a table, so that it fits on a sheet of paper
 
 
 def paragraph(text: Any, kind: str = "") -> Markup:
-    """A paragraph.  kind: how it looks, of style.css ("soft", "bad")."""
+    """A paragraph. kind: a class of style.css ("soft", "bad")."""
     return part("parts.html", "paragraph", text, kind)
 
 
 def term(word: str) -> Markup:
-    """A word that leads to its meaning at the end of the page, which it also has on hover."""
+    """A word with a link to its meaning at the end of the page, and the meaning on hover."""
     return part("parts.html", "term", GLOSSARY[word], word, anchor(word, "word"))
 
 
 def code(text: str) -> Markup:
-    """What is typed or compared letter by letter."""
+    """Text that is typed or compared exactly, in a fixed-width font."""
     return part("parts.html", "code", text)
 
 
 def in_guide(text: str, found: tuple[str, str]) -> Markup:
-    """A sentence, and where in the guide its proof is; no link, since whoever has the page need not have the guide."""
+    """A sentence, and where the guide proves it; without a link, because readers of the page may not have the guide."""
     page, section = found
     return Markup("{} ({}{})").format(text, page, f", {section}" if section else "")
 
@@ -86,7 +86,8 @@ def in_guide(text: str, found: tuple[str, str]) -> Markup:
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, caption: str = "") -> Markup:
     """A table; columns from ``numeric`` on are right-aligned.
 
-    One of more than ACROSS columns goes on below itself, each part with the first column, so that paper holds it.
+    A table of more than ACROSS columns is split into tables below each other that repeat the first column, so that it
+    fits on paper.
     """
     named = head if any(head) else ()
     if len(named) <= ACROSS:
@@ -102,12 +103,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: int = 1, 
 
 
 def drawing(svg: Markup, name: str) -> Markup:
-    """A drawing that scrolls by itself where the window is narrower than its letters can be read at."""
+    """A drawing that scrolls if the window is too narrow for readable letters."""
     return part("parts.html", "drawing", svg, name)
 
 
 def listed(texts: Sequence[str]) -> Markup:
-    """Sentences as a list."""
+    """A list of sentences."""
     return part("parts.html", "listed", texts)
 
 
@@ -123,12 +124,16 @@ def whole(
     verdict: str = "",
     appendix: Sequence[tuple[str, Markup]] = (),
 ) -> str:
-    """The page: one file that fetches nothing; the figures stand in it as JSON too.
+    """The page: one file that loads nothing else; it contains the figures as JSON too.
 
-    kind      what it is a report of, for the heading;  name: of the file, or what stands for it
-    below     a line below the heading;  lead: the answer in one paragraph
-    sections  (title, content) in order;  appendix: the same, from a page of its own on
-    first     warnings that stand before all else;  verdict: a line
+    kind      the subject of the report, for the heading
+    name      of the file, or a substitute
+    below     a line below the heading
+    lead      the answer in one paragraph
+    sections  (title, content) in order
+    appendix  further sections, which begin on a new page
+    first     warnings at the top
+    verdict   a line
     """
     return rendered(
         "report.html", kind=kind, name=name, below=below, lead=lead, sections=list(sections), figures=figures,
@@ -137,10 +142,10 @@ def whole(
 
 
 def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, str]]) -> Markup:
-    """A certificate: what it comes to in words, cost and bound, and each argument in a sentence.
+    """A certificate: a summary in words, cost and bound, and each argument in a sentence.
 
-    said   the whole in words
-    found  pages of the guide, each with the section or "": what proves its bound, and last the promise of its method
+    said   the summary
+    found  pages of the guide, each with a section or "": the proof of the bound, and last the promise of the method
     """
     if "ratio_at_most" in certificate:
         return paragraph(said)
@@ -160,7 +165,7 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
 
 
 def _linked(text: str, found: tuple[str, str]) -> Markup:
-    """A theorem in plain words, which lead to its proof, then as it is stated."""
+    """A theorem in plain words with a link to its proof, then in its exact form."""
     plain = theorem_words(text)
     if not plain:
         return Markup("{} {}").format(sentence(text), in_guide("The proof.", found))
@@ -168,9 +173,9 @@ def _linked(text: str, found: tuple[str, str]) -> Markup:
 
 
 def again(figures: Mapping[str, Any], command: str | Markup = "") -> Markup:
-    """Versions, hashes and the commands that check the files.
+    """Versions, hashes, and the commands that check the files.
 
-    command  how to ask for the same once more
+    command  the command that repeats the request
     """
     written, made = figures["written"], figures["made_by"]
     rows = [("shoal", made["shoal"]), ("Python", made["python"]), ("Polars", made["polars"])]
@@ -186,9 +191,9 @@ def again(figures: Mapping[str, Any], command: str | Markup = "") -> Markup:
 
 
 def released(figures: Mapping[str, Any], more: Sequence[tuple[Any, Any]] = ()) -> Markup:
-    """The files that left, with their hashes.
+    """The released files with their hashes.
 
-    more  further lines: (what, value)
+    more  further lines: (name, value)
     """
     written = figures["written"]
     rows: list[tuple[Any, Any]] = [
@@ -211,7 +216,7 @@ def released(figures: Mapping[str, Any], more: Sequence[tuple[Any, Any]] = ()) -
 
 
 def decision(figures: Mapping[str, Any], why: str) -> Markup:
-    """Who decided what for whom, as far as it was given, with room to sign.  why: where the threshold comes from"""
+    """Who decided what for whom, if given, with space for a signature. why: the source of the threshold"""
     given = figures.get("decision") or {}
     rows = [
         ("recipient", given.get("recipient") or ""),
@@ -224,10 +229,10 @@ def decision(figures: Mapping[str, Any], why: str) -> Markup:
 
 
 def glossary(words: Sequence[str] = ()) -> Markup:
-    """The meaning of all words, or of those named, each of which can be linked to."""
+    """The meanings of all words, or of the given ones; each is a link target."""
     return meanings([(w, GLOSSARY[w]) for w in words or GLOSSARY], [anchor(w, "word") for w in words or GLOSSARY])
 
 
 def meanings(words: Sequence[tuple[str, str]], anchors: Sequence[str] = ()) -> Markup:
-    """(word, meaning) in order.  anchors: what each is called as the target of a link"""
+    """(word, meaning) in order. anchors: the link target of each"""
     return part("parts.html", "meanings", words, anchors or [""] * len(words))

@@ -1,9 +1,8 @@
-"""Small pictures as inline SVG, with no library and no network: what those of all problems have alike, and some by
-name.
+"""Small pictures as inline SVG without a library: common parts of all pictures, and some pictures of one problem.
 
-Alike are a figure, its frame, a scale, and the file's ending.  By name: areas on paper (projected, scaled, colored,
-with what lies far away in boxes of its own below), how compact and how alike regions are at every number of them, and
-groups against k, also as a few lines for the terminal.
+Common parts are the figure, its frame, a scale bar, and the file's ending. The pictures of one problem are: areas on a
+map (projected, scaled, colored, with remote areas in inset boxes below), how compact and homogeneous regions are by
+their number, and group sizes against k, also as lines of text for the terminal.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ from shoal.report.words import share
 
 
 def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
-    """An empty figure of so many inches; PolicyError for a file that is no picture, MissingDependencyError without
-    matplotlib."""
+    """An empty figure with a size in inches.
+
+    PolicyError if the file isn't a picture, MissingDependencyError without matplotlib.
+    """
     if not is_picture(path):
         raise PolicyError.unknown("kind of picture", path.suffix or path.name, PICTURES)
     MissingDependencyError.unless("matplotlib", "drawing a picture", "plot")
@@ -38,13 +39,13 @@ def figure(path: Path, size: tuple[float, float], dpi: int = 130) -> Any:
 
 
 def marked_internal(made: Any) -> None:
-    """Say on a figure, below its panels, that it shows figures of the original."""
+    """Write below the panels of a figure that it shows figures of the original."""
     made.text(0.02, 0.01, "Internal: figures of the original. Do not publish it.", fontsize=8, color="#b3261e")
     made.tight_layout(rect=(0, 0.04, 1, 1))
 
 
 def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], None]) -> None:
-    """A map by the file's ending: a page of HTML, or a picture; PolicyError for any other ending."""
+    """Write a map by the file's ending: an HTML page, or a picture; PolicyError for other endings."""
     path = Path(path)
     if is_page(path):
         path.write_text(page(), encoding="utf-8")
@@ -57,9 +58,9 @@ def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], 
 def framed(
     path: Path, focus: tuple[float, ...], longer: float, said: tuple[str, str], *, least: float = 0, margin: float = 0
 ) -> tuple[Any, Any]:
-    """A figure and its axes: ``focus`` (left, top, width, height); said: a title above it and a note below.
+    """A figure and its axes. focus: left, top, width, height; said: a title above it and a note below.
 
-    longer, least, margin  inches: the longer side, the least width, and room on the right
+    longer, least, margin  inches: the longer side, the least width, and free space on the right
     """
     x0, y0, across, down = focus
     wide, tall = max(longer * across / max(across, down), least), longer * down / max(across, down)
@@ -75,13 +76,13 @@ def framed(
 
 
 def bar_length(width: float) -> float:
-    """The longest round length (1, 2, 5 times a power of ten) up to ``width``."""
+    """The longest round length (1, 2, or 5 times a power of ten) up to ``width``."""
     power = 10.0 ** np.floor(np.log10(width))
     return float(max(m * power for m in (1, 2, 5) if m * power <= width))
 
 
 def scale_bar(axes: Any, focus: tuple[float, ...], drawn: float, text: str, right: bool = False) -> None:
-    """A bar ``drawn`` units long in a lower corner of the focus, its length in words above it, and where north is."""
+    """A scale bar ``drawn`` units long in a lower corner of the focus, with its length in words, and a north arrow."""
     x0, y0, across, down = focus
     left = x0 + (0.98 * across - drawn if right else 0.02 * across)
     y = y0 + down - 0.02 * max(across, down)
@@ -90,19 +91,19 @@ def scale_bar(axes: Any, focus: tuple[float, ...], drawn: float, text: str, righ
     axes.plot([left, left + drawn], [y, y], color="black", lw=2.5, solid_capstyle="butt")
 
 
-SIDE = 1000.0  # the longer side of the drawing, in its own unit
+SIDE = 1000.0  # the longer side of the drawing, in drawing units
 COLORS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")  # Tol, light
 STEPS = (1.25, 1.5, 2.0, 3.0, 5.0)  # multiples of k between the classes of the second coloring
-INSETS = 5  # so many boxes at most; where there would be more, everything is drawn where it is
-_ROW = 0.24  # height of the row of boxes over that of the map
-_GAP = 0.02  # between boxes, over the longer side
+INSETS = 5  # most inset boxes; with more, everything is drawn in its place
+_ROW = 0.24  # height of the row of boxes, relative to the map
+_GAP = 0.02  # between boxes, relative to the longer side
 
 Place = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Areas on paper: every ring in drawing units, x to the right, y down."""
+    """Areas in drawing units: every ring with x to the right, y down."""
 
     areas: list[Shape]
     outlines: list[Shape]
@@ -113,12 +114,12 @@ class Sheet:
     color: list[int]  # of each region, an index of COLORS
     shade: list[int]  # of each region, an index of SHADES
     focus: tuple[float, float, float, float]  # left, top, width, height of the part with most of the areas
-    boxes: list[tuple[float, float, float, float]]  # of the insets: left, top, width, height
-    outside: int  # areas whose middle lies beyond the focus
+    boxes: list[tuple[float, float, float, float]]  # left, top, width, height of the insets
+    outside: int  # number of areas with their center outside the focus
 
 
 def sheet_of(shapes: Sequence[Shape], labels: np.ndarray, weights: np.ndarray, k: int, geographic: bool) -> Sheet:
-    """Areas, outlines of their regions and colors; InputError where nothing can be drawn."""
+    """The areas, the outlines of their regions, and colors; InputError if nothing can be drawn."""
     shapes = [[[r for r in polygon if abs(doubled_area(r)) > 0] for polygon in shape] for shape in shapes]
     shapes = [[polygon for polygon in shape if polygon] for shape in shapes]
     drawn = [i for i, shape in enumerate(shapes) if shape]
@@ -162,7 +163,7 @@ def sheet_of(shapes: Sequence[Shape], labels: np.ndarray, weights: np.ndarray, k
 
 
 class _Paper(NamedTuple):
-    """What puts each group of areas on paper, and how large the paper is."""
+    """The transformation of each group of areas to drawing units, and the size of the drawing."""
 
     places: list[Place]
     width: float
@@ -173,9 +174,9 @@ class _Paper(NamedTuple):
 
 
 def _groups(boxes: np.ndarray, inside: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """0 for areas of the main map, 1, 2, ... for those of one inset, the largest first; int64[n].
+    """int64[n]: 0 for areas of the main map, 1, 2, ... for areas of one inset, the largest inset first.
 
-    Areas off the map are together where less than a tenth of its width lies between their boxes.
+    Areas outside the map are in one inset if the gap between their boxes is less than a tenth of its width.
     """
     out = np.flatnonzero(~inside)
     group = np.zeros(len(boxes), np.int64)
@@ -199,7 +200,10 @@ def _groups(boxes: np.ndarray, inside: np.ndarray, frame: np.ndarray) -> np.ndar
 
 
 def _paper(shapes: Sequence[Shape], group: np.ndarray, frame: np.ndarray, geographic: bool) -> _Paper:
-    """The main map, and below it a row of boxes, each at its own scale and none larger than the map's."""
+    """The transformations of the main map and of a row of boxes below it.
+
+    Each box has its own scale, at most the map's.
+    """
 
     def bounds(place: Place, g: int) -> tuple[np.ndarray, np.ndarray]:
         held = [shape for shape, own in zip(shapes, group.tolist(), strict=True) if own == g and shape]
@@ -237,7 +241,7 @@ def _paper(shapes: Sequence[Shape], group: np.ndarray, frame: np.ndarray, geogra
 
 
 def _onto(place: Place, low: np.ndarray, high: np.ndarray, scale: float, left: float, top: float) -> Place:
-    """Projected, then in drawing units with y down, the upper left corner at (left, top)."""
+    """The projection, followed by conversion to drawing units with y down and the upper left corner at (left, top)."""
 
     def paper(ring: np.ndarray) -> np.ndarray:
         flat = place(ring)
@@ -249,7 +253,7 @@ def _onto(place: Place, low: np.ndarray, high: np.ndarray, scale: float, left: f
 def _part(
     paper: Place, shapes: Sequence[Shape], frame: np.ndarray, width: float, height: float
 ) -> tuple[float, float, float, float]:
-    """The part of the drawing that holds the areas within the frame."""
+    """The part of the drawing that contains the areas within the frame."""
     found = []
     for shape in shapes:
         if shape:
@@ -270,7 +274,7 @@ def _box(shape: Shape) -> tuple[float, float, float, float]:
 
 
 def _focus(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which areas are near most others, bool[n], and the box around those; all where little is gained."""
+    """bool[n]: the areas close to most others, and the box around them; all areas if leaving some out gains little."""
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     low, high = np.quantile(middle, [0.01, 0.99], axis=0)
     wide = 0.3 * np.maximum(high - low, 1e-12)
@@ -287,7 +291,7 @@ def _focus(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seam(boxes: np.ndarray) -> float:
-    """The longitude in the middle of the widest stretch without areas: where to cut the globe open."""
+    """The longitude in the middle of the widest interval without areas, where the globe is cut."""
     starts = np.sort(((boxes[:, 0] + boxes[:, 2]) / 2) % 360)
     gaps = np.diff(np.append(starts, starts[0] + 360))
     at = int(gaps.argmax())
@@ -295,9 +299,9 @@ def seam(boxes: np.ndarray) -> float:
 
 
 def unwrapped(ring: np.ndarray, seam: float) -> np.ndarray:
-    """Longitudes counted eastwards from the seam, a ring never torn: it goes where its first point is.
+    """Longitudes counted eastwards from the seam. A whole ring is shifted by its first point, so that it isn't split.
 
-    By whole turns, so that a point two rings share is the same float in both afterwards.
+    The shift is a whole number of turns, so a point that two rings share remains the same float in both.
     """
     turns = 360.0 * np.ceil((seam - ring[0, 0]) / 360.0)
     return np.column_stack([ring[:, 0] + turns, ring[:, 1]])
@@ -315,7 +319,7 @@ def albers(frame: np.ndarray) -> Place:
     n = (np.sin(one) + np.sin(two)) / 2
     radius = KM_PER_DEGREE * 180 / np.pi
     around = (west + east) / 2
-    if abs(n) < 0.02:  # at the equator the cone is a cylinder
+    if abs(n) < 0.02:  # at the equator the cone degenerates to a cylinder
 
         def cylinder(ring: np.ndarray) -> np.ndarray:
             x = np.radians(ring[:, 0] - around) * np.cos(one)
@@ -334,7 +338,10 @@ def albers(frame: np.ndarray) -> Place:
 
 
 def colors(shapes: Sequence[Shape], labels: np.ndarray, count: int) -> list[int]:
-    """A color for each region that none of its neighbors has, as far as the colors go; all about equally often."""
+    """A color for each region that differs from those of its neighbors if there are enough colors.
+
+    All are used about equally.
+    """
     owner: dict[tuple[float, float], set[int]] = {}
     for shape, label in zip(shapes, labels.tolist(), strict=True):
         if label >= 0:
@@ -363,14 +370,15 @@ INK, OTHER = "#14688a", "#b3261e"
 
 
 def draw_region_choices(path: Path, rows: Sequence[Mapping[str, Any]], unit: str) -> None:
-    """A line for distances and one for variances, by the file's ending: .png, .svg or .pdf.
+    """Draw a line for distances and one for variances, by the file's ending: .png, .svg, or .pdf.
 
-    rows  of ``shoal.regions.choices``: regions, at_most, distance, variance;  unit  of distances
+    rows  of ``shoal.regions.choices``: regions, at_most, distance, variance
+    unit  of distances
     """
     if not rows:
         raise PolicyError("no number of regions could be drawn; give others, or lower k")
     shown = [(name, title) for name, title in _SHOWN if rows[0][name] is not None]
-    if len(shown) == len(_SHOWN):  # regions chosen for one end are no witness of how well the other can be met
+    if len(shown) == len(_SHOWN):  # regions optimized for one measure don't show how good the other could be
         shown[0] = "distance", "of the same regions, distance from their center"
         shown.reverse()
     made = figure(Path(path), (5.5 * len(shown), 4.2))
@@ -389,12 +397,12 @@ def draw_region_choices(path: Path, rows: Sequence[Mapping[str, Any]], unit: str
     made.savefig(path)
 
 
-BINS = 40  # bars of a histogram at most
+BINS = 40  # most bars of a histogram
 _CURVE = (70, 14, 600, 240)  # left, top, width, height of the curve of levels
 
 
 def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title: str) -> Markup:
-    """Rows before and after as pairs of bars, with the numbers in words; a before of None is not stated."""
+    """Rows before and after as pairs of bars, with the numbers in words; None means not stated."""
     peak = max([1.0, hidden, *(max(b["before"] or 0, b["after"]) for b in bars)])
     known = any(b["before"] is not None for b in bars)
     lines: list[tuple[str, list[tuple[str, float]], str]] = []
@@ -410,9 +418,9 @@ def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title
 
 
 def class_sizes(sizes: Mapping[str, int], what: tuple[str, str] = ("rows", "group")) -> Markup:
-    """Histogram of class sizes, in rows held; sizes past what fits share bins of doubling width.
+    """A histogram of class sizes, weighted by rows; large sizes share bins of doubling width.
 
-    what  the unit of a size, and what has it
+    what  the unit of a size, and the name of a class
     """
     pairs = sorted((int(s), n) for s, n in sizes.items())
     if not pairs:
@@ -434,7 +442,7 @@ def class_sizes(sizes: Mapping[str, int], what: tuple[str, str] = ("rows", "grou
 
 
 def heat(counts: Sequence[Sequence[float | None]], labels: Sequence[Sequence[str]], title: str, peak: float) -> Markup:
-    """A table of counts, darker where there are more, in steps up to ``peak``; None is a dash."""
+    """A table of counts as a heat map with shades up to ``peak``; None is a dash."""
 
     def cell(n: float | None) -> tuple[int, str]:
         return 0 if not n else min(5, 1 + int(5 * (n / peak) ** 0.5 - 1e-9)), "–" if n is None else f"{n:,.0f}"
@@ -451,7 +459,10 @@ def columns(bars: Sequence[Mapping[str, Any]], title: str) -> Markup:
 
 
 def trade_off(points: Sequence[Mapping[str, Any]], chosen: int) -> Markup:
-    """Choices of levels as a curve: stars to the right, the width of all other values upwards; one is marked."""
+    """Choices of levels as a curve: stars on the x axis, the width of all other values on the y axis.
+
+    One choice is marked.
+    """
     left, top, wide, tall = _CURVE
     most = max([1, *(p["stars"] for p in points)])
     widest = max([p["width"] for p in points]) or 1.0
@@ -465,13 +476,13 @@ def trade_off(points: Sequence[Mapping[str, Any]], chosen: int) -> Markup:
     return part("pictures.html", "trade_off", _CURVE, drawn, chosen, f"{most:,}", f"{widest:.2g}")
 
 
-ROWS = 8  # of the text
-COLUMNS = 400  # of the drawing
-DWARFED = 8  # times as large as the middle one, a group leaves the others no height
+ROWS = 8  # most lines of the text
+COLUMNS = 400  # most bars of the drawing
+DWARFED = 8  # if the largest group is this many times the median, the scale is logarithmic
 
 
 def as_text(loads: Sequence[int], k: int) -> list[str]:
-    """How many groups hold how many times k: one line per range, from k up; ranges grow where one is a giant."""
+    """The number of groups by multiple of k: one line per range, from k up; ranges grow if one group is very large."""
     least, most = min(loads), max(loads)
     starts = [least + row * max(1, -(-(most - least + 1) // ROWS)) for row in range(ROWS)]
     if _dwarfed(loads, k):
@@ -491,15 +502,15 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
 
 
 def _dwarfed(loads: Sequence[int], k: int) -> bool:
-    """Whether the largest group leaves the others no height."""
+    """Whether the largest group is so large that other bars would be invisible."""
     return max(loads) > DWARFED * max(sorted(loads)[len(loads) // 2], k)
 
 
 def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
-    """Bars in falling order against a line at k and, where ``bound`` is given, one below which no answer stays.
+    """Bars in descending order, with a line at k and, if given, one at the lower bound of the largest group.
 
-    More than COLUMNS groups are drawn as COLUMNS bars, each the largest of its share.  Where one group dwarfs the
-    others heights are logarithms, and the drawing says so.
+    More than COLUMNS groups are drawn as COLUMNS bars, each the largest group of its share. If one group is much larger
+    than the others, heights are logarithmic, and the drawing states this.
     """
     falling = sorted(loads, reverse=True)
     shown = falling[:: -(-len(falling) // COLUMNS)]
@@ -507,7 +518,7 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     top_value = max(falling[0], k)
     step = wide / len(shown)
     dwarfed = _dwarfed(loads, k)
-    floor = min(falling[-1], k) / 2  # of the logarithms
+    floor = min(falling[-1], k) / 2  # lower end of the logarithmic scale
 
     def y(value: float) -> float:
         share = math.log(value / floor) / math.log(top_value / floor) if dwarfed else value / top_value

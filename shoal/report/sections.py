@@ -1,8 +1,7 @@
-"""Sections of the report on a table: what a reader must know first, what was asked and released, and what the promise
-rests on.
+"""Sections of the report on a table: verdict and warnings, the request and the release, assumptions, and attacks.
 
-What comes first is a verdict in one line, with its reasons in figures, and warnings, worst first.  What comes last is
-which attacks the promise does not stop.
+The report begins with a verdict in one line with its reasons, and with warnings, worst first. It ends with the attacks
+that the promise doesn't prevent.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from shoal.report.words import ALL_BUT, as_sentence, model_words, percent_up, sh
 
 
 def assumptions(policy: Mapping[str, Any]) -> list[str]:
-    """What the promise rests on."""
+    """The assumptions of the promise."""
     return [
         "The attacker knows that a person is in the table and all of that person's quasi-identifiers ("
         + ", ".join(policy["quasi_identifiers"])
@@ -48,7 +47,7 @@ _SPAN = (
 
 
 def _outside(policy: Mapping[str, Any]) -> list[str]:
-    """What a model of the population rests on."""
+    """The assumptions of a model of the population."""
     asked = {m["model"] for m in policy["privacy"]}
     out = []
     if "KMap" in asked:
@@ -63,7 +62,7 @@ def _outside(policy: Mapping[str, Any]) -> list[str]:
 
 
 def _who(policy: Mapping[str, Any]) -> str:
-    """Whom a row stands for."""
+    """Whom a row represents."""
     units = [policy[name] for name in ("person", "household") if policy.get(name)]
     if units:
         return (
@@ -75,7 +74,10 @@ def _who(policy: Mapping[str, Any]) -> str:
 
 
 def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
-    """What the ends of ranges, the members of sets, and the ends of regions tell; a public page has no share of it."""
+    """What the ends of ranges, the members of sets, and the ends of regions reveal.
+
+    A public page has no share of it.
+    """
     steps = policy.get("range_step") or {}
     said = (
         ""
@@ -98,7 +100,7 @@ def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
 
 
 def _minimality(policy: Mapping[str, Any]) -> str:
-    """What the forming of the groups tells, or why it tells nothing."""
+    """What the forming of the groups reveals, or why it reveals nothing."""
     if policy.get("minimality") is None:
         return (
             "Minimality: knowing that nothing was coarsened needlessly can reveal something (Wong, Fu, Wang, Pei 2007)."
@@ -111,10 +113,10 @@ def _minimality(policy: Mapping[str, Any]) -> str:
 
 
 def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str]:
-    """What such a release cannot promise, by the attack's name.
+    """What such a release can't promise, by the name of the attack.
 
-    exposed  share of the groups that show a value which only one of their rows holds; None where no form shows one,
-             and where only the release is known
+    exposed  share of the groups that show a value that only one of their rows has. None if no published form shows one,
+             or if only the release is known
     """
     out = [
         "Composition: two releases about the same people, such as this month's and the next, can be intersected: the "
@@ -149,7 +151,7 @@ def attacks(policy: Mapping[str, Any], exposed: float | None = None) -> list[str
 
 
 def _unguarded(policy: Mapping[str, Any]) -> list[str]:
-    """Sensitive columns that no model speaks of, or only one that every group meets."""
+    """Sensitive columns without a model, or only with a model that every group meets."""
     weak: list[dict[str, Any]] = [{"model": name} for name in ("KAnonymity", "KMap", "DeltaPresence")]
     weak += [{name: 1} for name in ("l", "alpha", "t")]
     strong = [m for m in policy["privacy"] if not any(w.items() <= m.items() for w in weak)]
@@ -157,7 +159,7 @@ def _unguarded(policy: Mapping[str, Any]) -> list[str]:
 
 
 def asked(figures: Mapping[str, Any]) -> Markup:
-    """Everything that was asked for; what was left at its default only where a reader would ask for it."""
+    """The complete request; settings with their default only if readers need them."""
     policy = figures["policy"]
     checks = ((c["model"], c["column"], model_words(c)) for c in figures["audit"]["checks"])
     models = map(": ".join, (*_by_words(checks), *stated(figures)))
@@ -178,7 +180,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
 
 
 def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Requested models that these rows cannot show, since the column that they count was removed: (model, words)."""
+    """Requested models that these rows can't show, because the column that they count was removed: (model, words)."""
     judged = {(c["model"], c["column"]) for c in figures["audit"]["checks"]}
     units = [figures["policy"][u] for u in ("person", "household") if figures["policy"].get(u)]
     models = [(restore(asked), asked.get("column")) for asked in (figures["policy"]["privacy"] if units else ())]
@@ -190,7 +192,7 @@ def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _by_words(models: Iterable[tuple[str, str | None, str]]) -> Iterator[tuple[str, str]]:
-    """(model of its columns, words): columns with the same model in the same words are named together."""
+    """(model of its columns, words): columns with the same model in the same words are listed together."""
     columns: dict[tuple[str, str], list[str]] = {}
     for model, column, words in models:
         columns.setdefault((model, words), []).extend([column] if column else [])
@@ -199,7 +201,7 @@ def _by_words(models: Iterable[tuple[str, str | None, str]]) -> Iterator[tuple[s
 
 
 def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was asked beside the models: the rule, who is counted, beside whom, how much may go."""
+    """Requests other than models: the preset, who is counted, the population, how much may be suppressed."""
     policy, release = figures["policy"], figures["release"]
     rule = release.get("rule_book")
     if rule:
@@ -214,8 +216,8 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if policy["max_average_risk"] is not None:
         yield "mean risk", f"at most {number(policy['max_average_risk'])}"
     if policy.get("minimality") is not None:
-        told = f"with a share of at most {number(policy['minimality'])}"
-        yield "someone who knows the method can infer a value", told
+        detail = f"with a share of at most {number(policy['minimality'])}"
+        yield "someone who knows the method can infer a value", detail
     if policy["max_suppressed"]:
         whole = release["certificate"].get("details", {}).get("suppressed_rows")
         found = "" if whole is None else f"; {share(whole, release['rows'])} are ({whole:,})"
@@ -223,7 +225,7 @@ def _limits(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was asked of how it is published."""
+    """Requests about the published form."""
     if policy["global_recoding"]:
         yield "levels", "one for each column, the same in all rows"
     if policy.get("coarsen"):
@@ -243,7 +245,7 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def files_and_roles(figures: Mapping[str, Any]) -> Markup:
-    """The files that were released, and the role of every column."""
+    """The released files, and the role of every column."""
     release = figures["release"]
     more = [("rows", release["rows"])]
     if release.get("method"):
@@ -257,7 +259,7 @@ def files_and_roles(figures: Mapping[str, Any]) -> Markup:
 
 
 def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """The columns of each role in a line, with what was asked of a column beside its name."""
+    """The columns of each role in a line, with the settings of each column."""
     policy = figures["policy"]
     yield term("quasi-identifiers"), ", ".join(_asked_of(column, policy) for column in figures["columns"])
     if policy["sensitive"]:
@@ -270,7 +272,7 @@ def _roles(figures: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
 
 
 def _asked_of(column: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
-    """A quasi-identifier, with its hierarchy, weight and ceiling where it has any."""
+    """A quasi-identifier with its hierarchy, weight, and ceiling, if any."""
     source = policy["hierarchies"].get(column["name"])
     more = [f"hierarchy {source}"] if source else []
     more += [f"weight {number(column['weight'])}"] if column["weight"] != 1 else []
@@ -279,7 +281,7 @@ def _asked_of(column: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
 
 
 def _left_out(name: str, policy: Mapping[str, Any]) -> str:
-    """A column that left, with what it was counted by."""
+    """A removed column, and what it was used to count."""
     counted = next((u for u in ("person", "household") if policy.get(u) == name), None)
     if counted:
         return f"{name} (names the {counted})"
@@ -295,14 +297,14 @@ _HARBOR = {
 
 
 def _harbor(release: Mapping[str, Any]) -> Markup:
-    """What the Safe Harbor rule did to which columns."""
+    """Which columns the Safe Harbor rule changed, and how."""
     found = (release.get("safe_harbor") or {}).get("columns") or {}
     lines = [(name, _HARBOR[rule]) for name, rule in found.items()]
     return table(("column", "shown as"), lines, 2, "Safe Harbor") if found else Markup()
 
 
 def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
-    """Columns that are published as they came, and how far they single people out."""
+    """Columns published unchanged, and how many rows they single out."""
     if not found["columns"]:
         return paragraph("None: every column of the release is a quasi-identifier or sensitive.")
     known = [name for name in found["columns"] if name in found["insensitive"]]
@@ -325,15 +327,15 @@ def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
     return said + (table(head, lines, 1, "Columns that single out rows by themselves") if lines else "")
 
 
-SINGLED = 0.05  # share of the rows singled out by carried columns from which a release is called weak
-HIGH, COMMON = 0.2, 0.5  # risk to be found and share of a value up to which a release is called strong
+SINGLED = 0.05  # if insensitive columns single out more than this share of the rows, a release is weak
+HIGH, COMMON = 0.2, 0.5  # a release is strong up to this risk of re-identification and this share of a value
 
 
 def warnings(figures: Mapping[str, Any]) -> list[str]:
-    """Sentences about what the release gives away in spite of its promises, the worst first.
+    """Sentences about what the release reveals although it keeps its promises, the worst first.
 
-    Columns kept unchanged that single people out; a group that shares a value; a group far from the whole table; sets
-    that list the value of each person; ranges that end at one row's value.
+    Insensitive columns that single people out; a group with one sensitive value; a group far from the table's
+    distribution; sets that list the value of each person; ranges that end at one row's value.
     """
     release, audit = figures["release"], figures["audit"]
     rows = release["rows"]
@@ -366,7 +368,7 @@ def warnings(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _shared(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
-    """A group that all but shares a value discloses it, (how bad, sentence): all rows, then all but all."""
+    """A group in which all or almost all rows have one value, (severity, sentence)."""
     shares = {name: levels["alpha"] for name, levels in sensitive.items() if (levels["alpha"] or 0.0) >= ALL_BUT}
     whole = [name for name, most in shares.items() if most >= 1]
     if whole:
@@ -379,20 +381,20 @@ def _shared(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
 
 
 def _far(sensitive: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
-    """Groups whose values are distributed all but entirely otherwise than the table's: little is protected then."""
+    """Groups whose values are distributed almost completely differently from the table's, so little is protected."""
     far = {name: t for name, levels in sensitive.items() if (t := levels.get("t_equal") or 0.0) >= ALL_BUT}
     if far:
         worst = sorted(far, key=lambda name: -far[name])
         shown = [f"{name} (t = {far[name]:.3f})" for name in worst]
         yield (
-            far[worst[0]] - 1,  # after what discloses a value
+            far[worst[0]] - 1,  # less severe than a disclosed value
             f"In some group the values of {_or(shown)} differ widely from the whole table's. Anyone known to be in "
             "it is known to have one of few values.",
         )
 
 
 def _often(figures: Mapping[str, Any], what: str) -> dict[str, float]:
-    """Columns that tell values of single rows in more than half of the groups, with their share of these.
+    """Columns that reveal values of single rows in more than half of the groups, with the share of these groups.
 
     what  listed: as members of sets; sole_ends: as ends of ranges
     """
@@ -401,19 +403,19 @@ def _often(figures: Mapping[str, Any], what: str) -> dict[str, float]:
 
 
 def _or(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of many."""
+    """Names in a sentence; of many, only the first few."""
     if len(names) > 4:
         return f"{', '.join(names[:4])} or of {several(len(names) - 4, 'more column')}"
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def risk_word(risk: float) -> str:
-    """What the highest risk to be found says where nothing else is known: weak, fair or strong."""
+    """Weak, fair, or strong, by the highest risk of re-identification alone."""
     return "weak" if risk > COMMON else "fair" if risk > HIGH else "strong"
 
 
 def verdict(figures: Mapping[str, Any]) -> str:
-    """Weak, fair or strong, with the figures that say so."""
+    """Weak, fair, or strong, with the figures that are the reason."""
     release, audit = figures["release"], figures["audit"]
     rows = release["rows"]
     if not rows:

@@ -1,4 +1,4 @@
-"""What a report says in words: a release, its certificate, and each theorem and argument in sentences; the terms."""
+"""The texts of reports: a release, its certificate, and each theorem and argument in sentences; the terms."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from shoal.model.cards import floored, number, several, times
 from shoal.model.certificate import LADDER, MORE, ROUNDING
 from shoal.model.privacy import MODELS
 
-NAMED = 3  # columns at most in a sentence
-ALL_BUT = 0.9  # from this share of a group with one value on, that is a warning and no promise
+NAMED = 3  # most columns in a sentence
+ALL_BUT = 0.9  # if one value has this share of a group or more, the report warns
 
 
 def as_sentence(words: str) -> str:
-    """Words with a capital and a full stop."""
+    """Words with a capital letter and a full stop."""
     return words[0].upper() + words[1:] + "."
 
 
 def promise(figures: Mapping[str, Any]) -> str:
-    """The answer in one paragraph: among how many all hide, what a group gives away, the cost, what is proved."""
+    """The answer in one paragraph: group sizes, what a group reveals, the cost, and the proof."""
     release, audit = figures["release"], figures["audit"]
     if not release["rows"]:
         return "The table is empty; there is nobody to protect."
@@ -48,7 +48,7 @@ def promise(figures: Mapping[str, Any]) -> str:
     changed, hidden = release["loss"]["suppressed_tuples"], sum(release["stars"].values())
     ruled = ", ".join((release.get("safe_harbor") or {}).get("columns", ()))
     many = f"{hidden:,} values"
-    if changed is None:  # which a public page of centers cannot know
+    if changed is None:  # a public page of centers can't know it
         cost = f"{many} were hidden. "
     else:
         cost = f"{changed:,} of {release['rows']:,} rows were changed, and {many} were hidden. "
@@ -59,20 +59,20 @@ def promise(figures: Mapping[str, Any]) -> str:
 
 
 def _persons(figures: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Who is counted, and the fewest of them behind a group."""
+    """The unit that is counted (such as persons), and the fewest of them in a group."""
     held = figures["release"].get("persons") or {}
     named = {figures["policy"].get(unit): unit for unit in ("person", "household")} if held else {}
     return [(f"{named.get(column, column)}s", n) for column, n in held.items()]
 
 
 def percent_up(part_of: float) -> str:
-    """A share below 1 in percent, rounded to the side of the truth, and never up to all."""
+    """A share below 1 in percent, rounded up, but never to 100."""
     digits = next(d for d in range(1, 16) if d == 15 or math.ceil(10 ** (d + 2) * part_of - 1e-9) < 10 ** (d + 2))
     return f"{math.ceil(10 ** (digits + 2) * part_of - 1e-9) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def model_words(check: Mapping[str, Any]) -> str:
-    """One model asked for, in words."""
+    """One requested model, in words."""
     return next((m(**check["asked"]).words() for m in MODELS.values() if m.name == check["model"]), str(check["asked"]))
 
 
@@ -85,7 +85,7 @@ UNITS = {
 
 
 def shown(value: float, unit: str, least: bool = False) -> str:
-    """A cost with its unit, in the reader's words.  least: it is a lower bound, and rounded down"""
+    """A cost with its unit in plain words. least: it is a lower bound, and is rounded down"""
     counted = isinstance(value, int)
     said = floored(value) if least else number(value)
     if unit.startswith("points x "):
@@ -97,17 +97,17 @@ def shown(value: float, unit: str, least: bool = False) -> str:
 
 
 def share(part_of: float, whole_of: float) -> str:
-    """A share in percent that calls nothing 0 % but nothing."""
+    """A share in percent; only 0 itself is written as 0 %."""
     percent = 100 * part_of / max(whole_of, 1)
     return "under 0.1 %" if 0 < percent < 0.1 else f"{percent:.1f} %"
 
 
 def certificate_words(release: Mapping[str, Any]) -> str:
-    """The certificate in words: what was paid, what nobody can avoid, what follows."""
+    """The certificate in words: the cost, the lower bound, and what follows."""
     if "ratio_at_most" in release["certificate"]:
         return public_words(release["certificate"])
-    what, proof = _other(release), release["certificate"]
-    if proof["unit"] not in UNITS:  # a length, of centers
+    what, proof = _comparable_releases(release), release["certificate"]
+    if proof["unit"] not in UNITS:  # a length, for centers
         far = "from a center to the farthest row of its group (1 is the whole span of a column)"
         proof = {**proof, "unit": f"{proof['unit']} {far}"}
     said = proved(proof, f"every release {what}", what == _OF_THIS_KIND)
@@ -119,7 +119,7 @@ def certificate_words(release: Mapping[str, Any]) -> str:
 
 
 def public_words(certificate: Mapping[str, Any]) -> str:
-    """A public certificate in words: what the file shows to be lost, and how near the least that is proved to be."""
+    """A public certificate in words: the loss that the file shows, and its distance from the proved bound."""
     cost, unit, ratio = (certificate[name] for name in ("cost", "unit", "ratio_at_most"))
     paid = "" if cost is None else f"The file shows {shown(cost, unit)}{_SCALE if unit == 'ncp' else ''}. "
     if ratio is None:
@@ -137,8 +137,9 @@ def public_words(certificate: Mapping[str, Any]) -> str:
 def proved(certificate: Mapping[str, Any], subject: str, comparable: bool = True, begins: str = "It costs") -> str:
     """A certificate in words.
 
-    subject      whom the bound speaks of: "every release of this kind"
-    comparable  this answer is one of them;  begins: the first words
+    subject      the releases for which the bound holds: "every release of this kind"
+    comparable   this release is one of them
+    begins       the first words
     """
     c = certificate
     text = f"{begins} {shown(c['cost'], c['unit'])}{_SCALE if c['unit'] == 'ncp' else ''}"
@@ -163,14 +164,17 @@ _SCALE = " (0: every value as it came, 1: nothing left)"
 _OF_THIS_KIND = "of this kind that keeps these promises"
 
 
-def _other(release: Mapping[str, Any]) -> str:
-    """Whom the bound speaks of: one level per column is not compared with releases that choose row by row."""
+def _comparable_releases(release: Mapping[str, Any]) -> str:
+    """The releases for which the bound holds.
+
+    Releases with one level per column aren't compared with local recodings.
+    """
     if "uniform_cost" in release["certificate"]["details"]:
         return "that may choose row by row, which this one may not,"
     return _OF_THIS_KIND
 
 
-# where the guide proves what a method promises: page and section; bounds of tables have a section of their own
+# where the guide proves a method's promise: page and section; bounds of tables have their own section
 BOUNDS_PAGE = ("docs/cascade.md", "The bounds")
 METHOD_PAGES = {
     "cascade": ("docs/cascade.md", "The cascade"),
@@ -191,7 +195,7 @@ METHOD_PAGES = {
     "pattern_cover": ("docs/exact.md", "Approximations with a promise"),
 }
 
-# the same for what the texts of other theorems name
+# the same for texts of other theorems
 PROOFS = {
     "2009, Theorem 7": ("docs/labels.md", "Fold (Theorem 7) and Spread"),
     "2009, Theorem 9": ("docs/labels.md", "5/2 (Theorem 9), all cases"),
@@ -216,7 +220,7 @@ PROOFS = {
 
 
 def proof_of(text: str, otherwise: tuple[str, str]) -> tuple[str, str]:
-    """The page and section of the guide that prove what a theorem's or an argument's text names."""
+    """The page and section of the guide that prove the theorem or argument named in a text."""
     return next((found for named, found in PROOFS.items() if named in text), otherwise)
 
 
@@ -229,7 +233,7 @@ _BOXES = (
     "does; their sum is a bound."
 )
 
-# bounds by their own short names
+# bounds by their short names
 BOUNDS = {
     "nothing": "A loss is never below 0.",
     "population": _FITTING,
@@ -249,7 +253,7 @@ BOUNDS = {
     "shards": "Every shard has prices that hold for the whole table; they add up.",
 }
 
-# the first word found in a theorem's or an argument's own text says it; so the narrower stand before the wider
+# the first key found in the text of a theorem or an argument decides, so longer keys come before shorter ones
 THEOREMS = {
     "multipliers": "Each row is given the cheapest group that it could be in, and values too common for groups "
     "alone pay for the rarer ones they need; no release can do with less than these prices add up to.",
@@ -313,7 +317,7 @@ THEOREMS = {
 
 
 def theorem_words(text: str) -> str:
-    """What a theorem or an argument says, in a sentence; empty where the text already is one."""
+    """A theorem or an argument in a sentence; empty if the text already is a sentence."""
     return BOUNDS.get(text) or next((said for word, said in THEOREMS.items() if word.lower() in text.lower()), "")
 
 
@@ -357,6 +361,6 @@ GLOSSARY = {
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: with a capital letter, unless it begins with the name of a page, and a full stop."""
+    """A text as a sentence: with a full stop, and with a capital letter unless it begins with the name of a page."""
     begins = text[:5] if text.startswith("docs/") else text[:1].upper() + text[1:5]
     return begins + text[5:] + ("" if text.endswith((".", "!", "?")) else ".")

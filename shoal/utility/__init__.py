@@ -1,1 +1,1 @@
-"""What a release is good for: the choice between releases, and releases held against their original."""
+"""The usefulness of a release: exploring requests, and comparing releases with their original."""

@@ -1,7 +1,6 @@
-"""Releases of one table side by side, whoever made them: privacy, loss, and what can still be computed from them.
+"""Compares releases of one table from any tool: privacy, loss, and statistics that can still be computed from them.
 
-What can still be computed: counts, marginals, correlations, and what a classifier learns (scikit-learn, extra
-``learn``).
+The statistics are counts, marginals, correlations, and a classifier (scikit-learn, extra ``learn``).
 """
 
 from __future__ import annotations
@@ -31,13 +30,16 @@ from shoal.model.policy import Policy
 from shoal.paths import PAGE
 from shoal.watching import watched
 
-Text = tuple[str | None, str | None]  # separator and encoding of files of text
+Text = tuple[str | None, str | None]  # separator and encoding of text files
 
 QUERIES = 400
 
 
 class ReadRelease(NamedTuple):
-    """A release understood: per quasi-identifier its cells, and the cell of every row; hierarchies it is read by."""
+    """A parsed release: per quasi-identifier its distinct cells, and the cell of every row.
+
+    And the hierarchies of its labels.
+    """
 
     frame: pl.DataFrame
     spreads: list[Spread]
@@ -46,14 +48,14 @@ class ReadRelease(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Counts over two columns: (column, column, low, high, low, high) and the truth of each."""
+    """Counts over two columns: (column, column, low, high, low, high) and the true count of each."""
 
     asked: list[tuple[int, int, int, int, int, int]]
     truth: list[int]
 
 
 def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -> Queries:
-    """Random queries, each with a truth of at least 1 % of the rows."""
+    """Random queries, each with a true count of at least 1 % of the rows."""
     rng = np.random.default_rng(seed)
     rows = codes[0].size
     least = max(10, rows // 100)
@@ -70,7 +72,7 @@ def queries(domains: Sequence[Domain], codes: Sequence[np.ndarray], seed: int) -
             wide = int(rng.integers(1, max(size // 2, 1) + 1))
             low = int(rng.integers(0, size - wide + 1)) if size else 0
             ends += [low, low + wide]
-        if a == b:  # one column: one range, which is all that the estimate looks at
+        if a == b:  # both ranges are in one column, and the estimate uses only one
             ends[2:] = ends[:2]
         inside = (codes[a] >= ends[0]) & (codes[a] < ends[1]) & (codes[b] >= ends[2]) & (codes[b] < ends[3])
         if inside.sum() >= least:
@@ -95,7 +97,7 @@ def query_error(read: ReadRelease, queries: Queries) -> dict[str, Any]:
 def marginal_distance(
     read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Total variation between the original's shares and those expected from the release."""
+    """The total variation distance between the original's shares and the expected shares of the release."""
     out = {}
     for name, s, c, d, own in zip(names, read.spreads, read.cells, domains, codes, strict=True):
         size = len(d.values)
@@ -106,39 +108,39 @@ def marginal_distance(
 
 
 def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
-    """Mean absolute change of Pearson's correlation over pairs of number columns; None with fewer than two."""
+    """The mean absolute change of Pearson's correlation over pairs of columns of numbers; None with fewer than two."""
     numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
     changes = []
     for a, b in itertools.combinations(numeric, 2):
         before = _pearson(*(_filled(domains[j].at)[codes[j]] for j in (a, b)))
         after = _pearson(*(read.spreads[j].means(domains[j].at)[read.cells[j]] for j in (a, b)))  # type: ignore[arg-type]
-        changes.append(round(abs(before - after), 9))  # sums of large numbers leave a rest
+        changes.append(round(abs(before - after), 9))  # remove rounding errors of large sums
     return float(np.mean(changes)) if changes else None
 
 
 def _filled(at: np.ndarray | None) -> np.ndarray:
-    assert at is not None  # only number columns are asked
+    assert at is not None  # called only for columns of numbers
     return np.where(np.isnan(at), np.nanmean(at), at)
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """0 where a column does not vary."""
+    """Pearson's correlation; 0 if a column is constant."""
     if x.size < 2 or not x.std() or not y.std():
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
 
 
 def learns() -> bool:
-    """Whether there is something to learn with."""
+    """Whether scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 
 def classifier(
     read: ReadRelease, domains: Sequence[Domain], exact: pl.DataFrame, codes: Sequence[np.ndarray], target: str | None
 ) -> dict[str, Any] | None:
-    """Logistic regression trained on the release, judged on exact rows; None without scikit-learn or a target.
+    """Logistic regression trained on the release and scored on exact rows; None without scikit-learn or a target.
 
-    codes  of the exact rows, a column each
+    codes  of the exact rows, one array per column
     """
     if target is None or not learns():
         return None
@@ -149,7 +151,8 @@ def classifier(
             scale = np.nanstd(d.at) or 1.0
             train.append((s.means(d.at) / scale)[c][:, None])
             filled = _filled(d.at)
-            test.append((np.append(filled, filled.mean()) / scale)[code][:, None])  # -1: a value the original lacks
+            # -1: a value that the original lacks
+            test.append((np.append(filled, filled.mean()) / scale)[code][:, None])
             continue
         shares = np.column_stack([s.share(v, v + 1) for v in range(min(len(d.values), 200))])
         train.append(shares[c])
@@ -166,14 +169,14 @@ READINGS = {
 }
 
 
-APART = 4  # rows that differ pairwise in three sensitive columns or more are sought up to so many
+APART = 4  # with three or more sensitive columns, simultaneous l-diversity is computed up to this l
 
 
 class Original(NamedTuple):
-    """What releases are compared with: columns, their values in order, queries, and the rows to judge a classifier on.
+    """The data with which releases are compared: columns, their values in order, queries, rows for a classifier.
 
-    names  the columns read: quasi-identifiers, sensitive ones, the target
-    codes  int64[rows] a quasi-identifier: the place of every row's value in its domain; held alike for the exact rows
+    names  the columns that are read: quasi-identifiers, sensitive columns, the target
+    codes  per quasi-identifier int64[rows]: the index of every row's value in its domain; the same for the exact rows
     """
 
     quasi: tuple[str, ...]
@@ -191,10 +194,10 @@ class Original(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Per release its privacy, loss and utility; ``as_dict()`` has every figure, ``table`` the main ones.
+    """Privacy, loss, and utility of each release; ``as_dict()`` has every figure, ``table`` the main ones.
 
-    original the same figures of the table that the releases were made of, to hold theirs against
-    sources  the files compared: no page replaces them, or is more public than they are
+    original the same figures of the original table, for comparison
+    sources  the files compared: no page may replace them, or be readable by more people
     """
 
     releases: Mapping[str, Mapping[str, Any]]
@@ -220,7 +223,7 @@ class Comparison:
         }
 
     def _rows(self) -> list[list[Any]]:
-        """The main figures, a row for each release and first one for the original."""
+        """The main figures: first a row for the original, then one for each release."""
         out = []
         for name, facts in [("the original", self.original), *self.releases.items()]:
             privacy, utility = facts["privacy"], facts["utility"]
@@ -251,9 +254,9 @@ class Comparison:
         )
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline; its figures stand in it as JSON too, and beside it.
+        """One self-contained HTML page that opens offline, with its figures as JSON in it and in a file next to it.
 
-        Both tell figures of the original: the page says so, and new files are readable by their owner alone.
+        Both contain figures of the original: the page states this, and only the owner can read new files.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
         from shoal.report.exploring import comparison_page
@@ -366,12 +369,15 @@ def _original(
 
 
 def _trees(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The hierarchies that can be read; a generated one is left out, because each table generates its own."""
+    """The hierarchies that can be read. Generated ones are left out, because each table generates its own."""
     return {n: h for n, h in given.items() if not isinstance(h, str) or h not in GENERATED}
 
 
 def _notes(name: str, given: Any, read: ReadRelease, whole: Original) -> list[str]:
-    """What a reader of the figures must know.  InputError for a release with more rows than the original."""
+    """Notes that a reader of the figures must know.
+
+    Raises InputError for a release with more rows than the original.
+    """
     if (left := whole.table.height - read.frame.height) < 0:
         raise InputError(f"the release {name!r} has more rows than the original")
     notes = []
@@ -427,14 +433,14 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Tex
         found = spread(distinct, domain, trees.get(name))
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
-            found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look alike
+            found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look the same
         spreads.append(found)
         cells.append(coded(texts, distinct))
     return ReadRelease(frame, spreads, cells, trees)
 
 
 def _privacy(read: ReadRelease, whole: Original) -> dict[str, Any]:
-    """The audit under our reading, then k under the readings other tools take."""
+    """The audit, and k in the readings of other tools."""
     from shoal.publishing.tables.audited import audit
 
     trees = {name: tree for name, tree in read.trees.items() if name in (*whole.quasi, *whole.sensitive)}
@@ -459,9 +465,9 @@ def _privacy(read: ReadRelease, whole: Original) -> dict[str, Any]:
 
 
 def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarray) -> int | None:
-    """The most l for which every row lies in l rows of its class that differ in every sensitive column; None for one.
+    """The largest l such that every row is in a set of l rows of its class that differ pairwise in all columns.
 
-    Beyond two columns up to ``APART``.
+    None for one column. With three or more columns, at most ``APART``.
     """
     from shoal.judge.models.size_and_diversity import simultaneous
 
@@ -477,10 +483,10 @@ MOST_COMPARED = 200_000_000
 
 
 def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
-    """Fewest rows that a row may be taken for when hidden cells match anything; None beyond ``MOST_COMPARED``.
+    """The fewest rows that match a row if hidden cells match anything; None beyond ``MOST_COMPARED``.
 
-    cells  int64[rows, columns]; wild: bool alike.  Rows with the same columns hidden are compared at once:
-    O(m^2 t d) for t different rows in m such sets.
+    cells  int64[rows, columns]; wild: bool, same shape. Rows with the same hidden columns are compared at once: O(m^2 t
+           d) for t different rows in m such sets and d columns.
     """
     if not cells.size:
         return 0
@@ -505,7 +511,10 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
 
 
 def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, Any]:
-    """Mean loss of a cell and share of hidden ones; a row that the release lacks is lost and hidden entirely."""
+    """The mean loss of a cell, and the share of hidden cells.
+
+    A row that the release lacks counts as completely lost.
+    """
     gone = rows - read.frame.height
     per, hidden = {}, 0.0
     for name, s, c, d in zip(read.frame.columns, read.spreads, read.cells, domains, strict=False):
@@ -515,11 +524,11 @@ def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, 
 
 
 def learned(train: np.ndarray, test: np.ndarray, wanted: np.ndarray, truth: np.ndarray) -> dict[str, Any] | None:
-    """Accuracy and area under the curve of logistic regression; None where the release shows one class only.
+    """Accuracy and area under the ROC curve of logistic regression; None if the release has only one class.
 
     train, test    float64[rows, features]; wanted, truth: the classes
-    The area is that of the rarer class for two classes, the mean of one against the rest for more, None where it has no
-    meaning; ``majority`` is the accuracy of always naming the most frequent class.
+    For two classes, the area is that of the rarer class. For more, it is the mean of one against the rest, or None if
+    it is undefined. ``majority`` is the accuracy if the most frequent class is always predicted.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -528,7 +537,7 @@ def learned(train: np.ndarray, test: np.ndarray, wanted: np.ndarray, truth: np.n
     if np.unique(wanted).size < 2:
         return None
     middle, scale = train.mean(axis=0), train.std(axis=0)
-    varied = scale > 1e-9  # a column of stars varies by rounding alone and teaches nothing
+    varied = scale > 1e-9  # a column of stars varies only by rounding, and contributes nothing
     scale[~varied] = 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

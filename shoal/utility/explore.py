@@ -1,6 +1,6 @@
-"""Loss and risk over a grid of requests: the picture from which k, l and the way to publish are chosen.
+"""Loss and risk over a grid of requests, to choose k, l, and the way to publish.
 
-Each point's lower bound is held against a second search on the table itself.
+``prove`` checks a certificate's lower bound against a second search on the table itself.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _Asking = tuple[str, str, int, int]  # way to publish, method, l, k
 
 @dataclass(frozen=True, kw_only=True)
 class GridPoint:
-    """One release that could be made.
+    """One possible release.
 
-    k, l        asked for; l = 1 asks nothing
+    k, l        as requested; l = 1 requires nothing
     publish     how groups are published
-    method      the method that won
-    loss        NCP, the mean loss of a cell, from 0 to 1, by the columns' weights where some are given; None where no
-                such release exists
-    bound       the least NCP that any such release has, as far as proved
+    method      the method that found the release
+    loss        NCP, the mean loss of a cell, from 0 to 1, weighted by the columns' weights if given; None if no such
+                release exists
+    bound       a proved lower bound of the NCP of every such release
     groups      number of groups
-    risk        highest risk of a row to be found (prosecutor): one over the smallest group
-    mean_risk   mean risk of a row to be found: groups over rows
+    risk        highest risk of re-identification of a row (prosecutor): one over the smallest group
+    mean_risk   mean risk of re-identification of a row: groups over rows
     seconds     time taken
-    frontier    no other point has as little risk, as much diversity and as little loss
+    frontier    no other point is at least as good in risk, diversity, and loss, and better in one
     reason      why there is no such release, else None
-    taken_from  "k = 5, l = 2" where a stricter point's release, which meets what was asked here too, lost less than the
-                one found here; loss, groups, risks and method are that one's.  Else None
+    taken_from  "k = 5, l = 2" if the release of this stricter point loses less than the one found here. It meets this
+                request too, so loss, groups, risks, and method are those of that release. Else None
     """
 
     k: int
@@ -74,12 +74,13 @@ class GridPoint:
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """The points of a grid, in the order asked for; ``asked`` is how many there are when it was not interrupted.
+    """The points of a grid, in order.
 
-    request  what was asked: "file", "grid" with what was tried, "policy" and "models" with what all points share
-    sources  the files they were made from: no page replaces them, or is more public than they are
+    asked    the number of points of the complete grid, also after an interruption
+    request  the request: "file", "grid" with the tried values, "policy" and "models" with what all points share
+    sources  the input files: no page may replace them, or be readable by more people
 
-    Its figures are of the original table, so its page and its JSON are internal: they must not be published.
+    The figures are about the original table, so the page and its JSON are internal: you must not publish them.
     """
 
     found: tuple[GridPoint, ...]
@@ -101,7 +102,7 @@ class Exploration:
 
     @classmethod
     def read(cls, path: str | Path) -> Exploration:
-        """The exploration in the JSON next to a page of ``report``, or in what ``shoal explore --json`` prints.
+        """The exploration in the JSON next to a page of ``report``, or in the output of ``shoal explore --json``.
 
         Raises InputError for anything else.
         """
@@ -110,7 +111,7 @@ class Exploration:
         try:
             points = tuple(GridPoint(**p) for p in record["points"])
             made = cls(points, int(record["rows"]), int(record["asked"]), dict(record.get("request") or {}))
-            if made.points.height:  # a frame of them has checked their kinds
+            if made.points.height:  # a frame of the points checks their types
                 return made
         except (ValueError, TypeError, KeyError, OverflowError, pl.exceptions.PolarsError):
             pass
@@ -118,7 +119,7 @@ class Exploration:
 
     @property
     def points(self) -> pl.DataFrame:
-        """One row a point; the columns are the fields of ``GridPoint``."""
+        """One row for each point; the columns are the fields of ``GridPoint``."""
         kinds = {
             "k": pl.Int64, "l": pl.Int64, "publish": pl.String, "method": pl.String, "loss": pl.Float64,
             "bound": pl.Float64, "groups": pl.Int64, "risk": pl.Float64, "mean_risk": pl.Float64,
@@ -129,7 +130,7 @@ class Exploration:
 
     @property
     def frontier(self) -> tuple[GridPoint, ...]:
-        """The points that no other beats in risk, diversity and loss at once."""
+        """The points that no other point dominates in risk, diversity, and loss."""
         return tuple(p for p in self.found if p.frontier)
 
     def as_dict(self) -> dict[str, Any]:
@@ -152,9 +153,9 @@ class Exploration:
         return draw_exploration(self.as_dict()["points"], axes)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """One self-contained HTML page that opens offline, and beside it the figures, which ``read`` takes.
+        """One self-contained HTML page that opens offline, and next to it the figures, which ``read`` accepts.
 
-        Both tell figures of the original: the page says so, and new files are readable by their owner alone.
+        Both contain figures of the original: the page states this, and only the owner can read new files.
         """
         from shoal.engines.atomic import SHARED, check_outputs, publish_page
         from shoal.report.exploring import exploration_page
@@ -208,7 +209,7 @@ def explore(
     if not isinstance(policy, Policy):
         policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
     given: dict[str, Any] = {**settings}
-    if isinstance(publish, Mapping):  # of single columns, which only the way with hierarchies knows
+    if isinstance(publish, Mapping):  # for single columns; only publishing with hierarchies supports it
         given["publish"], publish = publish, None
     asked = Policy.of(policy, **given)
     ways, methods = (
@@ -220,13 +221,17 @@ def explore(
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)
-    frame = _looked_at(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
+    frame = _relevant_columns(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
     found, rows = dict[_Asking, GridPoint](), 0
-    # the strictest first: a release that keeps more promises is one for whoever asks for fewer
+    # strictest requests first, because their releases also meet weaker requests
     sources = tuple(p for p in (data, asked.population) if isinstance(p, (str, Path)))
     tried = {"k": ks, "l": ls, "publish": ways, "method": methods}
-    request = {"file": _named(data), "grid": tried, **_everywhere(asked, asked.range_step if steps is None else steps)}
+    request = {
+        "file": _named(data),
+        "grid": tried,
+        **_common_settings(asked, asked.range_step if steps is None else steps),
+    }
     try:
         for i, asking in enumerate(sorted(grid, key=lambda g: (ways.index(g[0]), methods.index(g[1]), -g[2], -g[3]))):
             way, how, want_l, want_k = asking
@@ -234,16 +239,16 @@ def explore(
             one = _request(asked, asking, asked.range_step if steps is None else steps)
             own, rows = _point(frame, one, (want_k, want_l), rows)
             same = [p for (*at, _, _), p in found.items() if at == [way, how]]
-            found[asking] = _least(own, [p for p in same if p.k >= want_k and p.l >= want_l])
+            found[asking] = _best_of_stricter(own, [p for p in same if p.k >= want_k and p.l >= want_l])
             if each is not None:
                 each(found[asking])
             if partial is not None and i + 1 < len(grid):
-                partial(_together(grid, found, rows, request, sources))
+                partial(_exploration_of(grid, found, rows, request, sources))
     except BaseException as stop:
-        if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to end
-            vars(stop)["found"] = _together(grid, found, rows, request, sources)
+        if found and not isinstance(stop, Exception):  # Ctrl-C, or a request to stop
+            vars(stop)["found"] = _exploration_of(grid, found, rows, request, sources)
         raise
-    return _together(grid, found, rows, request, sources)
+    return _exploration_of(grid, found, rows, request, sources)
 
 
 def _named(data: Any) -> str | None:
@@ -252,37 +257,37 @@ def _named(data: Any) -> str | None:
 
 
 def _common(asked: Policy) -> tuple[Model, ...]:
-    """The models that every point keeps: all but k and l, which the grid replaces."""
+    """The models of every point: all except k and l, which the grid replaces."""
     return tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
 
 
-def _everywhere(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:
-    """What all points have in common, as plain values; what the grid replaces is left out."""
+def _common_settings(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:
+    """The settings common to all points, as plain values, without those that the grid replaces."""
     held = {name: value for name, value in asked.describe().items() if name not in ("publish", "method", "preset")}
     models = _common(asked)
     held |= {"privacy": [describe(m) for m in models], "range_step": dict(steps)}
     return {"policy": held, "models": [f"{m.name}: {m.words()}" for m in models]}
 
 
-def _together(
+def _exploration_of(
     grid: Sequence[_Asking], found: Mapping[_Asking, GridPoint], rows: int, request: Mapping[str, Any],
     sources: tuple[str | Path, ...],
 ) -> Exploration:  # fmt: skip
-    """What was found of a grid, in the grid's order."""
+    """The exploration of the points found so far, in the grid's order."""
     there = [asking for asking in grid if asking in found]
     points = with_bounds([found[asking] for asking in there], [how for _, how, _, _ in there])
     return Exploration(with_frontier(points), rows, len(grid), request, sources)
 
 
-def _looked_at(table: Table, asked: Policy) -> Any:
-    """The columns that decide loss and risk, as a frame."""
+def _relevant_columns(table: Table, asked: Policy) -> Any:
+    """The columns that determine loss and risk, as a frame."""
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.counting]
     require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     return table.without([c for c in table.columns if c not in names])
 
 
 def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tuple[GridPoint, int]:
-    """The point of one request, and the rows of the table, as far as known; asked: k and l."""
+    """The point of one request, and the rows of the table, if known. asked: k and l."""
     clock = time.perf_counter()
     try:
         release = anonymize(frame, request)
@@ -309,17 +314,17 @@ def _point(frame: Any, request: Policy, asked: tuple[int, int], rows: int) -> tu
 
 
 def _lost(release: Any) -> float:
-    """The mean loss of a cell, by the columns' weights where some are given."""
+    """The mean loss of a cell, weighted by the columns' weights if given."""
     if release.certificate.unit == "ncp":
         return float(release.certificate.cost)
     weighted = any(weight != 1 for weight in release.policy.weights.values())
     return float(release.loss["weighted_ncp"] if weighted else release.facts.cost["ncp"])
 
 
-def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
-    """The point itself, or with the figures of the stricter one that loses least where that is less.
+def _best_of_stricter(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
+    """The point itself, or if a stricter point loses less, the point with the figures of the best of these.
 
-    Every privacy model is kept by who asks for more of it, so what is published there meets what was asked here.
+    If a release meets a stricter request, it meets every weaker one, for all privacy models.
     """
     held = [p for p in stricter if p.loss is not None]
     best = min(held, key=lambda p: p.loss or 0.0, default=None)
@@ -332,9 +337,9 @@ def _least(own: GridPoint, stricter: Sequence[GridPoint]) -> GridPoint:
 
 
 def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[GridPoint, ...]:
-    """Points with the largest bound of all that ask no more: what meets a point's request meets theirs too.
+    """Points with their largest bound: the bounds of all weaker requests hold for a stricter one too.
 
-    methods  asked of each point: bounds hold for the releases that a method may give
+    methods  requested for each point: a bound holds for the releases that a method can make
     """
     asked = list(zip(points, methods, strict=True))
 
@@ -346,7 +351,7 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 
 
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
-    """Points, with a mark on those that none beats: no more risk, no less diversity, no more loss, and one better."""
+    """Points, with those marked that no other point dominates in risk, diversity, and loss."""
 
     def beats(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]
@@ -357,16 +362,16 @@ def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
 
 
 def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -> Policy:
-    """The policy of one point: hierarchies, ceilings and steps only where they are published."""
+    """The policy of one point: hierarchies, ceilings, and steps only for the ways to publish that use them."""
     way, method, l, k = asking
     levels = way == "hierarchy"
     return replace(
         asked,
         privacy=(KAnonymity(k), *((LDiversity(l),) if l > 1 else ()), *_common(asked)),
-        preset=None,  # its k, too, is what is tried
+        preset=None,  # its k is replaced by the grid's k
         publish=way,
         method=method,
-        identifiers=(),  # neither of these is looked at, nor is it in the table that is tried
+        identifiers=(),  # neither is used, nor in the table of the exploration
         insensitive=(),
         hierarchies={n: h for n, h in asked.hierarchies.items() if levels or n in asked.sensitive},
         areas=asked.areas if levels else None,
@@ -439,29 +444,29 @@ def prove(
     """
     if original is None:
         raise InputError("a bound is proved again from what the release was made from: say ⟨original=TABLE⟩")
-    beside = certificate_of(release, certificate)
+    certificate_file = certificate_of(release, certificate)
     text: dict[str, Any] = {"separator": separator, "encoding": encoding}
     place: dict[str, Any] = {"table": table, "query": query}
-    kept = record_path(beside) if record is None else Path(record)
+    kept = record_path(certificate_file) if record is None else Path(record)
     if not kept.is_file():
         raise InputError(
             f"a bound is proved again from the private record; there is no {kept.name!r}: say ⟨record=FILE⟩"
         )
     others: dict[str, Any] = {"record": kept, "population": population, "signer": signer}
     others |= {"hierarchies": hierarchies, "areas": areas, "edges": edges}
-    verdict = verify(release, beside, original, progress=progress, **others, **text, **place)
+    verdict = verify(release, certificate_file, original, progress=progress, **others, **text, **place)
     known = read_record(kept, private=True)
     stated = verdict.record
     assert stated is not None
     if known.get("kind", "table") == "table":
-        trees = with_areas(hierarchies, areas, edges, beside)
+        trees = with_areas(hierarchies, areas, edges, certificate_file)
         more = {name: given for name, given in (("hierarchies", trees), ("population", population)) if given}
         asked = Policy.read(kept, **more, **({} if effort == SAME else {"effort": effort}))
         again = prepare(original, asked, **text, **place, progress=progress).certificate
         pairs = {"bound": (stated, again)}
     else:
         progress("solving", None)
-        sources = sources_of(original, known, separator, encoding, (hierarchies or {}, beside.parent))
+        sources = sources_of(original, known, separator, encoding, (hierarchies or {}, certificate_file.parent))
         pairs = solved_again(Path(release), known, sources, effort)
     rest = tuple(f for f in verdict.findings if f.check not in pairs)
     findings = (*rest, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
@@ -471,7 +476,7 @@ def prove(
 
 
 def repeated(stated: Certificate, again: Certificate) -> Finding:
-    """Whether an answer made again as it was made costs what is certified."""
+    """Whether a repeated run has the certified cost."""
     if again.unit == stated.unit and abs(again.cost - stated.cost) <= ROUNDING * abs(stated.cost):
         return Finding("repeated", True, f"made again, it costs {again.cost:.9g} {again.unit}, as certified")
     said = f"{stated.cost:.9g} {stated.unit} certified; made again, it costs {again.cost:.9g} {again.unit}"
@@ -479,7 +484,7 @@ def repeated(stated: Certificate, again: Certificate) -> Finding:
 
 
 def judged(stated: Certificate, again: Certificate) -> Finding:
-    """A certified bound beside cost and bound of a second answer to the same question."""
+    """The certified bound, compared with the cost and the bound of a second search for the same request."""
     said = f"{stated.lower_bound:.9g} {stated.unit} certified"
     if again.unit != stated.unit:
         return Finding("bound", True, f"{said}; searched again by {again.unit}, which says nothing of it", STATED)

@@ -1,7 +1,7 @@
-"""A recoding found on one table and applied to others, in the manner of scikit-learn; nothing of it is imported.
+"""A recoding that is fitted on one table and applied to others, with scikit-learn's interface but without importing it.
 
-A recoder is kept as files: what was asked and found as TOML, each hierarchy of rows as a CSV beside it.  A value that a
-hierarchy of rows does not list is put into the class nearest to it, or starred.
+A recoder is saved as files: settings and levels as TOML, and each hierarchy of rows as a CSV next to it. If a hierarchy
+of rows doesn't list a value, the value is put into the closest class, or starred.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ _ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "
 
 
 class SavedRecoder(NamedTuple):
-    """What a file holds of a recoder.
+    """The contents of a recoder's file.
 
-    asked        the arguments but for hierarchies
+    asked        the arguments except hierarchies
     hierarchies  per column, as ``Hierarchy.of`` takes them
-    levels       found for every quasi-identifier;  columns: those that come out
-    forms        per quasi-identifier the levels of its hierarchy and how it writes a whole number
+    levels       the fitted level of every quasi-identifier
+    columns      the columns of the output
+    forms        per quasi-identifier the height of its hierarchy, and how it formats a whole number
     """
 
     asked: Mapping[str, Any]
@@ -61,16 +62,19 @@ class SavedRecoder(NamedTuple):
 
 
 def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
-    """All files together or none; the file of a hierarchy that was read from beside the recoder stays as it is."""
-    beside: dict[Path, str] = {}
+    """Write all files together or none.
+
+    If a hierarchy was read from a file next to the recoder, that file is unchanged.
+    """
+    files: dict[Path, str] = {}
     trees: dict[str, Any] = {}
     for name, source in kept.hierarchies.items():
         tree = Hierarchy.of(source)
         if tree.kind == "rows":
             file = path.with_name(f"{path.stem}.{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.csv")
-            if file in beside:
-                file = file.with_name(f"{file.stem}.{len(beside)}.csv")
-            beside[file] = tree.file
+            if file in files:
+                file = file.with_name(f"{file.stem}.{len(files)}.csv")
+            files[file] = tree.file
             trees[name] = file.name
         else:
             trees[name] = tree.builder or _steps(tree)
@@ -85,7 +89,7 @@ def write_saved(kept: SavedRecoder, path: Path, *, overwrite: bool) -> Path:
     for name, table in tables.items():
         if table:
             lines += ["", f"[{name}]", *_lines(table)]
-    new = {file: text for file, text in beside.items() if not (file.is_file() and file.read_text("utf-8") == text)}
+    new = {file: text for file, text in files.items() if not (file.is_file() and file.read_text("utf-8") == text)}
     closed = check_outputs([(path, POLICY), *((file, TABLE) for file in new)], [], overwrite=overwrite)
     texts = {path: "\n".join(lines) + "\n", **new}
     publish_together([Piece(file, _filler(text)) for file, text in texts.items()], closed=closed)
@@ -97,7 +101,7 @@ def _filler(text: str) -> Any:
 
 
 def read_saved(path: Path) -> SavedRecoder:
-    """What ``write`` wrote.  Raises PolicyError for a file that is no recoder."""
+    """The contents of a file that ``write_saved`` wrote. Raises PolicyError for other files."""
     try:
         with open(path, "rb") as file:
             held = tomllib.load(file)
@@ -133,7 +137,7 @@ def _table(held: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
 
 
 def _steps(tree: Hierarchy) -> dict[str, Any]:
-    """What no builder's text says: cuts, an origin, another filling."""
+    """The settings of a hierarchy that its builder's text lacks: cuts, an origin, another fill character."""
     cuts = [[str(c) for c in step] if isinstance(step, tuple) else str(step) for step in tree.steps]
     return {"kind": tree.kind, "steps": cuts, "origin": str(tree.origin), "fill": tree.fill}
 
@@ -158,7 +162,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML: JSON's strings, numbers and lists are TOML's as well."""
+    """A value in TOML: JSON's strings, numbers, and lists are valid TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -177,19 +181,21 @@ def _key(name: str) -> str:
 def placed(
     frame: pl.DataFrame, name: str, tree: Hierarchy, level: int, notation: str | None = None
 ) -> tuple[pl.DataFrame, int, int]:
-    """The table with every unlisted value of a column replaced by a listed one of the class it is published as.
+    """The table with every unlisted value of a column replaced with a listed one of the same published class.
 
-    tree   a hierarchy of rows;  level: at which the column is published;  notation: of the column's dates or numbers
-    A value without such a class becomes a missing one.  So does every unlisted value at level 0, where the listed one
-    would be false, and at the top, where all are starred.
-    Returns the table, the rows placed and the rows without a class.  O(n + new values listed).
+    tree      a hierarchy of rows
+    level     at which the column is published
+    notation  of the column's dates or numbers
+    A value without such a class becomes missing. At level 0, every unlisted value becomes missing, because another
+    value would be false. At the top level too, because all are starred.
+    Returns the table, the number of rows placed, and the rows without a class. O(n + new values listed).
     """
     texts = as_text(frame[name])
     listed = {row[0]: row for row in tree.rows}
     new = [v for v in texts.unique(maintain_order=True).drop_nulls().to_list() if v not in listed]
     if not new:
         return frame, 0, 0
-    plain = level in (0, len(tree.rows[0]))  # published as it is, or starred
+    plain = level in (0, len(tree.rows[0]))  # published unchanged, or starred
     known = {v: None if plain else near(v, tree, notation) for v in new}
     lost = [v for v, found in known.items() if found is None]
     rows, without = int(texts.is_in(new).sum()), int(texts.is_in(lost).sum()) if lost else 0
@@ -202,10 +208,10 @@ def placed(
 
 
 def near(value: str, tree: Hierarchy, notation: str | None = None) -> str | None:
-    """A listed value of the class that an unlisted one belongs to; None where there is none.
+    """A listed value of the class to which an unlisted value belongs; None if there is none.
 
-    A class whose text is a range that holds it, the finest first; else the nearest number or date; else a value written
-    alike but for blanks and case.
+    The order of choice: a class whose text is a range that contains the value, the finest first; the closest number or
+    date; a value that differs only in blanks and case.
     """
     ruler, read = notation or ruler_of(row[0] for row in tree.rows), reader_of(notation)
     at = place(plain := value if read is None else read(value) or value, "number")
@@ -302,11 +308,11 @@ class Recoder:
         return in_one_line([*facts, f"levels: {levels}" if levels else "not fitted"], 3)
 
     def fit(self, table: Any, y: Any = None) -> Recoder:
-        """Find the levels that lose least of this table; ``y`` is not looked at.
+        """Find the levels that lose least of this table; ``y`` is ignored.
 
-        table  a path, or a frame of any kind; or a list of them: several tables, each of which is to meet the models by
-               itself.  The levels are then the highest that any of them needs, or the nearest at which all meet the
-               models, lowered again where all allow it
+        table  a path, or a frame of any kind; or a list of tables, each of which must meet the models. The levels are
+               then the highest that any table needs, or the closest at which all tables meet the models; they are
+               lowered again where all tables allow it
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]
@@ -334,11 +340,11 @@ class Recoder:
         return self
 
     def _lower(self, frames: Sequence[pl.DataFrame]) -> None:
-        """Lower one level after the other while every table still meets the models; certify the first table's cost.
+        """Lower levels one by one while every table still meets the models; certify the first table's cost.
 
-        With a budget of starred rows, every table alone may meet the models and yet not at the highest levels that any
-        of them needs: too few others are then starred with a row that is, or all rows are, at the top of every
-        hierarchy.  So the search starts at the nearest levels at which every table meets them.
+        If rows may be starred, every table may meet the models at its own levels, but not at the maximum of these
+        levels: then too few rows are starred together, or every row is at the top of every hierarchy. So the search
+        starts at the closest levels at which every table meets the models.
         """
 
         def passes(levels: dict[str, int]) -> Release[Any] | None:
@@ -366,7 +372,7 @@ class Recoder:
         self.certificate_ = kept.certificate
 
     def _nearest(self) -> Iterator[dict[str, int]]:
-        """The levels that were found, and others by the number of steps from them, one level of one column each."""
+        """The fitted levels, then others by the number of steps from them; a step is one level of one column."""
         highest = dict(self.max_level or {})
         top = {name: min(many - 1, highest.get(name, many - 1)) for name, (many, _) in self._kinds.items()}
         queue = deque([self.levels_])
@@ -444,9 +450,9 @@ class Recoder:
         return out if asked is None else _as_kind(out, asked)
 
     def set_output(self, *, transform: str | None = None) -> Recoder:
-        """The kind of frame that ``transform`` gives: "pandas", "polars", or "default", which is the kind that came.
+        """Set the kind of frame that ``transform`` returns: "pandas", "polars", or "default", the kind of the input.
 
-        scikit-learn calls this method where a pipeline sets its output. None changes nothing.
+        scikit-learn calls this method if a pipeline sets its output. None changes nothing.
         """
         if transform is not None:
             kind = known("kind of frame", transform, ("default", "pandas", "polars"))
@@ -484,7 +490,7 @@ class Recoder:
         return self.fit(table, y).transform(table)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments by name, as scikit-learn asks for them."""
+        """The arguments by name, as scikit-learn requires."""
         names = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "hierarchies", *_BY_COLUMN)
         return {name: getattr(self, name) for name in (*names, "max_suppressed", "effort", "seed")}
 
@@ -535,7 +541,7 @@ class Recoder:
         return Policy.of(None, **asked, publish=publish, global_recoding=True, keep_order=True)
 
     def _kind(self, column: pl.Series, name: str) -> tuple[int, str]:
-        """Height of the column's hierarchy, and how it writes a whole number: both may follow from the values."""
+        """The height of the column's hierarchy, and how it formats a whole number; both may depend on the values."""
         tree = self._trees[name]
         values = _distinct(column)
         probe = "0" if tree.kind == "intervals" else None
@@ -550,7 +556,7 @@ class Recoder:
         return {**(self.dates or {}), **(self.decimal or {})}.get(name)
 
     def _known(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str], list[str]]:
-        """The table with every value that its hierarchy lacks as one of its class; columns to be starred; sentences."""
+        """The table with unlisted values replaced by a value of their class; the columns to star; notes about them."""
         notes, starred = [], set()
         for name, level in self.levels_.items():
             values = _distinct(frame[name])
@@ -574,7 +580,7 @@ class Recoder:
 
 
 def _as_kind(frame: Any, kind: str) -> Any:
-    """A frame as one of pandas or Polars; a pandas frame that comes as one keeps its index."""
+    """A frame as pandas or Polars; a pandas frame that stays pandas keeps its index."""
     if type(frame).__module__.partition(".")[0] == kind:
         return frame
     held = opened(frame)

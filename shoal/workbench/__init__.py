@@ -1,4 +1,4 @@
-"""The workbench: pages in the browser, served from this machine, that walk the whole way from a table to a release.
+"""The workbench: pages in the browser, served by this machine, for all steps from a table to a release.
 
-Nothing imports this room.  It calls the public interface of ``shoal`` alone, so whatever a page does, a script can do.
+Nothing imports this package. It calls only the public interface of ``shoal``, so a script can do what a page does.
 """

@@ -1,4 +1,7 @@
-"""The workbench's step Explore: a grid of requests, drawn as risk against loss; a click takes a point of it."""
+"""The workbench's step Explore: a grid of requests, drawn as risk against loss.
+
+A click on a point adopts its request.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat 
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     task = window.task
     ui.html("<h2>What does protection cost?</h2>", sanitize=False)
     if not task.source:
@@ -29,13 +32,13 @@ def draw(window: Any) -> None:
 
 
 class _Grid:
-    """The grid's fields, its points as they are found, and their picture."""
+    """The grid's fields, its points as they arrive, and their picture."""
 
     def __init__(self, window: Any) -> None:
         self.window = window
 
     def draw(self) -> None:
-        """Fields, buttons, picture, table."""
+        """Draw fields, buttons, picture, and table."""
         task = self.window.task
         ways = shoal.choices()["publish"]
         with ui.row().classes("wb-wide").style("align-items: end"):
@@ -76,7 +79,7 @@ class _Grid:
         self.table.classes("wb-wide").props("dense flat bordered").mark("points")
 
     async def run(self) -> None:
-        """Try the grid; a stop keeps the points found so far."""
+        """Explore the grid; if it is stopped, the points found so far remain."""
         task = self.window.task
         try:
             grid = {"k": _numbers(self.k.value), "l": _numbers(self.l.value), "publish": list(self.ways.value)}
@@ -118,13 +121,13 @@ class _Grid:
         self.table.update()
 
     def clicked(self, event: Any) -> None:
-        """A point of the picture: the third number of its data is its place."""
+        """Adopt the clicked point; the third number of its data is its index."""
         data = event.data if isinstance(event.data, list) else (event.data or {}).get("value", [])
         if len(data) > 2:
             self.take(self.window.task.points[int(data[2])])
 
     def take(self, point: dict[str, Any]) -> None:
-        """Ask for what a point asked for."""
+        """Adopt the request of a point."""
         values: dict[str, Any] = {
             "k": point["k"],
             "l": point["l"] if point["l"] > 1 else None,
@@ -153,7 +156,7 @@ def _rows(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
-    """A scatter: highest risk to the right, loss upwards, a series for each way to publish and l."""
+    """A scatter plot of loss against highest risk, with a series for each way to publish and l."""
     series: dict[str, list[dict[str, Any]]] = {}
     for i, p in enumerate(points):
         if p["loss"] is not None:
@@ -176,13 +179,13 @@ def _picture(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class _SideBySide:
-    """Two releases, or one, beside the table: figures, distributions, two columns as heat maps, the rows of a group."""
+    """A comparison of releases with the table: figures, distributions, heat maps of two columns, rows of a group."""
 
     def __init__(self, window: Any) -> None:
         self.window = window
 
     def draw(self) -> None:
-        """Choices, then what they show."""
+        """Draw the choices, then the comparison."""
         task = self.window.task
         names = {i: f"Release {i + 1}: {_asked(r['settings'])}" for i, r in enumerate(task.releases)}
         columns = [c["name"] for c in task.columns if task.role(c["name"]) in ("quasi_identifiers", "sensitive")]
@@ -200,7 +203,7 @@ class _SideBySide:
         self.place = ui.column().classes("wb-wide")
 
     async def show(self) -> None:
-        """Ask for all of it and draw."""
+        """Run all jobs of the comparison and draw the results."""
         task, ask = self.window.task, self.window.ask
         chosen = sorted({self.a.value, self.b.value})
         made = [(i, task.releases[i]) for i in chosen]

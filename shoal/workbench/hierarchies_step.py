@@ -1,7 +1,7 @@
-"""The workbench's step for hierarchies: made by a wizard, from a file, or by hand.
+"""The workbench's step for hierarchies: built by a wizard, from a file, or by hand.
 
-It shows the share of the rows under every class.  A hierarchy is rows (value, class at level 1, ..., star), changed
-class by class so that it stays nested.
+It shows the share of the rows in every class. A hierarchy is a list of rows (value, class at level 1, ..., star). Every
+edit keeps it nested.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from shoal.workbench.projects import copied
 
 @dataclass
 class Tree:
-    """The hierarchy of one column while it is edited.
+    """The hierarchy of one column during editing.
 
-    rows    a list for each value: the value, its class at every level, the star;  counts: rows of the table with it
+    rows    a list for each value: the value, its class at every level, the star
+    counts  rows of the table with each value
     total   rows of the table
     """
 
@@ -32,25 +33,25 @@ class Tree:
 
     @property
     def height(self) -> int:
-        """Number of levels, the values and the star among them."""
+        """The number of levels, including the values and the star."""
         return len(self.rows[0]) if self.rows else 1
 
     def classes(self, level: int) -> dict[str, list[str]]:
-        """Class of a level -> the classes of the level below that lie in it, in order."""
+        """Class of a level -> its classes of the level below, in order."""
         found: dict[str, dict[str, None]] = {}
         for row in self.rows:
             found.setdefault(row[level], {})[row[level - 1]] = None
         return {name: list(held) for name, held in found.items()}
 
     def shares(self, level: int) -> dict[str, float]:
-        """Class of a level -> share of the table's rows under it."""
+        """Class of a level -> share of the table's rows in it."""
         held: dict[str, int] = {}
         for row, many in zip(self.rows, self.counts, strict=True):
             held[row[level]] = held.get(row[level], 0) + many
         return {name: many / max(self.total, 1) for name, many in held.items()}
 
     def move(self, level: int, names: Sequence[str], target: str) -> None:
-        """Put classes of the level below into a class; a new one lies where the first of them lay before."""
+        """Move classes of the level below into a class. A new class gets the parent that the first of them had."""
         wanted = set(names)
         above = next((row[level + 1 :] for row in self.rows if row[level] == target), None)
         for row in self.rows:
@@ -60,7 +61,7 @@ class Tree:
                 row[level:] = [target, *above]
 
     def rename(self, level: int, old: str, new: str) -> bool:
-        """Another name for a class; False where the level has that name already, or it is empty."""
+        """Rename a class; False if the new name is empty or already in use at this level."""
         if not new or any(row[level] == new for row in self.rows) or level >= self.height - 1:
             return False
         for row in self.rows:
@@ -69,12 +70,12 @@ class Tree:
         return True
 
     def add_level(self) -> None:
-        """One more level under the star, at first like the one below it."""
+        """Add a level below the star, at first equal to the one below it."""
         for row in self.rows:
             row.insert(len(row) - 1, row[-2])
 
     def remove_level(self, level: int) -> None:
-        """Without one of the levels between values and star."""
+        """Remove one of the levels between values and star."""
         if 0 < level < self.height - 1:
             for row in self.rows:
                 del row[level]
@@ -89,12 +90,12 @@ WIZARDS = {
     "bins": "Classes of at least k rows, as small as can be (min-max bin covering)",
 }
 IN_USE = "in_use"
-DRAGGED = "(event) => { event.dataTransfer.setData('text/plain', ' '); emit(); }"  # Firefox drags nothing without data
-SHOWN = 200  # members of a class that are shown
+DRAGGED = "(event) => { event.dataTransfer.setData('text/plain', ' '); emit(); }"  # Firefox starts no drag without data
+SHOWN = 200  # most members of a class that are shown
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     task = window.task
     ui.html("<h2>How may values be generalized?</h2>", sanitize=False)
     quasi = task.named("quasi_identifiers") if task.source else []
@@ -121,26 +122,26 @@ def draw(window: Any) -> None:
 
 
 def _keep(window: Any, hierarchies: dict[str, str]) -> None:
-    """Go on with these hierarchies alone."""
+    """Keep only these hierarchies."""
     window.set("Hierarchies", "Models", "Explore", "Release", hierarchies=hierarchies)
 
 
 class _Editor:
-    """One column's hierarchy: the wizard's fields above, its classes below."""
+    """The editor of one column's hierarchy: the wizard's fields above, the classes below."""
 
     def __init__(self, window: Any, quasi: list[str]) -> None:
         self.window, self.quasi = window, quasi
         self.tree: Tree | None = None
-        self.asked: Any = None  # what made the tree, until something is changed by hand
-        self.before: list[tuple[Any, list[list[str]]]] = []  # what stood there before each change by hand
+        self.asked: Any = None  # the wizard's request for the tree, until the tree is changed by hand
+        self.before: list[tuple[Any, list[list[str]]]] = []  # states for undo: before each change by hand
         self.level = 1
-        self.number = 0  # of the tree asked for last
+        self.number = 0  # number of the latest request for a tree
         self.chosen: set[str] = set()
         self.dragged: str | None = None
         self.shares: dict[int, dict[str, float]] = {}
 
     def draw(self) -> None:
-        """Fields and, once there is a tree, its classes."""
+        """Draw the fields and, once there is a tree, its classes."""
         self.kinds = {c["name"]: c for c in self.window.task.columns}
         self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
         self.way = ui.select(WIZARDS, value="order", label="How it is made").classes("wb-wide")
@@ -158,9 +159,12 @@ class _Editor:
         self._of_column()
 
     def _of_column(self) -> None:
-        """The ways for the column chosen, the likeliest first; the tree of another column goes."""
+        """List the builders that fit the chosen column, the most likely first.
+
+        The tree of the previous column is removed.
+        """
         self.tree, self.before = None, []
-        self.number += 1  # what is still being made is another column's
+        self.number += 1  # results of pending requests are ignored
         self.doing.set_text("")
         self.place.clear()
         kind = self.kinds[self.column.value]["kind"]
@@ -188,7 +192,7 @@ class _Editor:
         self.steps.set_value(start)
 
     def _asked(self) -> Any:
-        """What the wizard's fields say, as the job takes it; None where they are no numbers."""
+        """The wizard's fields as the job's argument; None if a field is no number."""
         text = (self.steps.value or "").strip()
         if self.way.value == IN_USE:
             return self.window.task.settings["hierarchies"][self.column.value]
@@ -205,7 +209,7 @@ class _Editor:
         return f"{self.way.value}:{text.replace(' ', '')}" if text else self.way.value
 
     async def show(self) -> None:
-        """The tree that the wizard makes of this column's values."""
+        """Build the wizard's tree of this column's values."""
         asked = self._asked()
         if asked is not None:
             await self._look(asked)
@@ -290,7 +294,10 @@ class _Editor:
         self._classes()
 
     def _changed(self, act: Callable[[], bool | None]) -> bool:
-        """Change the tree by hand; False, and nothing is changed, where it is shown in part, or ``act`` gives False."""
+        """Change the tree by hand.
+
+        False without a change if only a part of it is shown, or if ``act`` returns False.
+        """
         tree = self.tree
         assert tree is not None
         if not self.whole:
@@ -305,7 +312,7 @@ class _Editor:
         return True
 
     def _back(self) -> None:
-        """The tree as it was before the last change by hand."""
+        """Undo the last change by hand."""
         assert self.tree is not None
         self.asked, self.tree.rows = self.before.pop()
         self.chosen = set()
@@ -328,7 +335,7 @@ class _Editor:
                             bad=True)  # fmt: skip
 
     async def use(self) -> None:
-        """Take the hierarchy into the request; what was changed by hand is saved as an ARX CSV first."""
+        """Add the hierarchy to the request; one that was changed by hand is first saved as an ARX CSV."""
         task, column = self.window.task, self.column.value
         if self.tree is None:
             await self.show()
@@ -339,7 +346,7 @@ class _Editor:
             folder = task.folder / "hierarchies"
             folder.mkdir(mode=0o700, exist_ok=True)
             place = folder / f"{1 + len(list(folder.iterdir()))}.csv"
-            if isinstance(source, str):  # the whole file: next month's table may have values that this one lacks
+            if isinstance(source, str):  # of the whole file, because later tables may have more values
                 copied(Path(source), place)
             elif not await self.window.ask("save_tree", rows=self.tree.rows if source is None else None,
                                            source=task.source, column=column, hierarchy=source,

@@ -1,9 +1,9 @@
-"""What the pages ask of the package: each job is a function of plain values, run in a process of its own.
+"""The jobs that pages request: functions of plain values that run in a separate process.
 
-A job takes a ``source`` (path of the table, and how it is read) and gives plain values that a page shows.  Another
-process does it, so that the page stays alive and can stop it.  Parent and child speak JSON, a line at a time, through
-the child's standard input and output.  A child whose parent is gone reads the end of its input and leaves.  Nothing but
-the answers is written: a table's values reach no log.
+A job takes a ``source`` (path of the table, and how to read it) and returns plain values that a page shows. It runs in
+another process, so that the page stays responsive and can stop it. Parent and child exchange one JSON text per line
+through the child's standard input and output. If the parent ends, the child reads the end of its input and exits. Only
+answers are written, so values of a table never get into a log.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from shoal.workbench.projects import in_fields, new_file
 
 Tell = Callable[[str, float | None], None]
 Progress = Callable[[str, Any], None]
-_looked: dict[str, Any] = {}  # the table that was looked at last, kept for questions about it
+_looked: dict[str, Any] = {}  # the table that was examined last
 DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
-TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  # what a column of texts holds
-TREE_ROWS = 2000  # values of a hierarchy that a page is sent
+TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  # what a column of texts contains
+TREE_ROWS = 2000  # most values of a hierarchy that are sent to a page
 
 
 def _roles(source: Mapping[str, Any]) -> Any:
-    """The table of a source, looked at once."""
+    """The examined table of a source; cached."""
     key = repr(sorted(source.items()))
     if _looked.get("key") != key:
         _looked.clear()
@@ -42,17 +42,20 @@ def _roles(source: Mapping[str, Any]) -> Any:
 
 
 def _reading(source: Mapping[str, Any]) -> dict[str, Any]:
-    """How the file is read, as keywords."""
+    """How to read the file, as keywords."""
     return {n: source[n] for n in ("separator", "encoding", "table", "query") if source.get(n)}
 
 
 def _data(source: Mapping[str, Any]) -> Any:
-    """The file, or what was read of it where a call would not know how."""
+    """The path of the file, or its contents if a call can't read it with these options."""
     return _roles(source).table if _reading(source) else source["path"]
 
 
 def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns with kinds, missing values, numbers of values, proposed roles and reasons; what singles people out."""
+    """Columns with kind, missing values, number of values, proposed role, and reason.
+
+    And the columns that single people out.
+    """
     tell("reading the table", None)
     if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
         name = Path(source["path"]).name
@@ -77,7 +80,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(series: Any) -> str:
-    """A column's kind in a word."""
+    """A column's kind in one word."""
     kind = str(series.dtype)
     if kind.startswith(("Int", "UInt")):
         return "whole numbers"
@@ -95,7 +98,7 @@ def _kind(series: Any) -> str:
 
 
 def _widths(series: Any) -> str:
-    """Widths of intervals for a column of numbers: about sixteen classes, half as many, a quarter; '' for others."""
+    """Interval widths for a column of numbers: about sixteen classes, half as many, a quarter; '' for other columns."""
     if "number" not in _kind(series):
         return ""
     numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
@@ -111,7 +114,7 @@ def _widths(series: Any) -> str:
 
 
 def rows(tell: Tell, source: Mapping[str, Any], offset: int, limit: int) -> list[dict[str, str]]:
-    """Some rows of the table as texts, a key for each column's place."""
+    """Some rows of the table as texts, keyed by the index of the column."""
     part = _roles(source).table.slice(offset, min(limit, 200))
     return [
         {"_row": str(offset + i + 1), **{f"c{j}": "" if v is None else str(v) for j, v in enumerate(row)}}
@@ -120,13 +123,13 @@ def rows(tell: Tell, source: Mapping[str, Any], offset: int, limit: int) -> list
 
 
 def singled(tell: Tell, source: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
-    """How far the quasi-identifiers identify rows together."""
+    """How many rows the quasi-identifiers identify together."""
     found = _roles(source)
     return {"rows": found.rows, **found.singled_out(columns)}
 
 
 def pairs(tell: Tell, source: Mapping[str, Any], columns: list[str]) -> list[dict[str, Any]]:
-    """The columns, and the pairs of the ten with most values, that leave most rows alone."""
+    """Columns, and pairs of the ten columns with most values, that make most rows unique."""
     found = _roles(source)
     many = {c.name: c.distinct for c in found.columns}
     widest = sorted(columns, key=lambda c: -many[c])[:10]
@@ -141,7 +144,7 @@ def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]
 
 
 def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
-    """A hierarchy on a column's values: its rows (value, class, ...) and how many rows of the table have each value."""
+    """A hierarchy of a column's values: its rows (value, class, ...), and the table's rows with each value."""
     table, held = _tree(source, column, hierarchy)
     return {
         "rows": table[:TREE_ROWS], "counts": held[:TREE_ROWS], "all": len(table), "total": _roles(source).rows,
@@ -149,7 +152,7 @@ def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> 
 
 
 def _tree(source: Mapping[str, Any], column: str, hierarchy: Any) -> tuple[list[list[str]], list[int]]:
-    """The rows of a hierarchy for a column's values, and how many rows of the table have each."""
+    """The rows of a hierarchy for a column's values, and the number of the table's rows with each value."""
     found = _roles(source)
     values = found.counts(column)
     made = _hierarchy(hierarchy, [(v, n) for v, n in values if v is not None])
@@ -163,9 +166,9 @@ def _tree(source: Mapping[str, Any], column: str, hierarchy: Any) -> tuple[list[
 def save_tree(
     tell: Tell, path: str, rows: list[list[str]] | None, source: Mapping[str, Any], column: str, hierarchy: Any
 ) -> dict[str, Any]:
-    """A hierarchy written as ARX reads it, after it was read back and found to be the same.
+    """Write a hierarchy as an ARX file, and check that it reads back unchanged.
 
-    rows  as they were edited; None for all that ``hierarchy`` makes of the column, also where the page has but a part
+    rows  the edited rows; None for the complete hierarchy of the column, also if the page shows only a part of it
     """
     rows = _tree(source, column, hierarchy)[0] if rows is None else rows
     made = shoal.Hierarchy.of([list(row) for row in rows])
@@ -187,7 +190,7 @@ def _field(text: str) -> str:
 
 
 def _hierarchy(asked: Any, values: list[tuple[str, int]]) -> Any:
-    """A hierarchy from what a wizard gives: a path or builder, rows, or a way that looks at the counts."""
+    """A hierarchy from a wizard's settings: a path or builder, rows, or a builder that uses the counts."""
     if isinstance(asked, Mapping) and asked.get("by") == "bins":
         return shoal.Hierarchy.of(_bins(values, int(asked["k"])))
     if isinstance(asked, Mapping) and asked.get("by") == "frequency":
@@ -198,7 +201,7 @@ def _hierarchy(asked: Any, values: list[tuple[str, int]]) -> Any:
 
 
 def _bins(values: list[tuple[str, int]], k: int) -> list[list[str]]:
-    """Values gathered into classes of at least k rows, the largest class as small as can be (min-max bin covering)."""
+    """Values in classes of at least k rows with the least possible largest class (min-max bin covering)."""
     answer = shoal.labels.cover([n for _, n in values], k)
     names: dict[int, list[str]] = {}
     for (value, _), label in zip(values, answer.labels, strict=True):
@@ -208,7 +211,7 @@ def _bins(values: list[tuple[str, int]], k: int) -> list[list[str]]:
 
 
 def _by_frequency(values: list[tuple[str, int]], share: float) -> list[list[str]]:
-    """Values under a share of the rows become one class, the others stay what they are."""
+    """Values with less than a share of the rows become one class; the others stay unchanged."""
     total = sum(n for _, n in values)
     rare = {v for v, n in values if n < share * total}
     name = "other"
@@ -218,7 +221,7 @@ def _by_frequency(values: list[tuple[str, int]], share: float) -> list[list[str]
 
 
 def _by_order(values: list[tuple[str, int]], size: int) -> list[list[str]]:
-    """Neighbours in the values' own order, so many to a class."""
+    """Classes of ``size`` consecutive values in the values' own order."""
     blocks = [values[i : i + size] for i in range(0, len(values), size)]
     titles = [b[0][0] if len(b) == 1 else f"{b[0][0]} to {b[-1][0]}" for b in blocks]
     return [[v, title, "*"] for block, title in zip(blocks, titles, strict=True) for v, _ in block]
@@ -231,7 +234,7 @@ def _title(held: list[str]) -> str:
 def release(
     tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], folder: str, name: str, secret: str | None
 ) -> dict[str, Any]:
-    """A release made, verified on the bytes written, and verified again; with certificate, record and report."""
+    """Make a release, verify the written bytes, and verify the files again; with certificate, record, and report."""
     given = {**settings}
     key = None if secret is None else Path(secret).read_bytes()
     made = shoal.anonymize(source["path"], given, secret=key, progress=tell, **_reading(source))
@@ -253,16 +256,16 @@ def release(
 
 
 def _trees(settings: Mapping[str, Any]) -> Any:
-    """The hierarchies that explain what a release publishes; their files do not lie beside its certificate."""
+    """The hierarchies needed to read a release; their files aren't next to its certificate."""
     return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
 
 
 def groups(
     tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any], number: int
 ) -> dict[str, Any]:
-    """One equivalence class of a release, counted by size from the smallest, and the table's rows that fit it.
+    """One equivalence class of a release, by its rank in ascending size, and the table's rows that fit it.
 
-    before   rows of the table whose values lie in what the class publishes: those of the class, and perhaps others
+    before   rows of the table whose values the class's cells cover: its own rows, and possibly others
     """
     import polars as pl
 
@@ -292,7 +295,7 @@ def _texts(frame: Any) -> list[list[str]]:
 
 
 def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: str) -> dict[str, Any]:
-    """How often every text of a column stands before and after, the most frequent first."""
+    """The frequency of every text of a column before and after, the most frequent first."""
     import polars as pl
 
     def held(table: pl.DataFrame) -> list[list[Any]]:
@@ -304,7 +307,7 @@ def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: s
 
 
 def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: list[str]) -> dict[str, Any]:
-    """Rows for each two texts of two columns, the most frequent 20 of each; of the table, or of a release."""
+    """Rows for each pair of texts of two columns, the 20 most frequent of each; in the table, or in a release."""
     import polars as pl
 
     table = _roles(source).table if release is None else shoal.roles(release).table
@@ -318,7 +321,7 @@ def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: li
 
 
 def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], grid: Mapping[str, Any]) -> Any:
-    """A grid of requests; every point is told as it is found, so that a stop keeps what there is."""
+    """Explore a grid of requests; every point is sent when it is found, so that a stop loses none."""
     from dataclasses import asdict
 
     def each(point: Any) -> None:
@@ -326,7 +329,7 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
 
     given = {name: value for name, value in settings.items() if name not in ("k", "l", "publish", "seed")}
     given = {**given, "effort": "fast", "k": grid["k"][0]}
-    if "alpha_k" in given:  # the grid's k stands in for the one beside alpha
+    if "alpha_k" in given:  # the grid's k replaces the k of (alpha,k)-anonymity
         given["alpha_k"] = [given["alpha_k"][0], 1]
     steps = given.pop("range_step", None)
     if "ranges" in grid["publish"] and steps:
@@ -343,15 +346,15 @@ def explore(tell: Tell, source: Mapping[str, Any], settings: Mapping[str, Any], 
 
 
 def attack(tell: Tell, source: Mapping[str, Any], release: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What an intruder reaches on a release, beside what is reached without it; figures of the original."""
+    """What an intruder reaches on a release, compared with what is possible without it; figures of the original."""
     tell("attacking the release", None)
     return shoal.attack(release, _data(source), hierarchies=_trees(settings)).as_dict()
 
 
 def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: int, degrees: bool) -> dict[str, Any]:
-    """Tiles or clusters of points: how many, what they cost, and up to 4,000 points to draw.
+    """Tiles or clusters of points: how many, their cost, and up to 4,000 points to draw.
 
-    degrees  whether x and y are longitude and latitude: distances are kilometers then
+    degrees  whether x and y are longitude and latitude, so that distances are kilometers
     """
     import numpy as np
     import polars as pl
@@ -381,9 +384,10 @@ def places(tell: Tell, source: Mapping[str, Any], x: str, y: str, way: str, k: i
 def regions(
     tell: Tell, areas: str, folder: str, weight: str, name: str, layer: str, k: list[int], edges: str, stem: str
 ) -> dict[str, Any]:
-    """Neighboring areas merged as ``shoal regions`` does: figures, maps that open offline, and the hierarchy.
+    """Merge neighboring areas as ``shoal regions`` does: figures, maps that open offline, and the hierarchy.
 
-    areas   polygons, or a table with a row per area beside a file of ``edges``; k: least weights, rising
+    areas   polygons, or a table with a row per area and a file of ``edges``
+    k       least weights, ascending
     """
     tell("merging the areas", None)
     place = Path(folder)
@@ -406,7 +410,7 @@ def regions(
 
 
 def _command(words: list[str]) -> Any:
-    """What a command says in JSON; InputError with its sentence where it refuses."""
+    """A command's JSON output; InputError with its message if it refuses."""
     done = subprocess.run(
         [sys.executable, "-m", "shoal", *words, "--json"], capture_output=True, text=True, check=False
     )
@@ -417,7 +421,7 @@ def _command(words: list[str]) -> Any:
 
 
 def months(tell: Tell, folder: str) -> dict[str, Any]:
-    """What stands in a series: its mode, its people, whether all of it holds, and the figures of every part."""
+    """The contents of a series: its mode, its people, whether verification passes, and the figures of every part."""
     series = shoal.Series(folder)
     facts = series.status()
     tell("verifying every month", None)
@@ -442,13 +446,13 @@ def months(tell: Tell, folder: str) -> dict[str, Any]:
 
 
 def begin(tell: Tell, folder: str, settings: Mapping[str, Any], mode: str) -> dict[str, Any]:
-    """A new series that asks of every month what was asked of this table."""
+    """Start a new series that requests for every month what was requested for this table."""
     shoal.Series.start(folder, shoal.Policy.of(settings), mode=mode)
     return months(tell, folder)
 
 
 def add_month(tell: Tell, source: Mapping[str, Any], folder: str, person: str | None) -> dict[str, Any]:
-    """The table as the next part of a series; whole or not at all."""
+    """Add the table as the next part of a series; completely or not at all."""
     named = {n: v for n, v in _reading(source).items() if n in ("separator", "encoding")}
     data = _roles(source).table if source.get("table") or source.get("query") else source["path"]
     shoal.Series(folder).add(data, person=person, progress=tell, **named)
@@ -456,7 +460,7 @@ def add_month(tell: Tell, source: Mapping[str, Any], folder: str, person: str | 
 
 
 def arx(tell: Tell, path: str, folder: str) -> dict[str, Any]:
-    """The request of a project of ARX as ``shoal init`` reads it; its hierarchies are written into a folder."""
+    """The request of an ARX project as ``shoal init`` reads it; its hierarchies are written into a folder."""
     policy = Path(folder, "policy.toml")
     policy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = _command(["init", path, "-o", str(policy)])
@@ -467,14 +471,14 @@ def arx(tell: Tell, path: str, folder: str) -> dict[str, Any]:
     settings["k"] = next(m["k"] for m in models if m["model"] == "KAnonymity")
     by_column = {m["column"]: m["l"] for m in models if m["model"] == "DistinctLDiversity"}
     if set(by_column) == set(settings["sensitive"]) and len(set(by_column.values())) == 1:
-        settings["distinct_l"] = next(iter(by_column.values()))  # the same of every sensitive column
+        settings["distinct_l"] = next(iter(by_column.values()))  # the same for every sensitive column
     else:
         settings["privacy"] = [m for m in models if m["model"] != "KAnonymity"]
     return {"settings": {n: v for n, v in settings.items() if v not in ([], {})}, "not_read": facts["not_read"]}
 
 
 def demo(tell: Tell, path: str) -> dict[str, Any]:
-    """The survey that an installed package carries, written as a CSV."""
+    """Write the survey that the installed package contains as a CSV."""
     shoal.fair_survey().write_csv(path)
     return {"path": path}
 
@@ -489,7 +493,7 @@ JOBS: dict[str, Callable[..., Any]] = {
 
 
 class JobError(Exception):
-    """A job was refused: its message says why in words for the user; status is what the command line would leave."""
+    """A job was refused. The message states the reason to the user; status is the exit status of the command line."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -504,9 +508,9 @@ class Stopped(JobError):
 
 
 class Worker:
-    """One child process, started when it is first asked and after every stop; it does one job at a time.
+    """One child process, which starts at the first job and again after every stop. It runs one job at a time.
 
-    What a job puts aside on disk lies in the private folder of the server, which goes with it after a stop, too.
+    Temporary files of a job are in the server's private folder, which is removed also after a stop.
     """
 
     def __init__(self) -> None:
@@ -516,7 +520,7 @@ class Worker:
         self._asked = 0
 
     async def start(self) -> asyncio.subprocess.Process:
-        """The running child."""
+        """The running child process."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "shoal.workbench.jobs",
@@ -527,7 +531,7 @@ class Worker:
         return self._process
 
     async def ask(self, job: str, progress: Progress | None = None, **arguments: Any) -> Any:
-        """The answer of a job; JobError where it is refused, Stopped where it is stopped."""
+        """The answer of a job; JobError if it is refused, Stopped if it is stopped."""
         async with self._lock:
             self._stopped = False
             self._asked += 1
@@ -539,7 +543,7 @@ class Worker:
                 await child.stdin.drain()
                 while line := await child.stdout.readline():
                     number, what, value = json.loads(line)
-                    if number != self._asked:  # of a question whose window went before it was answered
+                    if number != self._asked:  # the answer to a job whose window was closed
                         continue
                     if what == "told":
                         if progress is not None:
@@ -555,7 +559,7 @@ class Worker:
             raise JobError("the process that did the work ended; nothing was written. Perhaps memory ran out", 1)
 
     def stop(self) -> None:
-        """End the job that runs, at once; the next question starts a new child."""
+        """End the running job at once; the next job starts a new child."""
         if self._process is not None and self._process.returncode is None:
             self._stopped = True
             self._process.kill()
@@ -568,14 +572,14 @@ class Worker:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no words for: numpy's numbers, paths, tuples as keys."""
+    """Convert values that JSON can't represent: numpy numbers, paths, tuples as keys."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def _serve() -> None:
-    """The child: a question a line, until the input ends."""
+    """The child's main loop: one job per line, until the input ends."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints must not break the lines
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries must not mix with the answers
 
     def send(what: str, value: Any) -> None:
         out.write(json.dumps([number, what, value], default=_plain) + "\n")
@@ -585,7 +589,7 @@ def _serve() -> None:
         number, job, arguments = json.loads(line)
         try:
             send("answer", JOBS[job](lambda words, share=None: send("told", [words, share]), **arguments))
-        except Exception as error:  # the page says it; a message of ours holds no row, others are withheld
+        except Exception as error:  # the page shows it; our messages contain no rows, and others are withheld
             if isinstance(error, shoal.ShoalError):
                 send("refused", [in_fields(error), error.exit_status])
             elif isinstance(error, OSError):

@@ -1,6 +1,6 @@
 """The workbench's step for privacy models and recodings.
 
-What every group must meet is chosen by the worry that it answers, in plain words with the formal name beside them.
+The user selects models by the risk that each one limits, described in plain words with the formal name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.workbench.open_step import note
 
 
 class Worry(NamedTuple):
-    """A worry, what it is called, an example, and the keywords of the models that answer it, the usual one first."""
+    """A risk in plain words, its formal name, an example, and the keywords of models that limit it, the usual first."""
 
     words: str
     formal: str
@@ -49,14 +49,14 @@ WORRIES = (
     ),
 )  # fmt: skip
 
-STARTS: Mapping[str, tuple[float, ...]] = {  # numbers a model begins with where it is switched on
+STARTS: Mapping[str, tuple[float, ...]] = {  # initial numbers of a model when it is switched on
     "k": (5,), "l": (2,), "distinct_l": (2,), "entropy_l": (2.0,), "recursive_cl": (3.0, 2), "alpha_k": (0.5, 5),
     "t": (0.2,), "t_ordered": (0.2,), "t_hierarchical": (0.2,), "beta": (1.0,), "beta_basic": (1.0,), "delta": (1.0,),
     "simultaneous_l": (2,), "k_map": (5,), "presence": (0.0, 0.2),
 }  # fmt: skip
 
 
-HELP: Mapping[str, str] = {  # of models whose own help is their notation, or speaks of options
+HELP: Mapping[str, str] = {  # for models whose own help is notation, or about command options
     "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
     "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
     "t_ordered": "The same, where the sensitive values have an order: neighbors in it are close.",
@@ -68,7 +68,7 @@ HELP: Mapping[str, str] = {  # of models whose own help is their notation, or sp
     "presence": "Of the people whom a group fits in the population, the share that is in this table.",
 }
 
-PARTS: Mapping[str, tuple[str, ...]] = {  # what each number of a model with two is
+PARTS: Mapping[str, tuple[str, ...]] = {  # meaning of each number of a model with two
     "recursive_cl": ("c", "l"), "alpha_k": ("alpha", "k"), "presence": ("least share", "greatest share"),
 }  # fmt: skip
 
@@ -88,14 +88,14 @@ def in_words(models: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:
 
 
 def worries() -> tuple[Worry, ...]:
-    """All worries; a model of the package that none names stands under one of its own."""
+    """All risks; a model of the package that no risk lists gets its own."""
     named = {model for worry in WORRIES for model in worry.models}
     rest = tuple(model for model in shoal.choices()["models"] if model not in named)
     return WORRIES if not rest else (*WORRIES, Worry("Other models", "", "", rest))
 
 
 def start(model: str) -> Any:
-    """The number, or numbers, that a model begins with."""
+    """The initial number or numbers of a model."""
     kinds = shoal.choices()["models"][model]["numbers"]
     given = STARTS.get(model, (1,) * len(kinds))
     numbers = [int(x) if kind == "int" else float(x) for x, kind in zip(given, kinds, strict=True)]
@@ -103,7 +103,7 @@ def start(model: str) -> Any:
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     ui.html("<h2>What are you worried about?</h2>", sanitize=False)
     if not window.task.source:
         ui.label("Open a table first.")
@@ -113,7 +113,7 @@ def draw(window: Any) -> None:
     fields: dict[str, list[Any]] = {}
     for worry in worries():
         with ui.card().classes("wb-card"):
-            ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # no word of the table's
+            ui.html(f"<h3 style='margin:0'>{worry.words}</h3>", sanitize=False)  # contains no text of the table
             if worry.formal:
                 note(f"Formal name: {worry.formal}. Example: {worry.example}")
             if POPULATION & set(worry.models):
@@ -182,7 +182,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
         whole = [int(v) if kind == "int" else float(v) for v, kind in zip(given, model["numbers"], strict=True)]
         values: dict[str, Any] = {keyword: whole[0] if len(whole) == 1 else whole}
         alpha = task.settings.get("alpha_k")
-        if keyword == "k" and alpha and alpha[1] == task.settings.get("k"):  # the k that was asked twice
+        if keyword == "k" and alpha and alpha[1] == task.settings.get("k"):  # the k that was set in both models
             values["alpha_k"] = [alpha[0], whole[0]]
             others["alpha_k"][1].set_value(whole[0])
         window.set("Release", **values)
@@ -201,7 +201,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
 
 
 def _part(keyword: str, number: int) -> str:
-    """What one of several numbers of a model is."""
+    """The meaning of one of several numbers of a model."""
     named = PARTS.get(keyword, ())
     return named[number] if number < len(named) else f"number {number + 1}"
 
@@ -241,10 +241,10 @@ def _published(window: Any, choices: dict[str, Any]) -> None:
                 _field(window, name, setting)
 
 
-POPULATION = {"k_map", "presence"}  # models that ask about a table of the population
-SECTIONS = ("Request", "Release", "Search")  # of the settings that stand here
+POPULATION = {"k_map", "presence"}  # models that need a table of the population
+SECTIONS = ("Request", "Release", "Search")  # sections of settings on this panel
 KINDS = ("switch", "whole", "number", "text")
-ELSEWHERE = ("publish", "preset", "effort", "engine")  # above, and what opening a table says
+ELSEWHERE = ("publish", "preset", "effort", "engine")  # on other panels
 
 
 SECONDS = "seconds"
@@ -272,7 +272,7 @@ def _effort(window: Any, setting: Mapping[str, Any]) -> None:
 
 
 def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
-    """One setting as its entry describes it."""
+    """The field of one setting, made from its description."""
     label, held = f"{name}: {setting['help']}", window.task.settings.get(name, setting["default"])
 
     def change(value: Any) -> None:
@@ -293,12 +293,12 @@ def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
 
 
 def _limit(window: Any, setting: str, name: str, label: str) -> None:
-    """A number from which on values of a column are one."""
+    """A limit from which values of a column are merged."""
     limit = ui.number(label, value=window.task.settings.get(setting, {}).get(name)).style("width: 24rem")
     limit.on("change", lambda: _of_column(window, setting, name, limit.value))
 
 
 def _of_column(window: Any, setting: str, name: str, value: float | str | None) -> None:
-    """What a setting by column says of one column; None: nothing."""
+    """Set the entry of one column in a setting by column; None removes it."""
     held = {n: v for n, v in window.task.settings.get(setting, {}).items() if n != name}
     window.set("Release", **{setting: {**held, **({} if value is None else {name: value})}})

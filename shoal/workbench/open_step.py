@@ -1,4 +1,4 @@
-"""The workbench's steps Open and Roles: a table is chosen and seen page by page, and each column gets its role."""
+"""The workbench's steps Open and Roles: the user selects a table, and gives each column its role."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = (
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     task = window.task
     ui.html("<h2>Open a table</h2>", sanitize=False)
     note("It stays on this machine: the page is served from here, and nothing is sent elsewhere.")
@@ -41,7 +41,7 @@ def draw(window: Any) -> None:
     ui.button("Next: roles", on_click=lambda: window.go("Roles")).props("no-caps")
 
 
-# the file goes to the server of this machine in its own time; the page is told under which name it lies there
+# the file is uploaded to this machine's server in the background; the page receives the name under which it is stored
 SEND = """async (event) => {
   const file = event.target.files[0];
   if (!file) return;
@@ -54,7 +54,7 @@ SEND = """async (event) => {
 
 
 async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
-    """A project of ARX, or a table."""
+    """Fields to open a project of ARX, or a table."""
     if place.suffix.lower() == ".deid":
         await window.open_arx(place)
     else:
@@ -63,12 +63,12 @@ async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
 
 def _choose(window: Any) -> None:
     async def came(event: Any) -> None:
-        told = event.args if isinstance(event.args, dict) else {}
-        doing.set_text("" if told.get("sent") else "copying the file into a private folder")
-        if told.get("sent") and not told.get("name"):
+        message = event.args if isinstance(event.args, dict) else {}
+        doing.set_text("" if message.get("sent") else "copying the file into a private folder")
+        if message.get("sent") and not message.get("name"):
             window.say("The file could not be copied.", bad=True)
-        elif told.get("sent"):
-            place = window.task.folder / "upload" / told["name"]
+        elif message.get("sent"):
+            place = window.task.folder / "upload" / message["name"]
             await _open(window, place, window.reading())
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
@@ -99,7 +99,7 @@ def _path(window: Any) -> None:
 
 
 def _reading(window: Any) -> None:
-    """How the next table is read, whether its file is chosen, dropped, or named by its path."""
+    """Settings for reading the next table, whether its file is chosen, dropped, or named by its path."""
     with ui.expansion("How it is read: separator and encoding, or table, layer, or query").classes("wb-wide"):
         note("Only if it cannot be found out, or a file holds several tables. Fill in before you open it.")
         separator = ui.input("Separator of a CSV (empty: found out)").classes("wb-wide")
@@ -113,7 +113,7 @@ def _reading(window: Any) -> None:
 
 
 def _rows(window: Any) -> None:
-    """The browser holds one page of rows at a time."""
+    """Rows of the table; the browser has one page of them at a time."""
     task = window.task
     columns = [{"name": "_row", "label": "row", "field": "_row", "align": "right"}]
     columns += [
@@ -148,24 +148,24 @@ def _columns(task: Any) -> None:
 
 
 def note(text: str = "") -> Any:
-    """A line that explains what stands beside it."""
+    """A line that explains the element next to it."""
     return ui.label(text).classes("wb-note")
 
 
 def scrolling(name: str) -> Any:
-    """Around a table that may be wider than the window: it scrolls, by the keyboard, too."""
+    """A container for a table that may be wider than the window: it scrolls, also by the keyboard."""
     return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
 
 
 def copied_out(text: str, language: str, name: str) -> None:
-    """Text to copy; its button, and the part that scrolls, have a name for whoever hears the page."""
+    """Text to copy. The button and the scrolling part have names for screen readers."""
     shown = ui.code(text, language=language).classes("wb-wide")
     shown.copy_button.props(f'aria-label="Copy: {name}"')
     shown.markdown.props(f'tabindex=0 role=region aria-label="{name}"')
 
 
 def draw_roles(window: Any) -> None:
-    """The panel of the step Roles: what each column is for, as proposed or clicked, and which single people out."""
+    """Draw the panel of the step Roles: the role of each column, and the columns that single people out."""
     task = window.task
     ui.html("<h2>What is each column for?</h2>", sanitize=False)
     if not task.source:
@@ -203,12 +203,12 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
 
 
 def plain(text: str) -> str:
-    """A column's name as an attribute of the page may hold it."""
+    """A column's name, safe as an HTML attribute."""
     return "".join(c if c.isalnum() or c in " _-." else " " for c in text)
 
 
 class _Live:
-    """What the quasi-identifiers single out, asked after every change; late answers to older questions are dropped."""
+    """What the quasi-identifiers single out, recomputed after every change; outdated answers are ignored."""
 
     def __init__(self, window: Any) -> None:
         self.window, self.number = window, 0
@@ -234,7 +234,7 @@ class _Live:
         self.whole.set_text(
             _singled(found, f"The {len(quasi)} quasi-identifiers together" if len(quasi) > 1 else quasi[0])
         )
-        await asyncio.sleep(0.2)  # a second click soon after needs no pairs
+        await asyncio.sleep(0.2)  # if another click follows soon, the pairs aren't needed
         if mine != self.number:
             return
         parts = await self.window.ask("pairs", source=task.source, columns=quasi)

@@ -1,4 +1,4 @@
-"""The workbench's step Places: tiles and clusters of points, and regions of areas, drawn without a map of others."""
+"""The workbench's step Places: tiles and clusters of points, and regions of areas, drawn without an external map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.workbench.projects import placing
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     ui.html("<h2>Points: tiles or clusters</h2>", sanitize=False)
     _points(window)
     ui.html("<h2>Areas: zip codes or counties merged into regions</h2>", sanitize=False)
@@ -22,7 +22,7 @@ def draw(window: Any) -> None:
 
 
 def _points(window: Any) -> None:
-    """Two columns of coordinates of the open table."""
+    """Fields for two columns of coordinates of the open table."""
     task = window.task
     numbers = [c["name"] for c in task.columns if "number" in c["kind"] and c["distinct"] > 20] if task.source else []
     if len(numbers) < 2:
@@ -73,7 +73,7 @@ def _points(window: Any) -> None:
 
 
 def _outcome(found: dict[str, Any], way: str) -> str:
-    """How many tiles or clusters there are, the worst of them, and whether a better worst one can exist."""
+    """The number of tiles or clusters, the worst of them, and whether a better one is possible."""
     cost, bound = found["cost"], found["bound"]
     unit = " km" if found["unit"] == "km" else ""
     worst = f"The largest tile has {cost:,.6g} points" if way == "tiles" else f"The widest radius is {cost:.4g}{unit}"
@@ -82,7 +82,7 @@ def _outcome(found: dict[str, Any], way: str) -> str:
 
 
 def _publish(command: str | None, what: str) -> None:
-    """The command that makes the files: the page itself draws a picture."""
+    """The command that makes the files; the page itself only draws a picture."""
     if command is None:
         note(f"To publish the {what}, first save the table of the database as a file.")
         return
@@ -158,7 +158,7 @@ def _merged(window: Any, found: dict[str, Any]) -> None:
 
 
 def use(window: Any, column: str, found: dict[str, Any]) -> None:
-    """Ask for the regions as the classes of a column."""
+    """Add the regions to the request as the classes of a column."""
     held = window.task.settings.get("hierarchies", {})
     window.say(f"The regions are the hierarchy of {column}, and values are published as its classes.")
     window.set("Hierarchies", "Models", "Release", publish="hierarchy",
@@ -166,7 +166,7 @@ def use(window: Any, column: str, found: dict[str, Any]) -> None:
 
 
 def _picture(found: dict[str, Any], x: str, y: str) -> dict[str, Any]:
-    """Points, those of one group in one color; tiles as areas."""
+    """Points, colored by group; tiles as areas."""
     areas = [[{"coord": [b[0], b[1]]}, {"coord": [b[2], b[3]]}] for b in found["boxes"]]
     groups: dict[int, list[list[float]]] = {}
     for px, py, label in found["sample"]:

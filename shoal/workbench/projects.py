@@ -1,8 +1,9 @@
-"""A project of the workbench: a folder with the request as TOML and its hierarchies, never the data.
+"""A project of the workbench: a folder with the request as TOML and its hierarchies, but never the data.
 
-``Bench`` is what a window works on: a table's place, its columns, the request so far, what was done before it, and
-releases.  A project opens where it was left.  What was clicked is also written as a policy in TOML, a Python script, a
-notebook and a command line; with the seed and the secret of the release, each makes the same bytes again.
+A ``WorkSession`` has a table's location, its columns, the request so far, the undo history, and releases; a ``Bench``
+has all sessions. A project opens in the state in which it was saved. The request is also written as a policy in TOML, a
+Python script, a notebook, and a command line. With the seed and the secret of the release, each reproduces the same
+bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PEOPLE = ("person", "household", "population_weights")
 
 
 def in_fields(refusal: shoal.ShoalError) -> str:
-    """A refusal as the pages name settings: a role by its label, any other by the name that its field begins with."""
+    """A refusal in the words of the pages: a role by its label, other settings by the name of their field."""
 
     def field(named: Any) -> str:
         if named.name in ROLES:
@@ -45,14 +46,18 @@ def in_fields(refusal: shoal.ShoalError) -> str:
 
 @dataclass
 class WorkSession:
-    """One piece of work, in one window or several of the same address.
+    """One session of work, in one window or in several with the same address.
 
-    folder    private, of this piece of work alone; goes when the workbench ends
+    folder    private, for this session only; removed when the workbench ends
     source    {"path", "separator", "encoding", "table", "query"} of the table; {} before one is opened
-    columns   what is known of every column;  rows number of rows;  dangerous what singles people out
+    columns   the description of every column
+    rows      number of rows
+    dangerous columns that single people out
     settings  the request: keywords of ``shoal.Policy``, plain values only
-    releases  what was made, the newest last;  points of the grid that was tried
-    series    folder of the releases month by month, and in ``months`` what stands there; None before it is looked at
+    releases  the releases made, the newest last
+    points    of the explored grid
+    series    folder of the monthly releases
+    months    the contents of this folder; None before it is examined
     """
 
     folder: Path
@@ -78,23 +83,23 @@ class WorkSession:
 
     @property
     def table(self) -> str:
-        """The table as a command names it: where an uploaded one lies is not the user's to know."""
+        """The table as a command names it; the location of an uploaded table is hidden from the user."""
         return self.title if self.folder in Path(self.source["path"]).parents else self.source["path"]
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the table is read, as far as it was said."""
+        """How to read the table, as far as specified."""
         return {n: self.source[n] for n in READING if self.source.get(n)}
 
     def opened(self, source: dict[str, Any], found: dict[str, Any]) -> None:
-        """Take a table that was looked at, with the roles and models proposed."""
+        """Set an examined table, with the proposed roles and models."""
         self.source, self.rows = dict(source), found["rows"]
         self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
         self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
 
     def role(self, column: str) -> str:
-        """The role a column has now: a keyword of ``Policy``."""
+        """The current role of a column: a keyword of ``Policy``."""
         if any(self.settings.get(what) == column for what in PEOPLE):
             return "identifiers"
         return next((r for r in ROLES if column in self.settings.get(r, ())), "insensitive")
@@ -104,7 +109,7 @@ class WorkSession:
         return [c["name"] for c in self.columns if self.role(c["name"]) == role]
 
     def change(self, **values: Any) -> None:
-        """Set or, by None, take out settings; what stood there before can come back."""
+        """Set settings, or remove them by None; the previous state can be restored by undo."""
         self._done.append(copy.deepcopy(self.settings))
         self._undone.clear()
         for name, value in values.items():
@@ -114,7 +119,7 @@ class WorkSession:
                 self.settings[name] = value
 
     def give_role(self, column: str, role: str) -> None:
-        """One role for one column; what a former role brought with it goes."""
+        """Give a column one role; settings that belong to its former role are removed."""
         values: dict[str, Any] = {
             r: [n for n in self._ordered({*self.settings.get(r, ()), *([column] if r == role else [])})
                 if n != column or r == role]
@@ -130,7 +135,7 @@ class WorkSession:
         noted: dict[str, str] = next((c.get("notation", {}) for c in self.columns if c["name"] == column), {})
         for setting, notation in noted.items() if read else ():
             values[setting] = {**self.settings.get(setting, {}), column: notation}
-        if role != "sensitive" and not values["sensitive"]:  # what speaks of sensitive columns has none to speak of
+        if role != "sensitive" and not values["sensitive"]:  # settings about sensitive columns need one
             known = shoal.choices()["models"]
             values |= {m: None for m in known if m in self.settings and known[m]["speaks"] in ("column", "tuples")}
         self.change(**values)
@@ -139,7 +144,7 @@ class WorkSession:
         return [c["name"] for c in self.columns if c["name"] in names]
 
     def undo(self) -> bool:
-        """Back by one change; False where there is none."""
+        """Undo one change; False if there is none."""
         if not self._done:
             return False
         self._undone.append(self.settings)
@@ -147,7 +152,7 @@ class WorkSession:
         return True
 
     def redo(self) -> bool:
-        """Forward again."""
+        """Redo one change; False if there is none."""
         if not self._undone:
             return False
         self._done.append(self.settings)
@@ -163,7 +168,7 @@ class WorkSession:
         return bool(self._undone)
 
     def asked(self) -> dict[str, Any]:
-        """The request as ``Policy`` takes it; hierarchies that the way to publish cannot use are left out."""
+        """The request as ``Policy`` takes it, without hierarchies that the way to publish can't use."""
         asked = dict(self.settings)
         if asked.get("publish") not in ("hierarchy", "centers"):
             kept = {n: h for n, h in asked.get("hierarchies", {}).items() if n in asked.get("sensitive", ())}
@@ -175,7 +180,7 @@ class WorkSession:
         return {n: v for n, v in asked.items() if v is not None}
 
     def sentence(self) -> str:
-        """What has been chosen so far, in one sentence."""
+        """The request so far in one sentence."""
         if not self.source:
             return "No table is open yet."
         quasi, sensitive = self.named("quasi_identifiers"), self.named("sensitive")
@@ -198,17 +203,18 @@ class WorkSession:
 
 
 def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
-    """The columns that a request names and a table does not have."""
+    """The columns that a request names and a table lacks."""
     named = [name for role in ROLES for name in settings.get(role, ())]
     named += [settings[what] for what in PEOPLE if settings.get(what)]
     return [name for name in dict.fromkeys(named) if name not in columns]
 
 
 class Bench:
-    """All pieces of work of one server, by their names, and where their files lie.
+    """All sessions of one server, by name, and the folder of their files.
 
     folder  private to this user; removed when the server ends
-    first   table or project that the first window opens with; demo: it opens with the survey
+    first   table or project with which the first window opens
+    demo    the first window opens with the survey
     """
 
     def __init__(self, folder: Path, first: str | None = None, demo: bool = False) -> None:
@@ -216,7 +222,7 @@ class Bench:
         self.tasks: dict[str, WorkSession] = {}
 
     def new(self) -> WorkSession:
-        """A piece of work of its own for a new window."""
+        """A new session for a new window."""
         task = WorkSession(self.folder)
         task.folder = self.folder / task.name
         task.folder.mkdir(mode=0o700)
@@ -264,7 +270,7 @@ def _value(value: Any) -> str:
 
 
 def script(table: str, settings: Mapping[str, Any], output: str, secret: str | None, reading: Mapping[str, Any]) -> str:
-    """A Python script that makes the release, its certificate and its report."""
+    """A Python script that makes the release, its certificate, and its report."""
     given = "\n".join(
         f"    {name}={pformat(value, width=100, sort_dicts=False).replace(chr(10), chr(10) + '    ')},"
         for name, value in {**settings, **reading}.items()
@@ -297,7 +303,7 @@ def _cell(name: str, kind: str, text: str) -> dict[str, Any]:
 
 
 def command(table: str, policy: str, output: str, secret: str | None, reading: Mapping[str, Any]) -> str:
-    """The command line that makes the same release of the policy file."""
+    """The command line that makes the same release from the policy file."""
     stem = Path(output).stem
     words = ["shoal", "anonymize", table, "--policy", policy, "-o", output]
     words += [] if secret is None else ["--secret", secret]
@@ -312,7 +318,8 @@ def placing(table: str, x: str, y: str, way: str, k: int, degrees: bool, reading
     stem = f"{Path(table).stem}.{way}"
     if way == "tiles":
         words = ["tiles", table, "--x", x, "--y", y, "--k", str(k)]
-        words += ["--coordinates", "geographic" if degrees else "projected", "--tiles"]  # -o has the exact places
+        # without this option, -o contains the exact places
+        words += ["--coordinates", "geographic" if degrees else "projected", "--tiles"]
     else:
         words = ["gather", table, "--longitude", x, "--latitude", y, *([] if degrees else ["--plane"])]
         words += ["--r", str(k), "-o"]
@@ -327,19 +334,19 @@ LEFT_OUT = "the query names values of the table, so the project does not keep it
 
 
 def names_values(query: str) -> bool:
-    """Whether anything in a query could be a value: a number, a text, or a name in quotes, which may be one, too."""
+    """Whether a query may contain a value: a number, a text, or a quoted name, which can be a text too."""
     parts = re.findall(r"[^\W\d]\w*|\S", query)
     return any(part.isdigit() or part in "'\"$" or part.lower() in ("true", "false") for part in parts)
 
 
 def new_file(place: Path) -> int:
-    """A new file of this user alone in the place of what stood there; whoever put that there has no hold on it."""
+    """Open a new file for this user alone, in place of any existing one, so that its previous owner has no access."""
     place.unlink(missing_ok=True)
     return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def write_text(place: Path, text: str) -> None:
-    """A file of this user alone, under its name only when it is whole."""
+    """Write a file that only this user can read; it gets its name when it is complete."""
     part = place.with_name(f".{place.name}.part")
     with open(new_file(part), "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
@@ -347,7 +354,10 @@ def write_text(place: Path, text: str) -> None:
 
 
 def copied(source: Path, place: Path) -> None:
-    """A copy of this user alone; with the mode of its source from the first, others could open it meanwhile."""
+    """Copy a file so that only this user can read it from the start.
+
+    With the source's mode, others could open it meanwhile.
+    """
     with open(source, "rb") as held, open(new_file(place), "wb") as file:
         shutil.copyfileobj(held, file)
 
@@ -369,9 +379,9 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str =
 
 
 def handed_over(made: Path, place: Path, kept: str) -> None:
-    """Copy all that was made into a folder; each file gets its name there only when every one is whole.
+    """Copy all files of a folder into another. Each gets its name there only when all are complete.
 
-    kept  a file that may stand there already and is then left alone;  FileExistsError for any other
+    kept  a file that may already exist there, and then stays unchanged; FileExistsError for any other
     """
     wanted = [p.relative_to(made) for p in sorted(made.rglob("*")) if p.is_file()]
     wanted = [name for name in wanted if not (str(name) == kept and (place / name).exists())]
@@ -400,9 +410,9 @@ def handed_over(made: Path, place: Path, kept: str) -> None:
 
 
 def save_project(task: WorkSession, folder: Path, step: str) -> str:
-    """Write the project of a task, and say what it does not keep.
+    """Write the project of a task, and return a sentence about what isn't saved.
 
-    Files of an earlier save are replaced, all others in the folder are left alone.
+    Files of an earlier save are replaced. All other files in the folder stay unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     request = with_hierarchies(task.settings, folder)
@@ -423,9 +433,9 @@ def save_project(task: WorkSession, folder: Path, step: str) -> str:
 
 
 def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """(source, settings, {"step", "series"}) of a saved project; InputError where it is none, or its table is gone.
+    """(source, settings, {"step", "series"}) of a saved project; InputError if it is invalid or its table is missing.
 
-    query  what the project does not keep, where it had one that names values
+    query  replaces the query that the project doesn't save because it names values
     """
     try:
         where = tomllib.loads((folder / "project.toml").read_text("utf-8"))

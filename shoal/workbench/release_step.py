@@ -1,6 +1,4 @@
-"""The workbench's steps Release, Intruder, and Series: a release is made, repeated elsewhere, attacked; next month's
-table becomes a part that keeps its promise beside the parts before.
-"""
+"""The workbench's steps Release, Intruder, and Series: makes a release, attacks it, and adds parts to a series."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ SECRET = "secret.key"
 
 
 def draw(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     task = window.task
     ui.html("<h2>Make the release</h2>", sanitize=False)
     if not task.source:
@@ -62,9 +60,10 @@ def draw(window: Any) -> None:
 
 
 async def _make(window: Any, report: Any, folder: str) -> bool:
-    """One release with its papers; False where it was refused or stopped, and then nothing of it is left.
+    """Make one release with its files; False if it was refused or stopped, and then no file remains.
 
-    All is made in the private folder of the task, which a stop may leave half filled, and handed over whole.
+    Everything is made in the private folder of the task, where a stop may leave incomplete files, and copied when
+    complete.
     """
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
@@ -107,7 +106,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
 
 
 def _secret(made_in: Path, place: Path) -> Path:
-    """The file of the secret: that of the folder where the release goes, or a fresh one."""
+    """The file of the secret: the existing one in the release's folder, or a new one."""
     secret = made_in / SECRET
     held = place / SECRET
     key = held.read_bytes() if held.exists() else secrets.token_bytes(32)
@@ -117,7 +116,7 @@ def _secret(made_in: Path, place: Path) -> Path:
 
 
 def _placed(named: dict[str, Any], place: Path) -> dict[str, Any]:
-    """The settings with the paths of the copied hierarchies: on the names of the files depends the order of rows."""
+    """The settings with the paths of the copied hierarchies, because the row order depends on file names."""
     held = named.get("hierarchies", {})
     return {**named, "hierarchies": {n: str(place / h) if (place / h).is_file() else h for n, h in held.items()}}
 
@@ -125,7 +124,7 @@ def _placed(named: dict[str, Any], place: Path) -> dict[str, Any]:
 def _papers(
     task: Any, named: dict[str, Any], place: Path, stem: str, found: dict[str, Any], secret: Path
 ) -> dict[str, str]:
-    """What repeats the release, written beside it; kind -> path of everything that was written."""
+    """Write the files that repeat the release next to it; kind -> path of every written file."""
     output = Path(found["output"]).name
     code = script(task.table, named, output, secret.name, task.reading)
     line = command(task.table, f"{stem}.policy.toml", output, secret.name, task.reading)
@@ -192,7 +191,7 @@ def lines(facts: dict[str, Any]) -> list[str]:
     elif certificate["ratio"] is None:
         proof = f"Cost: {cost}; no lower bound above 0 is known."
     else:
-        ratio = math.ceil(certificate["ratio"] * 1000) / 1000  # rounded up, so that it stays true
+        ratio = math.ceil(certificate["ratio"] * 1000) / 1000  # rounded up, so that it stays an upper bound
         proof = f"Cost: {cost}, at most {ratio:.7g} times the least possible."
     return [
         f"{facts['rows']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']:,}.",
@@ -223,7 +222,7 @@ def _project(window: Any) -> None:
 
 
 def draw_intruder(window: Any) -> None:
-    """The panel of the attacks on the last release: what someone learns from it, beside what they learn without it."""
+    """Draw the panel of attacks on the last release: what someone learns with the release and without it."""
     task = window.task
     ui.html("<h2>What does an intruder reach?</h2>", sanitize=False)
     if not task.releases:
@@ -283,7 +282,7 @@ def _sentence(finding: dict[str, Any]) -> str:
 
 def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
     """Bars in percent: each attack with the release, and by the best guess without it."""
-    known = [f for f in findings if f["figure"] is not None][::-1]  # the chart begins at its foot
+    known = [f for f in findings if f["figure"] is not None][::-1]  # the chart draws from bottom to top
     bars = {
         "with the release": [round(100 * f["figure"], 2) for f in known],
         "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in known],
@@ -310,7 +309,7 @@ NOBODY = ""
 
 
 def draw_series(window: Any) -> None:
-    """The panel."""
+    """Draw the panel."""
     task = window.task
     ui.html("<h2>Next month's table</h2>", sanitize=False)
     note(
@@ -334,12 +333,12 @@ def draw_series(window: Any) -> None:
 
 
 def series_started(folder: str) -> bool:
-    """Whether a series stands in a folder."""
+    """Whether a folder contains a series."""
     return bool(folder) and (Path(folder) / "series.json").is_file()
 
 
 async def _look(window: Any, folder: str) -> None:
-    """What stands in a folder; one that is empty, or not there yet, can hold a new series."""
+    """Examine a folder; if it is empty or missing, a new series can start in it."""
     task = window.task
     if not folder:
         window.say("Name a folder.", bad=True)
@@ -360,7 +359,7 @@ async def _look(window: Any, folder: str) -> None:
 
 
 def _begin(window: Any) -> None:
-    """The question that a new series asks: who comes back."""
+    """The question before a new series: which people can return."""
     task = window.task
     with ui.card().classes("wb-card"):
         ui.html("<h3 style='margin:0'>Begin a series in this folder</h3>", sanitize=False)
@@ -378,7 +377,7 @@ def _begin(window: Any) -> None:
 
 
 def _held(window: Any) -> None:
-    """The months so far, and the open table as the next."""
+    """The months so far, and the open table as the next one."""
     task, held = window.task, window.task.months
     words = {1: "1 month"}.get(len(held["parts"]), f"{len(held['parts'])} months")
     ui.label(f"{words}, {held['people']:,} people. {MODES.get(held['mode'], held['mode'])}.")

@@ -1,10 +1,12 @@
-"""The server: bound to this machine, behind the guard, with a private folder that goes when it ends.
+"""The server: bound to this machine, behind an access check, with a private folder that is removed at the end.
 
-Who may ask the server: this user of this machine, by its own name, with the token; and what its pages may do.
+Only this user of this machine has access, by the server's own name and with the token. The module also restricts what
+the pages may do.
 
-Other users lack the token, and where the system tells whose the other end of a connection is, the token does not help
-them.  It could: the list of processes shows it while the browser starts, and a browser sends the cookie to every server
-of this machine, whatever its port.  Other pages of the same browser are told by Origin, Host and Sec-Fetch-Site.
+Other users lack the token. If the system reports the owner of a connection, another user's connection is refused even
+with the token. The token can leak: the process list shows it while the browser starts, and a browser sends the cookie
+to all servers of this machine on any port. Requests from other pages of the same browser are detected by Origin, Host,
+and Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from shoal.workbench.projects import Bench, write_text
 
 
 def private_folder() -> Path:
-    """A folder that only this user can read; those that dead workbenches left behind are removed."""
+    """A folder that only this user can read; folders of workbenches that no longer run are removed."""
     stem = "shoal-workbench-"
     for left in Path(tempfile.gettempdir()).glob(f"{stem}*-*"):
         owner = left.name.removeprefix(stem).split("-")[0]
@@ -39,7 +41,7 @@ def private_folder() -> Path:
 
 
 def _alive(process: int) -> bool:
-    """Whether a process of this machine runs; True on Windows, where asking could end it."""
+    """Whether a process of this machine runs; True on Windows, where the test could end the process."""
     if os.name == "nt":
         return True
     try:
@@ -52,7 +54,7 @@ def _alive(process: int) -> bool:
 
 
 def free_port(wanted: int | None) -> int:
-    """The port asked for, or a free one; PolicyError where it is taken."""
+    """The requested port, or a free one; PolicyError if it is in use."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -63,12 +65,15 @@ def free_port(wanted: int | None) -> int:
 
 
 Address = tuple[str, int]
-_CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")  # of Linux: who holds which end
+_CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")  # on Linux: the owner of each end of a connection
 _OPEN = "01"
 
 
 def owner(here: Address, there: Address) -> int | None:
-    """The user whose end of a connection of this machine ``here`` is; None where it is not open, or nobody tells."""
+    """The user who owns the end ``here`` of a local connection.
+
+    None if it isn't open or the system doesn't report it.
+    """
     ends = [f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}" for host, port in (here, there)]
     for file in _CONNECTIONS:
         with contextlib.suppress(OSError), open(file, encoding="ascii") as lines:
@@ -80,17 +85,17 @@ def owner(here: Address, there: Address) -> int | None:
 
 
 def owners_are_told() -> bool:
-    """Whether this system tells whose a connection is: it is asked about one of our own."""
+    """Whether this system reports the owner of a connection, tested on one of our own."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
         return hasattr(os, "getuid") and owner(ours.getsockname(), ours.getpeername()) == os.getuid()
 
 
 def for_the_browser(address: str, folder: Path, traced: bool) -> str:
-    """What the browser is started with: the address, or a page of this user's alone that leads there.
+    """The address with which the browser starts, or a private page that redirects to it.
 
-    traced  whether the server knows a user by the connection; else the token must not stand in the list of processes
+    traced  whether the server identifies a user by the connection; otherwise the token must not be in the process list
     """
-    if traced or os.name != "posix":  # Windows shows the words of a process to its user alone
+    if traced or os.name != "posix":  # Windows shows a process's arguments only to its user
         return address
     page = folder / "workbench.html"
     write_text(page, f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">shoal workbench</a>')
@@ -101,7 +106,8 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
           say: Any = print) -> None:  # fmt: skip
     """Serve the workbench until it is interrupted.
 
-    first  a table or a folder of a project;  say is called with the address, whose token lets a browser in
+    first  a table or a folder of a project
+    say    is called with the address, which contains the token
     """
     from nicegui import app, background_tasks, ui
 
@@ -109,16 +115,16 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
 
     chosen, token = free_port(port), secrets.token_urlsafe(24)
     folder = private_folder()
-    tempfile.tempdir = str(folder)  # uploads pass through it, too
+    tempfile.tempdir = str(folder)  # uploads use it too
     bench = Bench(folder, first, demo)
     address = f"http://127.0.0.1:{chosen}/?token={token}"
     traced = owners_are_told()
     pages(bench)
-    app.config.quasar_config["loadingBar"]["skipHijack"] = True  # its bar has no name for whoever hears the page
+    app.config.quasar_config["loadingBar"]["skipHijack"] = True  # Quasar's loading bar has no name for screen readers
     app.add_middleware(Guard, token=token, port=chosen, traced=traced)
 
     async def ready() -> None:
-        """The address is said once a browser that follows it finds somebody there."""
+        """Report the address once the server answers requests."""
         while True:
             try:
                 _, line = await asyncio.open_connection("127.0.0.1", chosen)
@@ -153,18 +159,18 @@ PAGE_RULES = (
 
 
 class Guard:
-    """An ASGI application in front of another: every request and socket is checked before the other sees it.
+    """An ASGI application that checks every request and socket before another application receives it.
 
-    token   in the query of the first request, afterwards in a cookie that no script reads and no other site sends
-    port    of this server: its pages are asked for as 127.0.0.1:port or localhost:port and by no other name
-    traced  whether the system tells whose a connection is; it must then be this user's, or that of root, who can read
-            everything anyway and hands connections on where Linux runs inside Windows
+    token   in the query of the first request; afterward in a cookie that scripts can't read and other sites don't send
+    port    of this server: requests must be for 127.0.0.1:port or localhost:port
+    traced  whether the system reports the owner of a connection. It must then be this user or root. Root can read
+            everything anyway, and owns forwarded connections if Linux runs inside Windows
     """
 
     def __init__(self, app: Any, token: str, port: int, traced: bool = False) -> None:
         self.app, self.token, self.traced = app, token, traced
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self.cookie = f"shoal-workbench-{port}"  # cookies do not tell ports apart
+        self.cookie = f"shoal-workbench-{port}"  # cookies don't distinguish ports
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -174,7 +180,7 @@ class Guard:
         host = headers.get("host", "")
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         by_token = self._same(asked.get("token", ""))
-        if not self._known(scope) or host not in self.hosts or not self._ours(headers, host, by_token):
+        if not self._known(scope) or host not in self.hosts or not self._is_own_request(headers, host, by_token):
             await _refuse(scope, receive, send)
         elif by_token and scope["type"] == "http":
             asked.pop("token")
@@ -187,7 +193,7 @@ class Guard:
             await _refuse(scope, receive, send)
 
     def _known(self, scope: Any) -> bool:
-        """Whether the other end of the connection is this user's, where that is told."""
+        """Whether this user owns the other end of the connection, if the system reports it."""
         if not self.traced:
             return True
         there, here = scope.get("client"), scope.get("server")
@@ -204,15 +210,15 @@ class Guard:
         return "" if found is None else found.value
 
     @staticmethod
-    def _ours(headers: dict[str, str], host: str, by_token: bool) -> bool:
-        """Whether one of our pages asks, or the user by the address bar; a link elsewhere needs the token."""
+    def _is_own_request(headers: dict[str, str], host: str, by_token: bool) -> bool:
+        """Whether one of our pages or the address bar sent the request; a link from elsewhere needs the token."""
         if "origin" in headers:
             return headers["origin"] == f"http://{host}"
         return by_token or headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
 def _with_rules(send: Any, host: str, path: str) -> Callable[[Any], Any]:
-    """The same ``send``; answers forbid the browser to ask any other address, and to keep pages and files of a task."""
+    """The same ``send`` with headers that forbid the browser to contact other addresses and to cache a task's pages."""
     rules = [
         (b"content-security-policy", PAGE_RULES.format(host=host).encode()),
         (b"referrer-policy", b"no-referrer"), (b"x-content-type-options", b"nosniff"),

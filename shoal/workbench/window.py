@@ -1,4 +1,4 @@
-"""A window: the frame of the page, the line that says what has been chosen, and the steps."""
+"""A window: the page's frame, the line that summarizes the request, and the steps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ STYLE = """
 
 
 class LongWork:
-    """The buttons that start and stop a long piece of work, and what the page shows while it runs."""
+    """The buttons that start and stop a long job, and what the page shows while it runs."""
 
     def __init__(self, label: str, stop: Callable[[], Any]) -> None:
         self.start = ui.button(label).props("no-caps")
@@ -77,7 +77,7 @@ class LongWork:
 
     @contextmanager
     def running(self, doing: Any = None, words: str = "", shown: Any = None) -> Iterator[None]:
-        """One run: the other button is greyed out; ``doing`` has the words, and ``shown`` is visible, until it ends."""
+        """One run: until it ends, the other button is disabled, ``doing`` shows the words, and ``shown`` is visible."""
         self.start.disable()
         self.stop.enable()
         if doing is not None:
@@ -96,24 +96,24 @@ class LongWork:
 
 
 class Window:
-    """What a page shows of a task; its workers answer questions and do the long work.
+    """The state of a page that shows a task; one worker answers short jobs, another runs long ones.
 
-    windows  all that show this task: a copied address opens another, and what changes in one changes in all
+    windows  all windows of this task: a copied address opens another, and changes appear in all
     """
 
     def __init__(self, bench: Bench, task: WorkSession, asks: Worker, works: Worker, windows: list[Window]) -> None:
         self.bench, self.task, self.asks, self.works, self.windows = bench, task, asks, works, windows
         self.panels: dict[str, Any] = {}
         self.stale = set(STEPS)
-        self.keep = False  # whether the next table is asked the same as this one
-        self.reading: Callable[[], dict[str, Any]] = dict  # how the next file is read
+        self.keep = False  # whether the next table keeps the request
+        self.reading: Callable[[], dict[str, Any]] = dict  # how to read the next file
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
         self.redo: Any = None
 
     async def ask(self, job: str, progress: Any = None, *, long: bool = False, **arguments: Any) -> Any:
-        """The answer of a job; None, and said on the page, where it is refused."""
+        """The answer of a job; None if it is refused, with a message on the page."""
         try:
             return await (self.works if long else self.asks).ask(job, progress, **arguments)
         except JobError as error:
@@ -121,18 +121,18 @@ class Window:
             return None
 
     def long_work(self, label: str) -> LongWork:
-        """Buttons for long work, drawn where the page is."""
+        """Buttons for a long job, drawn at the current position of the page."""
         return LongWork(label, self.works.stop)
 
     def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
-        """A message on the page; a refusal, and what ``stays``, is there until it is closed."""
+        """Show a message; a refusal, and one that ``stays``, is visible until it is closed."""
         ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000, multi_line=True,
                   position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
-        """Draws again, after a change, the line on top and the panels of some steps once they are looked at.
+        """Redraw the summary line, and mark the panels of some steps to be redrawn when they are visible.
 
-        In another window of the task any step may show what was before.
+        In other windows of the task, any step may be outdated.
         """
         for window in [*self.windows]:
             window._catch_up(*(steps if window is self else STEPS))
@@ -145,7 +145,7 @@ class Window:
         self.show()
 
     def show(self) -> None:
-        """Draw the panel that is looked at, if it is not as it should be."""
+        """Redraw the visible panel if it is outdated."""
         step = self.tabs.value
         if step in self.stale:
             self.stale.discard(step)
@@ -154,7 +154,7 @@ class Window:
                 STEPS[step](self)
 
     def set(self, *steps: str, **values: Any) -> None:
-        """Change settings; the line says so at once."""
+        """Change settings, and update the summary line."""
         self.task.change(**values)
         self.changed(*steps)
 
@@ -163,12 +163,12 @@ class Window:
         self.tabs.set_value(step)
 
     def step_back(self, forward: bool = False) -> None:
-        """Undo, or redo, one change."""
+        """Undo or redo one change."""
         if self.task.redo() if forward else self.task.undo():
             self.changed(*STEPS)
 
     async def open(self, source: dict[str, Any], settings: dict[str, Any] | None = None) -> bool:
-        """Look at a table, propose roles, and go on to its first rows; whether it could be read."""
+        """Open a table, propose roles, and show its first rows; returns whether it could be read."""
         found = await self.ask("look", source=source)
         if found is None:
             return False
@@ -187,13 +187,13 @@ class Window:
         return True
 
     async def open_demo(self) -> None:
-        """The survey that comes with an installed package."""
+        """Open the survey in the installed package."""
         place = self.task.folder / "survey.csv"
         if await self.ask("demo", path=str(place)) is not None:
             await self.open({"path": str(place)})
 
     async def open_first(self) -> None:
-        """What the command named: the survey, a table, or a project."""
+        """Open what the command named: the survey, a table, or a project."""
         first = self.bench.first
         if self.bench.demo:
             await self.open_demo()
@@ -203,7 +203,7 @@ class Window:
             await self.open({"path": first})
 
     async def open_arx(self, path: Path) -> None:
-        """The roles, models and hierarchies of a project of ARX, for the table that is open."""
+        """Load the roles, models, and hierarchies of an ARX project for the open table."""
         task = self.task
         if not task.source:
             self.say("Open the table of the ARX project first, then the project.", bad=True)
@@ -223,7 +223,7 @@ class Window:
         self.set(*STEPS, **{**dict.fromkeys(task.settings), **empty, **found["settings"], **kept})
 
     async def open_project(self, folder: Path, query: str = "") -> None:
-        """A saved project where it was left; with the query, where it was not saved."""
+        """Open a saved project in its saved state; with the query, if it wasn't saved."""
         try:
             source, settings, left = read_project(folder, query)
         except (shoal.ShoalError, OSError) as error:
@@ -241,11 +241,11 @@ class Window:
                     self.changed("Series")
 
     def draw(self) -> None:
-        """The whole page."""
+        """Draw the whole page."""
         ui.add_css(STYLE)
         ui.add_head_html("<script>document.documentElement.lang = 'en'</script>")
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
-        dark = ui.dark_mode(None)  # as the browser has it, until the button says otherwise
+        dark = ui.dark_mode(None)  # the browser's preference, until the user clicks the button
 
         async def other() -> None:
             dark.set_value(not await ui.run_javascript("document.body.classList.contains('body--dark')"))
@@ -257,9 +257,9 @@ class Window:
             self.undo = ui.button("Undo", on_click=lambda: self.step_back()).props("flat color=white no-caps")
             self.redo = ui.button("Redo", on_click=lambda: self.step_back(True)).props("flat color=white no-caps")
             ui.button("Light or dark", on_click=other).props("flat color=white no-caps")
-        with head:  # it stays where it is while the page scrolls
+        with head:  # it stays in place while the page scrolls
             self.line = ui.label(self.task.sentence()).classes("wb-line").props("role=status")
-        with ui.element("div").classes("wb-wide wb-steps"):  # the page around it is the landmark
+        with ui.element("div").classes("wb-wide wb-steps"):  # the surrounding page is the landmark
             self.tabs = ui.tabs().props('no-caps align=left outside-arrows mobile-arrows aria-label="Steps"')
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):
@@ -278,12 +278,12 @@ class Window:
 
 
 def _plain_name(name: str) -> str:
-    """The name of a file that a browser tells, without a folder or what no name has."""
+    """A file name from the browser, without folders and invalid characters."""
     return "".join(c for c in name.replace("\\", "/").split("/")[-1] if c.isprintable()).lstrip(".") or "table.csv"
 
 
 def pages(bench: Bench) -> None:
-    """The routes of the workbench: a new window, a window of a task, and the files that a task made."""
+    """The routes of the workbench: a new window, a window of a task, and the files of a task."""
     held: dict[str, tuple[Worker, Worker, list[Window]]] = {}
 
     def shared(task: WorkSession) -> tuple[Worker, Worker, list[Window]]:
@@ -295,7 +295,7 @@ def pages(bench: Bench) -> None:
 
     @ui.page("/w/{name}", title="shoal workbench", response_timeout=30.0)
     def window(name: str) -> Response | None:
-        if name not in bench.tasks:  # of a server that ended
+        if name not in bench.tasks:  # from a server that ended
             return RedirectResponse("/", 303)
         Window(bench, bench.tasks[name], *shared(bench.tasks[name])).draw()
         return None

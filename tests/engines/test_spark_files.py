@@ -167,7 +167,7 @@ def _dies_once(flag: str, sent: bytes) -> Iterator[tuple[int, bytes]]:
     if not Path(flag).exists():
         Path(flag).touch()
         os._exit(9)
-    yield from shards._worked(sent)
+    yield from shards._search_in_worker(sent)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -181,7 +181,7 @@ def test_workers_search_the_shards_and_one_that_dies_is_repeated(
     asked |= {"effort": "fast", "shards": 3, "secret": SECRET}
     here = prepare(frame, **asked)
     flag = tmp_path / "died"
-    monkeypatch.setattr(shards, "_worked", partial(_dies_once, str(flag)))
+    monkeypatch.setattr(shards, "_search_in_worker", partial(_dies_once, str(flag)))
     there = prepare(spark.read.parquet(str(tmp_path / "in.parquet")), **asked)
     assert flag.exists(), "a worker was lost"
     assert there.certificate.details["shards"] == 3

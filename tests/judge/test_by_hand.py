@@ -344,7 +344,7 @@ def test_everybody_is_read_from_the_last_of_the_widest_originals_that_has_them()
     wider = pl.DataFrame({"age": [100, 200], "town": ["c", "d"], "pay": [5, 6]})
     release = composition.ReleaseOfPeople(pl.DataFrame(), ["age", "town", "job"])
     rows = np.array([[0, 1, 2, -1], [-1, 0, 1, 1], [-1, -1, 0, 1]])  # of four people in each original
-    at, table = composition._anybody(release, [narrow, wide, wider], rows)
+    at, table = composition._table_of_people(release, [narrow, wide, wider], rows)
     assert at.tolist() == [-1, 0, 2, 3]
     assert table.rows() == [("10", "a"), ("20", "b"), ("100", "c"), ("200", "d")]
 

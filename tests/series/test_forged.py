@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.judge.series import _waited, judge_series
+from shoal.judge.series import _waiting_fault, judge_series
 from shoal.publishing.series_folder import Keyed
 from tests.kept import forge
 from tests.series.common import frame, people, policy
@@ -184,10 +184,13 @@ def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
         assert odd == {"persons"}, waiting
     path.write_text(json.dumps(sound))
     about = json.loads((place / "series.json").read_text())
-    assert _waited({who: 1}, {who: 2}, None, pl.DataFrame({"person": [shown]}), about | {"mode": "increment"}) is None
-    late_too = _waited({who: 2}, {who: 3}, None, pl.DataFrame({"person": [shown]}), about)
+    assert (
+        _waiting_fault({who: 1}, {who: 2}, None, pl.DataFrame({"person": [shown]}), about | {"mode": "increment"})
+        is None
+    )
+    late_too = _waiting_fault({who: 2}, {who: 3}, None, pl.DataFrame({"person": [shown]}), about)
     assert late_too == "somebody waits for more than 2 parts"
     published, here = pl.DataFrame({"person": [who]}), pl.DataFrame({"person": [shown]})
-    again = _waited({}, {who: 1}, published, here, about | {"mode": "again"})
-    increment = _waited({}, {who: 1}, published, here, about | {"mode": "increment"})
+    again = _waiting_fault({}, {who: 1}, published, here, about | {"mode": "again"})
+    increment = _waiting_fault({}, {who: 1}, published, here, about | {"mode": "increment"})
     assert (again, increment) == (None, "somebody waits who is published")  # "again": who left, and comes anew

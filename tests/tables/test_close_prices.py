@@ -164,7 +164,7 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
         if mean == np.inf:
             assert best == -np.inf
             continue
-        room = close_sweep._Dear(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 1)), np.empty(5))
+        room = close_sweep._HighestPrices(pay, np.empty(4, int), np.empty(4, int), np.empty((4, most + 1)), np.empty(5))
         found, lowest = mean_of_whole(np.arange(price.size), 0, price.size, price, close, low, room)
         assert found >= best - 1e-9
         if best == -np.inf:

@@ -198,7 +198,7 @@ def test_an_order_arrives_as_it_was_sent(task, many):
     h = task.histogram
     task = replace(task, histogram=replace(h, count=h.count * many, quasi=h.quasi * many))
     order = shards_of_tables._ShardTask(1, 2, "auto", task)
-    found = shards_of_tables._order(shards_of_tables._sent(order))
+    found = shards_of_tables._deserialized(shards_of_tables._serialized(order))
     assert found[:3] == order[:3]
     for name in ("quasi", "sensitive", "count"):
         here, there = getattr(task.histogram, name), getattr(found.task.histogram, name)
@@ -216,7 +216,7 @@ def test_workers_prove_what_is_proved_here():
 
 def _parted(sent: bytes):
     """A worker that takes a row out of every group it can."""
-    for number, held in shards_of_tables._worked(sent):
+    for number, held in shards_of_tables._search_in_worker(sent):
         with np.load(io.BytesIO(zlib.decompress(held))) as found:
             arrays = dict(found)
         arrays["group"] = np.arange(arrays["cell"].size)
@@ -227,7 +227,7 @@ def _parted(sent: bytes):
 
 def _short(sent: bytes):
     """A worker that loses a row."""
-    for number, held in shards_of_tables._worked(sent):
+    for number, held in shards_of_tables._search_in_worker(sent):
         with np.load(io.BytesIO(zlib.decompress(held))) as found:
             arrays = {n: a[1:] if n in ("cell", "group", "rows") else a for n, a in found.items()}
         out = io.BytesIO()

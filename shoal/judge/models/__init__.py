@@ -1,9 +1,11 @@
-"""The judge's own reading of each privacy model, and the classes that it reads; nothing is shared with the solvers.
+"""The judge's own check of each privacy model, and the equivalence classes that it needs.
 
-A model is read in a module named like the model's: ``found``, or where the module reads several models, ``FOUND`` by
-the name of the class, gives the level that a table reaches and whether the model holds.  ``found`` takes the model and,
-by what it speaks of, the sizes of the classes, a ``ClassCounts``, or (codes int64[n, s] of all sensitive columns,
-classes int64[n]); never of an empty table, which meets everything.
+Nothing is shared with solvers.
+
+The check of a model is in a module named like the model's. ``found``, or ``FOUND`` by class name if the module checks
+several models, takes the model and a second argument. By what the model constrains, the argument is int64 sizes of
+classes, a ``ClassCounts``, or (codes int64[n, s] of all sensitive columns, classes int64[n]). The result is the level
+that the table reaches, and whether the model holds. An empty table meets every model and is never passed.
 
 The hierarchical distance of t-closeness is computed here, as its paper defines it.
 """
@@ -22,10 +24,10 @@ from shoal.model.notation import NUMBER, in_order
 
 
 def classes(values: pl.Series, tree: Hierarchy, column: str) -> np.ndarray:
-    """int64[h, m]: the class of every distinct value at every level; the values first, one class of all last.
+    """int64[h, m]: the hierarchy class of every distinct value at every level, from the value itself to the root.
 
-    A value that stands in the hierarchy in another form ("1.0" beside "1") is that value.
-    PolicyError where one does not stand in it.
+    A value that occurs in the hierarchy in another form ("1.0" and "1") is the same value.
+    Raises PolicyError if a value isn't in the hierarchy.
     """
     texts = shown(values)
     if tree.kind == "rows":
@@ -42,14 +44,16 @@ def classes(values: pl.Series, tree: Hierarchy, column: str) -> np.ndarray:
 def hierarchical(
     group: np.ndarray, value: np.ndarray, count: np.ndarray, sizes: np.ndarray, share: np.ndarray, node: np.ndarray
 ) -> float:
-    """Largest earth mover's distance of a class's shares from the table's.
+    """Largest earth mover's distance between the value distribution of an equivalence class and that of the table.
 
-    group, value, count  int64[pairs]: rows of each value in each class of rows, those there are;  sizes int64[classes]
-    share float64[m]     of every value in the table;  node as from ``classes``
+    group, value, count  int64[pairs]: rows of each value in each equivalence class, nonzero entries only
+    sizes                int64[classes]
+    share                float64[m]: share of every value in the table
+    node                 as returned by ``classes``
 
-    By the paper: what a node has too much is p - q of its leaves together; below a node of height x as much is carried
-    as its children have too much or too little, whichever is less, and that costs x / height.  Where a class of rows
-    has nothing under a node, nothing is carried below it.  O(pairs h log pairs).
+    The paper's formula: the excess of a node is the sum of p - q over its leaves. Below a node of height x, the moved
+    mass is the lesser of its children's total surplus and total deficit, and moving it costs x / height. If an
+    equivalence class has no rows under a node, no mass moves below that node. O(pairs h log pairs).
     """
     height = node.shape[0] - 1
     total = np.zeros(sizes.size)
@@ -69,22 +73,24 @@ def hierarchical(
     return float(np.clip(total, 0, 1).max())
 
 
-CLOSE = 1e-9  # two levels nearer than this are one
+CLOSE = 1e-9  # levels closer than this are equal
 
 
 def number_of_rows(key: np.ndarray, held: np.ndarray | None, span: int = 0) -> np.ndarray:
-    """int64: how many rows have each key; exact below 2^53 rows."""
+    """int64: the number of rows with each key; exact below 2^53 rows."""
     if held is None:
         return np.bincount(key, minlength=span)
     return np.bincount(key, weights=held, minlength=span).astype(np.int64)
 
 
 class ClassCounts:
-    """Sparse class-by-value counts of one sensitive column, the values for their order, and their classes in a tree.
+    """Sparse counts of one sensitive column's values in each class, with the values' order and their hierarchy.
 
-    group, value, count  int64[pairs]: rows of each value in each class, those there are; start, of each class
+    group, value, count  int64[pairs]: rows of each value in each class, nonzero entries only
+    start                the first pair of each class
     sizes                int64[classes]
-    whole                float64[values] or None: the share of a value in the table where it is none of the rows counted
+    whole                float64[values], or None: the share of each value in the table if it isn't that of the counted
+                         rows
     """
 
     def __init__(
@@ -129,9 +135,9 @@ class ClassCounts:
 
 
 def _natural_order(values: pl.Series, notation: str | None = None) -> np.ndarray:
-    """Order of distinct values: an enumeration's own; by number or band where all are one, else by text.
+    """The order of distinct values: that of an enumeration, else by number or band if all are, else by text.
 
-    Last an empty text, which is a missing value in files of text, and then the missing one.
+    An empty text, which is a missing value in text files, and a missing value come last.
     """
     missing = values.is_null()
     if isinstance(values.dtype, pl.Enum):
@@ -142,7 +148,7 @@ def _natural_order(values: pl.Series, notation: str | None = None) -> np.ndarray
         values = values.set(values == "", None)
     if values.dtype == pl.String and notation is not None:
         values = pl.Series([None if t is None else place(t, notation) for t in values.to_list()], dtype=pl.Float64)
-    elif values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing ones left aside
+    elif values.dtype == pl.String and values.str.contains(NUMBER).all():  # missing values are ignored
         numbers = values.cast(pl.Float64, strict=False)
         if numbers.drop_nulls().n_unique() == values.count():
             values = numbers

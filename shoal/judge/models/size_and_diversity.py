@@ -1,8 +1,7 @@
-"""k-anonymity, (alpha,k)-anonymity, and l-diversity: by frequency, by distinct values, by entropy, recursive, and of
-several columns at once.
+"""k-anonymity, (alpha,k)-anonymity, and l-diversity: frequency, distinct, entropy, recursive, and simultaneous.
 
-Of several columns at once: how many rows that differ pairwise in every sensitive column each row of a class lies in.
-Shares no code with the solvers.
+Simultaneous l-diversity of several columns: for each row, the size of the largest set of rows of its class that
+contains the row and whose rows differ pairwise in every sensitive column. This module shares no code with the solvers.
 """
 
 from __future__ import annotations
@@ -16,59 +15,59 @@ from shoal.judge.models import CLOSE, ClassCounts
 
 
 def size_found(model: Any, sizes: np.ndarray) -> tuple[int, bool]:
-    """The smallest class."""
+    """The size of the smallest class."""
     smallest = int(sizes.min())
     return smallest, smallest >= model.k
 
 
 def share_level(column: ClassCounts) -> float:
-    """Largest share of a value in a class."""
+    """The largest share of a value in a class."""
     return float(column.share.max())
 
 
 def share_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
-    """The largest share, and the smallest class."""
+    """The largest share, and whether it and the smallest class meet alpha and k."""
     return share_level(column), bool(column.sizes.min() >= model.k and share_level(column) <= model.alpha + CLOSE)
 
 
 def frequency_level(column: ClassCounts) -> float:
-    """The largest l with at most 1/l of every class sharing a value."""
+    """The largest l such that each value has at most 1/l of the rows of its class."""
     return float((column.sizes / np.maximum.reduceat(column.count, column.start)).min())
 
 
 def frequency_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
-    """The level, and whether it holds in whole numbers, so that no rounding decides."""
+    """The level, and whether the model holds, by integer comparison so that rounding can't decide."""
     top = np.maximum.reduceat(column.count, column.start)
     return frequency_level(column), bool((model.l * top <= column.sizes).all())
 
 
 def distinct_level(column: ClassCounts) -> int:
-    """Fewest different values in a class."""
+    """The fewest different values in a class."""
     return int(np.bincount(column.group).min())
 
 
 def distinct_found(model: Any, column: ClassCounts) -> tuple[int, bool]:
-    """Fewest different values, against l."""
+    """The fewest different values in a class, compared with l."""
     return distinct_level(column), distinct_level(column) >= model.l
 
 
 def entropy_level(column: ClassCounts) -> float:
-    """Exponential of the least entropy of a class."""
+    """The exponential of the least entropy of a class."""
     return math.exp(max(_least(column), 0.0))
 
 
 def entropy_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
-    """The least entropy, against log l."""
+    """The exponential of the least entropy, compared with l."""
     return entropy_level(column), _least(column) >= math.log(model.l) - CLOSE
 
 
 def _least(column: ClassCounts) -> float:
-    """Least entropy of a class, in nats."""
+    """The least entropy of a class, in nats."""
     return float(-np.add.reduceat(column.share * np.log(column.share), column.start).max())
 
 
 def recursive_level(column: ClassCounts, l: int) -> float:
-    """Largest r1 / (r_l + ... + r_m) over the classes; infinite where the sum is empty."""
+    """The largest r1 / (r_l + ... + r_m) over the classes; infinite if the sum is empty."""
     most = np.maximum.reduceat(column.count, column.start)
     if l == 2:  # all but the most frequent
         tail = np.add.reduceat(column.count, column.start) - most
@@ -82,17 +81,20 @@ def recursive_level(column: ClassCounts, l: int) -> float:
 
 
 def recursive_found(model: Any, column: ClassCounts) -> tuple[float, bool]:
-    """The largest ratio, below c."""
+    """The largest ratio, and whether it is below c."""
     ratio = recursive_level(column, model.l)
     return ratio, ratio < model.c - CLOSE
 
 
 def simultaneous(codes: np.ndarray, group: np.ndarray, wanted: int) -> int:
-    """The least, over all rows, of the most rows of its class that differ pairwise everywhere, up to ``wanted``.
+    """The minimum over rows of the largest set of rows that contains the row and differs pairwise in every column.
 
-    codes int64[n, s] sensitive values, group int64[n] classes.  The row itself is one of them.
-    One column: different values.  Two: maximum matchings between their values.  More: backtracking over the distinct
-    tuples of a class, exponential in ``wanted`` at worst.
+    codes   int64[n, s]: sensitive values
+    group   int64[n]: classes; the set lies in the row's class
+    wanted  sizes above this are not distinguished
+
+    One column: the number of different values. Two columns: maximum matchings between their values. More: backtracking
+    over the distinct tuples of a class, exponential in ``wanted`` at worst.
     """
     rows = np.unique(np.column_stack([group, codes]), axis=0)
     least = wanted
@@ -111,11 +113,11 @@ def simultaneous(codes: np.ndarray, group: np.ndarray, wanted: int) -> int:
 
 
 def _by_matching(pairs: np.ndarray, wanted: int) -> int:
-    """Least over the pairs of the largest matching that holds it.
+    """The minimum over pairs of the size of the largest matching that contains the pair.
 
-    It is the maximum matching, or one less for a pair in no maximum matching: a pair takes the place of at most two.
-    A pair is in some maximum matching when it is in a given one, lies on an alternating cycle, or on an alternating
-    path of even length from an unmatched value (Berge 1957).
+    It is the size of a maximum matching, or one less if no maximum matching contains the pair: adding the pair removes
+    at most two. Some maximum matching contains a pair if a given one does, or if the pair lies on an alternating cycle,
+    or on an alternating path of even length from an unmatched value (Berge 1957).
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
@@ -124,7 +126,7 @@ def _by_matching(pairs: np.ndarray, wanted: int) -> int:
     right, b = np.unique(pairs[:, 1], return_inverse=True)
     a, b = a.reshape(-1), b.reshape(-1)
     graph = csr_matrix((np.ones(a.size), (a, b)), shape=(left.size, right.size))
-    partner = maximum_bipartite_matching(graph, perm_type="column")  # of each left value, -1 for none
+    partner = maximum_bipartite_matching(graph, perm_type="column")  # of each left value, -1 if unmatched
     size = int((partner >= 0).sum())
     if size > wanted or size == 1:
         return min(size, wanted)
@@ -142,7 +144,7 @@ def _by_matching(pairs: np.ndarray, wanted: int) -> int:
 
 
 def _reached(paths: Any, start: np.ndarray) -> np.ndarray:
-    """bool[n]: the nodes of a graph (csr_matrix[n, n]) reached from any of some."""
+    """bool[n]: the nodes of a graph (csr_matrix[n, n]) that can be reached from the start nodes."""
     from scipy.sparse.csgraph import breadth_first_order
 
     n = paths.shape[0]
@@ -154,7 +156,7 @@ def _reached(paths: Any, start: np.ndarray) -> np.ndarray:
 
 
 def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> int:
-    """Most tuples, up to wanted, that differ pairwise everywhere, this one among them."""
+    """The most tuples, up to ``wanted``, that include this one and differ pairwise in every column."""
     rest = [t for t in tuples if all(x != y for x, y in zip(t, row, strict=True))]
     best = 1
     for place, t in enumerate(rest):
@@ -165,7 +167,7 @@ def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> i
 
 
 def simultaneous_found(model: Any, seen: tuple[np.ndarray, np.ndarray]) -> tuple[int, bool]:
-    """The fewest such rows, up to l."""
+    """The fewest such rows, and whether it is at least l."""
     fewest = simultaneous(*seen, model.l)
     return fewest, fewest >= model.l
 

@@ -1,1 +1,1 @@
-"""The judge of places: regions, tiles and clusters as they stand on disk."""
+"""The judge of places: checks regions, tiles, and clusters as the files have them."""

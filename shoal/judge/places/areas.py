@@ -1,6 +1,6 @@
-"""The judge of regions: areas and their regions as they stand on disk, weighed and walked through again.
+"""The judge of regions: reads areas and their regions from the files, adds up their weights, and traverses their graph.
 
-Regions walked through again by the pairs of neighbors: whether they are connected, what they keep whole or apart.
+By the pairs of neighbors, it checks whether regions are connected, and which areas they keep together or apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.judge.places.outline_measures import Shape, judge_measures
 
 
 def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
-    """int64[m]: whole numbers of areas added up over each region; label int[n] its region, below 0 for none."""
+    """int64[m]: integers of areas, summed over each region; label int[n]: the region of each area, below 0 for none."""
     sums = np.zeros(m, np.int64)
     np.add.at(sums, label[label >= 0], values[label >= 0])
     return sums
@@ -27,7 +27,7 @@ def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
 def why_left_out(
     label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, asked: Mapping[str, Any], source: pl.DataFrame
 ) -> Finding:
-    """Whether the areas left out lie in pieces too light for a region; of others it rests on the certificate."""
+    """Whether each area left out is in a connected piece too light for a region; other reasons are only stated."""
     out = label < 0
     ends = _ends(place, pairs, asked.get("joined") or [])
     if asked.get("boundary") is not None:
@@ -40,7 +40,8 @@ def why_left_out(
     light = np.zeros(m, bool)
     for name, k in zip(asked["weight"], asked["k"], strict=True):
         light |= summed(piece, np.array(whole(source, name), np.int64), m) < k
-    light[piece[ends[out[ends].any(axis=1) & ~out[ends].all(axis=1)].ravel()]] = False  # beside a region it could join
+    # next to a region that it could join
+    light[piece[ends[out[ends].any(axis=1) & ~out[ends].all(axis=1)].ravel()]] = False
     heavy = int((out & ~light[piece]).sum())
     if not heavy:
         return Finding("why left out", True, "every area left out lies in a piece too light for a region", RECOMPUTED)
@@ -49,7 +50,7 @@ def why_left_out(
 
 
 def _pieces(ends: np.ndarray, n: int) -> np.ndarray:
-    """int64[n]: the connected piece of every area."""
+    """int64[n]: the connected component of every area."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -58,19 +59,19 @@ def _pieces(ends: np.ndarray, n: int) -> np.ndarray:
 
 
 def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> Finding:
-    """Whether every region hangs together by pairs of neighbors within it."""
+    """Whether every region is connected by pairs of neighbors within it."""
     ends = _ends(place, pairs, joined)
     ends = ends[(label[ends[:, 0]] == label[ends[:, 1]]) & (label[ends[:, 0]] >= 0)]
     piece = _pieces(ends, len(label))
     held = label >= 0
     pieces = len({*zip(label[held].tolist(), piece[held].tolist(), strict=True)})
     apart = pieces - len(np.unique(label[held]))
-    said = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
-    return Finding("connected", not apart, said)
+    sentence = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
+    return Finding("connected", not apart, sentence)
 
 
 def _ends(place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) -> np.ndarray:
-    """int64[m, 2]: neighbors by number; VerificationError where one is no area."""
+    """int64[m, 2]: neighbors by index; VerificationError if one is no area."""
     first, second = (pairs.to_series(i).cast(pl.String).to_list() for i in (0, 1))
     try:
         both = [*zip(first, second, strict=True), *((x[0], x[1]) for x in joined)]
@@ -82,13 +83,13 @@ def _ends(place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any]) 
 def by_land(
     label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, joined: Sequence[Any], water: pl.Series
 ) -> Finding:
-    """Whether every region hangs together without the areas that a column says are water."""
+    """Whether every region stays connected without the areas that a column marks as water."""
     wet = np.array([str(v).strip().lower() in ("1", "1.0", "yes", "true", "y", "t") for v in water.to_list()], bool)
     return connected(np.where(wet, -1, label), place, pairs, joined)._replace(check="connected by land")
 
 
 def uncrossed(label: np.ndarray, values: Sequence[Any]) -> Finding:
-    """Whether no region crosses a boundary; areas without a value are on a side of their own."""
+    """Whether no region crosses a boundary; areas without a value count as one more side."""
     both = {(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0}
     wrong = len(both) - len({g for g, _ in both})
     return Finding("boundary", not wrong, f"{wrong} crossings of a boundary" if wrong else "no region crosses it")
@@ -113,14 +114,15 @@ def _named(label: np.ndarray, values: Sequence[Any]) -> list[tuple[int, Any]]:
     return [(g, v) for g, v in zip(label.tolist(), values, strict=True) if g >= 0 and v not in (None, "")]
 
 
-OF_COLUMNS = {"boundary": uncrossed, "fixed": undivided, "apart": apart}  # what regions keep of the values of a column
+# conditions on regions by the values of a column
+OF_COLUMNS = {"boundary": uncrossed, "fixed": undivided, "apart": apart}
 NOWHERE = "*"
 UNITS = {"count": "areas merged away", "excess": "times max(k, heaviest area)"}
 MEASURES = ("diameter", "polsby_popper", "reock", "center_x", "center_y", "weighted_x", "weighted_y")
-# what outlines say of a region, under these names
+# names of a region's figures in a file of outlines
 DRAWN = ("region", "areas", "members", "area", "perimeter", *MEASURES)
-NAMED = "area (name)"  # column of the areas' names among theirs
-CENTERS = ("center (x)", "center (y)")  # columns of the areas that distances are measured by
+NAMED = "area (name)"  # column of the areas' names in the source
+CENTERS = ("center (x)", "center (y)")  # columns of the areas' centers, between which distances are measured
 
 
 def judge_regions(
@@ -131,13 +133,13 @@ def judge_regions(
     pairs: pl.DataFrame | None = None,
     shapes: Mapping[str, Shape] | None = None,
 ) -> list[Finding]:
-    """A row per area: its region ("*" for none), the region's weight and areas.
+    """Judge a table with a row per area: its region ("*" for none), the region's weight, and its number of areas.
 
-    source  column NAMED and the columns named in the certificate: weights, boundary, sensitive counts, ...
-    pairs   neighbors, a row per pair, the names of two areas in the first two columns
-    shapes  polygons by area, which the measures of regions are taken from again
+    source  column NAMED and the columns that the certificate names: weights, boundary, sensitive counts, ...
+    pairs   neighbors: a row per pair, the names of two areas in the first two columns
+    shapes  polygons by area, from which the measures of regions are recomputed
 
-    Raises VerificationError for a file that is no such table.  O(n + m) for n areas and m pairs, but for sorting.
+    Raises VerificationError if the file has another form. O(n + m) for n areas and m pairs, plus sorting.
     """
     asked = stated.parameters
     areas, region = spelled(part(frame, "area"), form), spelled(part(frame, "region"), form)
@@ -172,20 +174,20 @@ def judge_regions(
         return [*found, unseen, _bound(stated, 0)]
     return [
         *found,
-        *_walked([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
+        *_by_graph([str(a) for a in areas], region, code, weights, columns, stated, source, pairs),
         *_totals(held, label, inner, asked, source),
     ]
 
 
 def _stated_sizes(sizes: list[int], weights: Mapping[str, list[int]]) -> list[Finding]:
-    """Whether each region has as many areas as it states."""
+    """Whether each region has the stated number of areas."""
     good = sizes == weights["region_areas"]
-    said = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
-    return [Finding("areas", good, said)]
+    sentence = "as many as stated at each region" if good else "a region has more or fewer areas than stated"
+    return [Finding("areas", good, sentence)]
 
 
 def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int]) -> list[Finding]:
-    """Whether no region is below a further threshold; the first one is judged with the sizes of groups."""
+    """Whether no region is below a further threshold; the first threshold is judged with the group sizes."""
     found = []
     for own, name, k in zip(weights[1:], names[1:], least[1:], strict=True):
         under = sum(w < k for w in own)
@@ -194,30 +196,30 @@ def _thresholds(weights: Sequence[list[int]], names: Sequence[str], least: Seque
 
 
 def _nearest(
-    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, said: pl.Series,
+    weights: Sequence[list[int]], names: Sequence[str], least: Sequence[int], label: np.ndarray, claimed: pl.Series,
     form: str,
 ) -> Finding:  # fmt: skip
-    """Every area names the weight of its region that is nearest its threshold."""
+    """Whether every area states the weight of its region that is closest to its threshold."""
     nearest = (np.array(weights) / np.array(least)[:, None]).argmin(axis=0)
-    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(said, form), strict=True))
+    off = sum(names[nearest[r]] != name for r, name in zip(label.tolist(), spelled(claimed, form), strict=True))
     return Finding("bound_by", not off, f"{off} areas name another weight than the one nearest its k")
 
 
 def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
-    """Regions and areas left out, as many as stated."""
+    """Whether the numbers of regions and of areas left out are as stated."""
     asked, facts = stated.parameters, stated.facts
     found = [Finding("left out", out == number_of(facts, "left_out"), f"{out} areas are in no region, as certified")]
     if asked.get("regions") is not None:
         found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
     most = regions if stated.public else number_of(facts, "regions_at_most")
     if most < regions or (facts.get("variance_inside") is not None and not asked["similar"]):
-        said = "fewer regions are possible than there are, or a variance nobody asked for"
-        found.append(Finding("facts", False, said))
+        sentence = "fewer regions are possible than there are, or a variance nobody asked for"
+        found.append(Finding("facts", False, sentence))
     return found
 
 
 def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
-    """Whether there are as many levels of regions as were asked for."""
+    """Whether there are as many levels of regions as requested."""
     there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
     levels = 1 + len(asked.get("levels") or ())
     return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
@@ -231,14 +233,14 @@ def _measures(
     source: pl.DataFrame | None,
     shapes: Mapping[str, Shape],
 ) -> list[Finding]:
-    """How wide and compact a region is and where it lies, where the file says so: one figure each, such as can be."""
+    """Findings about a region's width, compactness, and position, if the file states them."""
     odd, m = [], int(label.max()) + 1
     measures: list[dict[str, float]] = [{} for _ in range(m)]
     for name in (known := [name for name in MEASURES if name in held.columns]):
-        said = _numbers(held, name, missing=True)
-        each = one_each(label, [repr(v) for v in said.tolist()])
+        claimed = _numbers(held, name, missing=True)
+        each = one_each(label, [repr(v) for v in claimed.tolist()])
         most = np.inf if name == "diameter" else 1.0 if name in ("polsby_popper", "reock") else None
-        if each is None or (most is not None and ((said < 0) | (said > most)).any()):
+        if each is None or (most is not None and ((claimed < 0) | (claimed > most)).any()):
             odd.append(name)
         for r, value in enumerate(each or ()):
             measures[r][name] = float(value)
@@ -255,18 +257,18 @@ def _measures(
 
 
 def judge_weighted(
-    said: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
+    claimed: Sequence[Mapping[str, float]], members: Sequence[Sequence[str]], asked: Mapping[str, Any],
     source: pl.DataFrame | None,
 ) -> list[Finding]:  # fmt: skip
-    """Where the weight of each region has its center: its areas' centers, averaged by the first weight."""
-    if source is None or not any("weighted_x" in own for own in said):
+    """Whether each region's weighted center is the mean of its areas' centers, by the first weight."""
+    if source is None or not any("weighted_x" in own for own in claimed):
         return []
     if CENTERS[0] not in source.columns:
         return [Finding("weighted center", True, "the columns with the areas' centers would tell", STATED)]
     place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     weight, x, y = _numbers(source, asked["weight"][0]), *(_numbers(source, name) for name in CENTERS)
     wrong = 0
-    for own, names in zip(said, members, strict=True):
+    for own, names in zip(claimed, members, strict=True):
         at = [place[name] for name in names if name in place]
         if weight[at].sum() <= 0:
             continue
@@ -279,7 +281,7 @@ def judge_weighted(
 
 
 def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
-    """The value of each region, None where one has two."""
+    """The value of each region, None if a region has two."""
     known: dict[int, Any] = {}
     if any(known.setdefault(g, v) != v for g, v in zip(label.tolist(), values, strict=True)):
         return None
@@ -287,7 +289,7 @@ def one_each(label: np.ndarray, values: Sequence[Any]) -> list[Any] | None:
 
 
 def cost(stated: StatedCrosswalk, weights: Sequence[int], areas: int) -> Finding:
-    """The cost again, where the file tells it."""
+    """The recomputed cost, if the file is enough to compute it."""
     objective = str(stated.parameters["objective"]).split(",")[0]
     plain = not any(stated.parameters.get(n) for n in ("fixed", "soft_boundary"))
     unit = UNITS.get(objective)
@@ -311,11 +313,11 @@ def _bound(stated: StatedCrosswalk, heaviest: int) -> Finding:
     return stated.bounded("by an argument not repeated here")
 
 
-def _walked(
+def _by_graph(
     areas: list[str], region: Sequence[Any], code: Mapping[Any, int], weights: Mapping[str, list[int]],
     columns: Sequence[str], stated: StatedCrosswalk, source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
-    """What only the areas and their neighbors tell: cover, sums, connection, and whatever else was asked for."""
+    """Findings that need the areas and their neighbors: cover, sums, connectedness, and other requested conditions."""
     asked, m = stated.parameters, len(code)
     place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     absent, foreign = len(set(place) - set(areas)), len(set(areas) - set(place))
@@ -346,7 +348,7 @@ def _walked(
         if asked.get(what) is not None:
             found.append(judge(label, part(source, asked[what]).cast(pl.String).to_list()))
     if asked.get("soft_boundary") is not None:
-        found.append(_across(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
+        found.append(_soft_boundary(label, part(source, asked["soft_boundary"]).cast(pl.String).to_list(), stated))
     several = _parts(label, None if not asked.get("fixed") else part(source, asked["fixed"]), m) > 1
     found += [*diverse(label, source, asked, m), *below(label, source, asked.get("at_most"), several)]
     if asked.get("max_diameter") is not None:
@@ -355,12 +357,12 @@ def _walked(
         own = np.array(whole(source, asked["weight"][0]), np.int64)
         columns_ = [_numbers(source, name) for name in asked["similar"]]
         if not stated.public:
-            found.append(_alike(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
+            found.append(_variance_inside(label, own, np.stack(columns_, axis=1), stated.facts.get("variance_inside")))
     return [*found, _bound(stated, heaviest)]
 
 
 def diverse(label: np.ndarray, source: pl.DataFrame, asked: Mapping[str, Any], m: int) -> list[Finding]:
-    """Whether no value is too frequent in one of m regions, where l is asked."""
+    """Whether no value is too frequent in one of m regions, if l is requested."""
     if not asked.get("sensitive") or asked["l"] <= 1:
         return []
     counts = np.stack([summed(label, np.array(whole(source, n), np.int64), m) for n in asked["sensitive"]], axis=1)
@@ -371,7 +373,7 @@ def diverse(label: np.ndarray, source: pl.DataFrame, asked: Mapping[str, Any], m
 def below(
     label: np.ndarray, source: pl.DataFrame, at_most: Mapping[str, int] | None, several: np.ndarray
 ) -> list[Finding]:
-    """Whether no region of several areas, bool[m], is above a maximum."""
+    """Whether no region of several areas, bool[m], exceeds a maximum."""
     found = []
     for name, most in dict(at_most or {}).items():
         counted = name == "areas" and name not in source.columns
@@ -382,8 +384,8 @@ def below(
     return found
 
 
-def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
-    """Whether as many regions cross a soft boundary as are certified."""
+def _soft_boundary(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -> Finding:
+    """Whether the number of regions that cross a soft boundary is as certified."""
     sides = {(r, value) for r, value in zip(label.tolist(), values, strict=True) if r >= 0}
     over = int((np.bincount([r for r, _ in sides], minlength=1) > 1).sum())
     if stated.public:
@@ -395,12 +397,15 @@ def _across(label: np.ndarray, values: Sequence[Any], stated: StatedCrosswalk) -
 def _totals(
     held: pl.DataFrame, label: np.ndarray, areas: Sequence[str], asked: Mapping[str, Any], source: pl.DataFrame
 ) -> list[Finding]:
-    """Columns added up over each region, or averaged by the first weight; label int[rows] region of each row held."""
+    """Findings about columns summed over each region, or averaged by the first weight.
+
+    label  int[rows]: region of each row in ``held``
+    """
     if not (asked.get("sum") or asked.get("mean")) or not label.size:
         return []
     place = {name: i for i, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     if not all(name in place for name in areas):
-        return []  # the cover has failed already
+        return []  # the check of the cover failed already
     row, m = np.array([place[name] for name in areas]), int(label.max()) + 1
     weight = np.array(whole(source, asked["weight"][0]), np.float64)[row]
     found = []
@@ -410,8 +415,8 @@ def _totals(
             total = np.bincount(label, weights=own if how == "sum" else own * weight, minlength=m)
             by = np.ones(m) if how == "sum" else np.bincount(label, weights=weight, minlength=m)
             least = np.divide(total, by, out=np.full(m, np.nan), where=by > 0)[label]
-            said = _numbers(held, f"{how}_{name}", missing=True)
-            wrong = int((~np.isclose(said, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
+            claimed = _numbers(held, f"{how}_{name}", missing=True)
+            wrong = int((~np.isclose(claimed, least, rtol=1e-9, atol=1e-9, equal_nan=True)).sum())
             found.append(
                 Finding(f"{how} of {name}", not wrong, f"{wrong} rows state another {how} than their region's")
             )
@@ -419,14 +424,14 @@ def _totals(
 
 
 def _parts(label: np.ndarray, fixed: pl.Series | None, m: int) -> np.ndarray:
-    """int64[m]: how many areas every region has, those fixed together counted as one."""
+    """int64[m]: how many areas each region has; areas that are fixed together count as one."""
     names = [None] * len(label) if fixed is None else fixed.cast(pl.String).to_list()
     whole_ = {(r, v or i) for i, (r, v) in enumerate(zip(label.tolist(), names, strict=True)) if r >= 0}
     return np.bincount([r for r, _ in whole_], minlength=m)
 
 
 def _numbers(source: pl.DataFrame, name: str, missing: bool = False) -> np.ndarray:
-    """float64; missing: an empty cell is nan."""
+    """A column as float64; with ``missing``, an empty cell becomes nan."""
     try:
         return np.array([np.nan if missing and v in (None, "") else float(v) for v in part(source, name).to_list()])
     except (TypeError, ValueError):
@@ -434,7 +439,7 @@ def _numbers(source: pl.DataFrame, name: str, missing: bool = False) -> np.ndarr
 
 
 def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: bool) -> Finding:
-    """Great circles (haversine, km) or straight lines between the centers of every two areas of a region."""
+    """The largest distance between two centers in a region: great circles (haversine, km) or straight lines."""
     if CENTERS[0] not in source.columns:
         return Finding("max diameter", True, "the areas' centers would tell", STATED)
     x, y = (source[name].to_numpy() for name in CENTERS)
@@ -454,8 +459,8 @@ def _diameter(label: np.ndarray, source: pl.DataFrame, most: float, degrees: boo
     return Finding("max diameter", not over, f"{over} regions are wider than {most:g}")
 
 
-def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
-    """The share of the columns' variance, weighted, that is inside regions; the columns on one scale."""
+def _variance_inside(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: Any) -> Finding:
+    """The share of the columns' weighted variance that is within regions; columns are scaled to one unit."""
     mass = np.maximum(weight, max(1.0, float(weight.mean())) * 1e-6)
     spread = np.sqrt(np.average((columns - np.average(columns, axis=0, weights=mass)) ** 2, axis=0, weights=mass))
     scaled = columns / np.where(spread > 0, spread, 1.0)
@@ -468,5 +473,5 @@ def _alike(label: np.ndarray, weight: np.ndarray, columns: np.ndarray, stated: A
     whole_, parts = about(held), sum(about(np.flatnonzero(label == r)) for r in range(int(label.max()) + 1))
     share = parts / whole_ if whole_ > 0 else 0.0
     agrees = isinstance(stated, (int, float)) and abs(share - stated) <= 1e-9 + 1e-6 * share
-    said = "as certified" if agrees else "another share is certified"
-    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {said}")
+    sentence = "as certified" if agrees else "another share is certified"
+    return Finding("variance inside", agrees, f"{share:.4f} of the variance is inside regions, {sentence}")

@@ -1,8 +1,8 @@
-"""Whether the records of a table can be the clusters published: who lies within whose radius, and a flow for all.
+"""Checks whether the records of a table can form the published clusters: distances to centers, and a maximum flow.
 
-Clusters may overlap, and a file of centers does not say who is where.  So the records are dealt out again: every
-cluster takes as many as it states, with the sensitive values that it states, none farther away than it states.  How far
-records are from centers is measured by formulas of the judge's own.
+Clusters may overlap, and a file of centers doesn't say which record is in which cluster. So this module assigns the
+records again: every cluster gets its stated number of records, with its stated sensitive values, and none farther from
+the center than stated. Distances are measured by the judge's own formulas.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Feature(NamedTuple):
 
 
 def features_of(asked: Mapping[str, Any]) -> list[Feature]:
-    """The features of a certificate file; VerificationError where one cannot be."""
+    """The features of a certificate file; VerificationError if one isn't valid."""
     found = []
     for entry in asked["features"]:
         kind, columns = entry["kind"], tuple(map(str, entry["columns"]))
@@ -61,7 +61,7 @@ def features_of(asked: Mapping[str, Any]) -> list[Feature]:
 
 
 def numbers_of(frame: pl.DataFrame, name: str, notation: str | None = None) -> np.ndarray:
-    """A column as float64[n], dates as days; VerificationError where one is none.
+    """A column as float64[n], dates as days; VerificationError if a cell is neither.
 
     notation  of a column of texts that are dates or numbers
     """
@@ -84,9 +84,9 @@ def numbers_of(frame: pl.DataFrame, name: str, notation: str | None = None) -> n
 
 
 def raw(feature: Feature, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[n] in the feature's own unit: differences, kilometers (haversine), or levels apart.
+    """float64[n] distances in the feature's own unit: differences, kilometers (haversine), or levels of a hierarchy.
 
-    Of categories a and b are int64[n, levels]: the class at each level below the root.
+    For categories, a and b are int64[n, levels]: the class at each level below the root.
     """
     if feature.kind == "category":
         return (a != b).sum(axis=1).astype(np.float64)
@@ -105,14 +105,14 @@ def raw(feature: Feature, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def counted(feature: Feature, away: np.ndarray) -> np.ndarray:
-    """A raw distance as it counts."""
+    """The raw distance after the feature's scaling."""
     if feature.kind == "category":
         return feature.weight * away / feature.levels
     return away / feature.scale * feature.weight
 
 
 def joined(parts: Sequence[np.ndarray], norm: str) -> np.ndarray:
-    """All features together."""
+    """The distance over all features, combined by the norm."""
     if norm == "manhattan":
         return np.asarray(sum(parts))
     if norm == "chebyshev":
@@ -123,31 +123,32 @@ def joined(parts: Sequence[np.ndarray], norm: str) -> np.ndarray:
 
 
 def measured(spread: np.ndarray, features: Sequence[Feature], norm: str) -> tuple[np.ndarray, np.ndarray]:
-    """float64[m] twice: no member is farther than this; and one is at least this far, but for the digits told."""
+    """(float64[m], float64[m]): an upper and a lower bound of the distance of each cluster's farthest member."""
     parts = [counted(f, spread[:, j]) for j, f in enumerate(features)]
     exact = [p if f.kind == "category" else p / 1.1 for p, f in zip(parts, features, strict=True)]
     return joined(parts, norm), np.maximum.reduce(exact)
 
 
 def slack(away: np.ndarray, sphere: bool) -> np.ndarray:
-    """What two formulas for one distance may differ by: much only near the other end of the Earth."""
+    """The tolerance between two formulas for one distance; it is large only near the antipode."""
     rounding = 1e-9 * (1 + np.abs(away))
     return np.where(away > 0.49 * math.tau * EARTH_KM, 1e-2, rounding) if sphere else rounding
 
 
-AT_ONCE = 2_000_000  # pairs of a record and a center looked at in one go
-AT_MOST = 300_000_000  # pairs looked at, at most
-EDGES = 20_000_000  # of the flow, at most
-SMALL = 2_000  # so many different records at most, all distances between them are measured
-OVER = 1.1 * (1 + 1e-9)  # a radius of two digits, rounded up, is less than this many times what it was
+AT_ONCE = 2_000_000  # pairs of a record and a center in one batch
+AT_MOST = 300_000_000  # largest number of pairs
+EDGES = 20_000_000  # largest number of edges of the flow
+SMALL = 2_000  # up to this many distinct records, all distances between them are computed
+OVER = 1.1 * (1 + 1e-9)  # a radius rounded up to two digits is less than this multiple of the exact radius
 
 
 class StatedClusters(NamedTuple):
-    """What a file says of every cluster.
+    """What a file states about every cluster.
 
     centers   per feature float64[m, d], or the texts of a category or of coded places
-    records   members;  distance: float64[m], in the metric's unit
-    spread    float64[m, f]  farthest member by each feature; nan where it cannot be told
+    records   number of members
+    distance  float64[m], in the metric's unit
+    spread    float64[m, f]: farthest member by each feature; nan if unknown
     held      per sensitive column the counts of its values in each cluster
     """
 
@@ -159,11 +160,13 @@ class StatedClusters(NamedTuple):
 
 
 class MeasuredPoints(NamedTuple):
-    """Different records and the centers, by the features that can be measured.
+    """Distinct records and the centers, for the features that can be measured.
 
-    number   int64[n]  the different record of each row
-    records  per measured feature float64[t, d], or int64[t, levels] of a category;  centers: the same, [m, ...]
-    rows     int64[t]  of each;  features: those measured, by number
+    number   int64[n]: the distinct record of each row
+    records  per measured feature float64[t, d], or int64[t, levels] of a category
+    centers  the same, [m, ...]
+    rows     int64[t]: rows of each distinct record
+    features  indexes of the measured features
     """
 
     number: np.ndarray
@@ -177,7 +180,7 @@ def covered(
     clusters: StatedClusters, features: Sequence[Feature], stated: StatedCrosswalk, form: str, source: pl.DataFrame,
     known: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> list[Finding]:  # fmt: skip
-    """What only the table tells; ``known``: hierarchies, and coordinates of codes, by column.  O(n log n + pairs)."""
+    """Findings that need the table. ``known``: hierarchies, and coordinates of codes, by column. O(n log n + pairs)."""
     if source.height != number_of(stated.facts, "points"):
         text = f"the table has {source.height} records, {stated.facts['points']} certified"
         return [Finding("counts", False, text), _bound(stated, None)]
@@ -203,9 +206,9 @@ def covered(
         if fits is None:
             found.append(Finding(text, True, "too many pairs of records and centers to deal out", STATED))
             continue
-        said = "can be dealt out to" if fits else "cannot be dealt out to"
-        found.append(Finding(text, fits, f"the table's records {said} the clusters within their radii", how))
-    return [*found, _bound(stated, _easy(points, features, stated) if whole else None)]
+        phrase = "can be dealt out to" if fits else "cannot be dealt out to"
+        found.append(Finding(text, fits, f"the table's records {phrase} the clusters within their radii", how))
+    return [*found, _bound(stated, _ball_bound(points, features, stated) if whole else None)]
 
 
 def _points(
@@ -217,7 +220,7 @@ def _points(
     centers: list[np.ndarray] = []
     used = []
     for j, f in enumerate(features):
-        both = _both(f, clusters.centers[j], form, source, known)
+        both = _feature_values(f, clusters.centers[j], form, source, known)
         if both is not None:
             used.append(j)
             own.append(both[0])
@@ -234,10 +237,10 @@ def _points(
     return MeasuredPoints(number, [x[first] for x in own], centers, held["n"].cast(pl.Int64).to_numpy(), used)
 
 
-def _both(
+def _feature_values(
     f: Feature, center: Any, form: str, source: pl.DataFrame, known: tuple[Mapping[str, Any], Mapping[str, Any]]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """One feature of all rows and of all centers; None where what it takes is not at hand."""
+    """One feature of all rows and of all centers; None if its hierarchy or its coordinates are missing."""
     if f.kind in ("number", "date", "place"):
         return np.stack([numbers_of(source, name, f.notation) for name in f.columns], axis=1), center
     column = part(source, f.columns[0]).cast(pl.String)
@@ -266,7 +269,7 @@ def _both(
 
 
 def _classes(levels: np.ndarray, values: int) -> np.ndarray:
-    """int64[values, levels]: the values themselves, then each level that joins some, without the root."""
+    """int64[values, levels]: the values themselves, then each level that merges some of them, without the root."""
     kept, size = [np.arange(values)], values
     for level in levels.T:
         classes = np.unique(level, return_inverse=True)[1].reshape(-1)
@@ -277,7 +280,7 @@ def _classes(levels: np.ndarray, values: int) -> np.ndarray:
 
 
 def _coordinates(table: pl.DataFrame, form: str) -> dict[str | None, tuple[float, float]]:
-    """Codes and their places: columns named so, else the second and the third."""
+    """Codes and their coordinates: from columns with these names, else from the second and third columns."""
     heads = {head.strip().lower(): head for head in table.columns[1:]}
     axes = []
     for names, at in ((("latitude", "lat"), 1), (("longitude", "lng", "lon", "long"), 2)):
@@ -290,7 +293,7 @@ def _coordinates(table: pl.DataFrame, form: str) -> dict[str | None, tuple[float
 def _axes(
     points: MeasuredPoints, clusters: StatedClusters, features: Sequence[Feature]
 ) -> Iterator[tuple[np.ndarray, ...]]:
-    """(position of every different record, lowest and highest that each cluster may hold), an axis each."""
+    """For each axis: (position of every distinct record, lowest and highest position that each cluster allows)."""
     for i, j in enumerate(points.features):
         f, reach = features[j], clusters.spread[:, j] * (1 + 1e-9) + 1e-9
         if f.kind == "category":
@@ -303,7 +306,7 @@ def _axes(
             )
             continue
         if f.period:
-            continue  # around a circle nobody is outside a range
+            continue  # on a circle, a range excludes no position
         reach = np.degrees(reach / EARTH_KM) * (1 + 1e-9) + 1e-9 if f.sphere else reach
         for d in range(1 if f.sphere else points.records[i].shape[1]):
             yield points.records[i][:, d], points.centers[i][:, d] - reach, points.centers[i][:, d] + reach
@@ -312,7 +315,7 @@ def _axes(
 def _within(
     points: MeasuredPoints, clusters: StatedClusters, features: Sequence[Feature], norm: str, whole: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Every (different record, cluster) within the radii told, and how far; None where that is too much to look at."""
+    """All (distinct record, cluster) within the stated radii, and their distances; None if there are too many pairs."""
     t, m = len(points.rows), len(clusters.records)
     best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     least = t * m
@@ -365,7 +368,7 @@ def _centers(
     t: np.ndarray,
     k: np.ndarray,
 ) -> list[Finding]:
-    """Whether each center is a record of the table, if records were promised."""
+    """Whether each center is a record of the table, if this is promised."""
     if stated.parameters["center"] != "record":
         return [Finding("centers", True, "are no records; that they are means or medoids is not repeated", STATED)]
     same = np.ones(t.size, bool)
@@ -378,7 +381,7 @@ def _centers(
 
 
 def _attained(clusters: StatedClusters, stated: StatedCrosswalk, k: np.ndarray, away: np.ndarray) -> Finding:
-    """Whether each cluster has a record as far away as its distance states."""
+    """Whether each cluster has a record at the stated distance."""
     most = np.full(len(clusters.records), -1.0)
     np.maximum.at(most, k, away)
     over = 1 + 1e-9 if stated.parameters["center"] == "record" else OVER
@@ -391,7 +394,10 @@ def _filled(
     points: MeasuredPoints, clusters: StatedClusters, pair: tuple[np.ndarray, np.ndarray], name: str | None, form: str,
     source: pl.DataFrame,
 ) -> bool | None:  # fmt: skip
-    """Whether the records fill the clusters, those left out aside; by the values of one sensitive column if named."""
+    """Whether the records can fill the clusters, except those left out.
+
+    If named, with the values of a sensitive column.
+    """
     code: dict[str | None, int] = {}
     value = np.zeros(source.height, np.int64)
     if name is not None:
@@ -404,7 +410,7 @@ def _filled(
     for c, size in enumerate(clusters.records.tolist()):
         counts = {0: size} if name is None else {code.get(v, -1): n for v, n in clusters.held[name][c].items()}
         if -1 in counts:
-            return False  # a value that the table does not have
+            return False  # a value that the table doesn't contain
         for v, n in sorted(counts.items()):
             right.append(c * wide + v)
             demand.append(n)
@@ -425,7 +431,7 @@ def _filled(
 def _edges(
     left: np.ndarray, right: np.ndarray, pair: tuple[np.ndarray, np.ndarray], wide: int, records: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(record and value, cluster and value) of one value, by number, of a record within the cluster."""
+    """Edges (record and value, cluster and value), by index, between equal values of a record within the cluster."""
     order = np.argsort(pair[0], kind="stable")
     k = pair[1][order]
     size = np.bincount(pair[0], minlength=records)
@@ -439,8 +445,8 @@ def _edges(
     return i[good], found[good]
 
 
-def _easy(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
-    """A bound found again: every record lies in a ball of r records, as wide as it is far from the ball's center."""
+def _ball_bound(points: MeasuredPoints, features: Sequence[Feature], stated: StatedCrosswalk) -> float | None:
+    """A lower bound: every record needs a ball of r records around some center that reaches it."""
     n = len(points.rows)
     if n > SMALL:
         return None

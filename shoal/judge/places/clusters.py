@@ -1,7 +1,7 @@
-"""The judge of clusters: centers, counts, radii and sensitive values as they stand on disk, counted again.
+"""The judge of clusters: reads centers, counts, radii, and sensitive values from the files, and counts again.
 
-A file of centers has a row per cluster; a file of assignments a row per record, from which the same is put together.
-Radii in words are read back by a grammar of its own, and distances are measured by formulas of its own.
+A file of centers has a row per cluster. A file of assignments has a row per record, from which the clusters are
+collected. The judge parses the texts of radii with its own grammar, and measures distances by its own formulas.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def judge_clusters(
     source: pl.DataFrame | None = None,
     known: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
 ) -> list[Finding]:
-    """Centers or assignments.
+    """Judge a file of centers or of assignments.
 
-    source  the table that was clustered; with it, whether its records can be these clusters
-    known   hierarchies, and coordinates of codes, by column, as far as they are at hand
+    source  the clustered table; if given, the judge checks whether its records can form these clusters
+    known   hierarchies, and coordinates of codes, by column, if available
 
-    Raises VerificationError for a file that is no such table.  O(n log n + pairs) for n records and the pairs of a
-    center and a record within its radius.
+    Raises VerificationError if the file has another form. O(n log n + pairs) for n records and the pairs of a center
+    and a record within its radius.
     """
     asked, facts = stated.parameters, stated.facts
     features = features_of(asked)
@@ -76,7 +76,7 @@ def judge_clusters(
 
 
 def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str) -> StatedClusters:
-    """A row per cluster."""
+    """Clusters from a table with a row per cluster."""
     words = [w or "" for w in spelled(part(frame, "radius"), form)]
     held = {name: [published_values(t, name) for t in part(frame, name).to_list()] for name in asked["sensitive"]}
     return StatedClusters(
@@ -91,7 +91,7 @@ def _read(frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, 
 def _collected(
     frame: pl.DataFrame, features: Sequence[Feature], asked: Mapping[str, Any], form: str
 ) -> tuple[StatedClusters, int]:
-    """A row per record: the clusters, and how many of them are told in two ways."""
+    """Clusters from a table with a row per record, and the number of clusters whose rows differ."""
     secret = list(asked["sensitive"])
     for name in secret:
         part(frame, name)
@@ -120,7 +120,7 @@ def _center(frame: pl.DataFrame, feature: Feature, form: str) -> Any:
 
 
 def published_values(text: Any, name: str) -> Counter[str | None]:
-    """Values and counts, as published."""
+    """The published values with their counts."""
     found: Counter[str | None] = Counter()
     at, text = 0, "" if text is None else str(text)
     while at < len(text):
@@ -135,7 +135,7 @@ def published_values(text: Any, name: str) -> Counter[str | None]:
 
 
 def _canonical(counts: Counter[str | None], form: str) -> Counter[str | None]:
-    """Empty and missing are one where files of text cannot tell them apart."""
+    """Counts in which empty and missing values are merged if the file format can't distinguish them."""
     if form == "parquet" or "" not in counts:
         return counts
     out = Counter(counts)
@@ -144,7 +144,7 @@ def _canonical(counts: Counter[str | None], form: str) -> Counter[str | None]:
 
 
 def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
-    """float64[m, f]: the radii told in words; VerificationError for words of another form."""
+    """float64[m, f]: the radii, parsed from texts; VerificationError for texts of another form."""
     units = Counter(f.unit for f in features)
     measured_ones = [f for f in features if f.kind != "category"]
     suffix = []
@@ -177,14 +177,16 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
 
 
 def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
-    """Whether each cluster has r records, and clusters and records left out are as many as certified."""
+    """Whether each cluster has r records, and the numbers of clusters and of records left out are as certified."""
     asked, facts = stated.parameters, stated.facts
     r, sizes = number_of(asked, "r"), clusters.records.tolist()
     under = sum(size < r for size in sizes)
     text = f"{under} clusters are below r = {r}" if under else f"no cluster is below r = {r}"
     expected = tuple(number_of(facts, n) for n in ("groups", "smallest_group", "largest_group"))
     seen = (len(sizes), min(sizes, default=0), max(sizes, default=0))
-    said = f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
+    sentence = (
+        f"{seen[0]} clusters of {seen[1]} to {seen[2]}; {expected[0]} of {expected[1]} to {expected[2]} certified"
+    )
     total, share = sum(sizes), asked.get("epsilon")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise VerificationError("the certificate file states no share that may be left out")
@@ -195,7 +197,7 @@ def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
         counted += f", {out} of {points} left out, {allowed} may be"
     found = [
         Finding("r", not under, text),
-        Finding("groups", seen == expected, said),
+        Finding("groups", seen == expected, sentence),
         Finding("records", fits, counted),
     ]
     most = asked.get("max_clusters")
@@ -206,7 +208,7 @@ def _sizes(clusters: StatedClusters, stated: StatedCrosswalk) -> list[Finding]:
 
 
 def _values(clusters: StatedClusters, asked: Mapping[str, Any]) -> list[Finding]:
-    """Each cluster's values are as many as its records, and as diverse as asked."""
+    """Whether each cluster has as many values as records, and whether they are as diverse as requested."""
     found = []
     sizes = clusters.records.tolist()
     ls, distinct = ([int(x) for x in asked[n]] for n in ("l", "distinct_l"))
@@ -227,7 +229,7 @@ def _values(clusters: StatedClusters, asked: Mapping[str, Any]) -> list[Finding]
 
 
 def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping[str, Any]) -> Finding:
-    """The distance of the farthest member against the radii told column by column."""
+    """Whether the distance of the farthest member agrees with the radii stated column by column."""
     most, each = measured(clusters.spread, features, str(asked["norm"]))
     exact = asked["center"] == "record"
     d = clusters.distance
@@ -239,12 +241,12 @@ def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping
 
 
 def same_distance(a: float, b: float) -> bool:
-    """Equal, or apart by no more than sums of floats are: also where all distances are tiny."""
+    """Equal up to the rounding errors of float sums, also if all distances are tiny."""
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
-    """The cost again, where the centers published are those that were paid for."""
+    """The recomputed cost, if the published centers are those that the cost counts."""
     asked, facts = stated.parameters, stated.facts
     largest = float(clusters.distance.max(initial=0.0))
     if not same_distance(largest, float(facts["radius"])):
@@ -267,8 +269,9 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
     assert stated.cost is not None
     replaced, m = number_of(facts, "centers_replaced"), len(clusters.records)
     if asked["center"] != "record" or replaced:
-        least = largest / 2 if stated.kind == "gather" else paid / 2  # each is its cluster's own: no radius is doubled
-        few = min(m, number_of(facts, "left_out"))  # centers that are left out are not shown
+        # its clusters contain their own centers, so no radius is doubled
+        least = largest / 2 if stated.kind == "gather" else paid / 2
+        few = min(m, number_of(facts, "left_out"))  # centers that are left out aren't published
         fits = (
             0 < replaced <= few and least <= stated.cost * (1 + 1e-9) if asked["center"] == "record" else replaced == m
         )
@@ -278,7 +281,7 @@ def _cost(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
 
 
 def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
-    """Whether no cluster is wider than asked, as far as its radius tells, or the certificate says that one is."""
+    """Whether no cluster is wider than requested by its radius, or the certificate states that one is."""
     most, details = float(stated.parameters["max_diameter"]), stated.details
     wide, met = float(details["diameter"]), details["cap_met"]
     far = float(clusters.distance.max(initial=0.0))
@@ -289,7 +292,7 @@ def _width(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
 
 
 def _agreed(clusters: StatedClusters, stated: StatedCrosswalk) -> Finding:
-    """What the certificate says in other words."""
+    """Whether repeated statements of the certificate agree."""
     asked, facts, details = stated.parameters, stated.facts, stated.details
     least = max(map(int, [asked["r"], *asked["l"], *asked["distinct_l"]]))
     known: dict[str, Any] = {

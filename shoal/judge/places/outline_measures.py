@@ -1,7 +1,7 @@
-"""The judge's own measures of regions, from the sides of the polygons they are made of; no geometry library.
+"""The judge's own measures of regions, computed from the edges of polygons without a geometry library.
 
-A region's sides run with its inside on the left.  What two areas share runs once each way and cancels, so surface and
-center are sums over all sides, the border is what is left of them.
+Edges run with the interior on the left. An edge shared by two areas occurs once in each direction and cancels. So area
+and centroid are sums over all edges, and the border is the edges that remain.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from shoal.model.cards import several
 
 Shape = list[list[np.ndarray]]
 KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 6371.0088 km
-_WAYS = np.stack([np.cos(t := np.linspace(0, np.pi, 720, endpoint=False)), np.sin(t)])  # widths within a 100,000th
-_CLOSE = {"diameter": 2e-5, "reock": 5e-5}  # else as sums of floats are
+# directions; with these, the width is exact to 1e-5
+_WAYS = np.stack([np.cos(t := np.linspace(0, np.pi, 720, endpoint=False)), np.sin(t)])
+_CLOSE = {"diameter": 2e-5, "reock": 5e-5}  # relative tolerances; other figures have that of float sums
 _BLOCK = 256
-_ROUNDING = 1e-9  # of a region's extent: corners nearer than this are one, as 9.2 + 0.1 and 9.3 are
+_ROUNDING = 1e-9  # relative to a region's extent: closer corners are one, such as 9.2 + 0.1 and 9.3
 
 
 class RegionFigures(NamedTuple):
-    """Figures of a region, by name; its border's sides, float64[m, 2], from a to b; the borders of all its areas."""
+    """Figures of a region, by name; its border edges, float64[m, 2], from a to b; the borders of all its areas."""
 
     figures: dict[str, float]
     a: np.ndarray
@@ -33,9 +34,9 @@ class RegionFigures(NamedTuple):
 
 
 def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
-    """Areas that together are a region (or its one outline); None for one without surface.
+    """Figures of areas that form a region, or of its one outline; None if the region has no surface.
 
-    degrees  lengths are km in the plane that touches at the center of gravity
+    degrees  coordinates are degrees; lengths are then km in the tangent plane at the centroid
     """
     held = [(ring, i) for shape in shapes for polygon in shape for i, ring in enumerate(polygon) if len(ring) > 2]
     if not held:
@@ -65,15 +66,16 @@ def measured(shapes: Sequence[Shape], degrees: bool) -> RegionFigures | None:
 
 
 def judge_measures(
-    said: Sequence[Mapping[str, float]], shapes: Sequence[Sequence[Shape]], asked: Mapping[str, Any], drawn: bool
+    claimed: Sequence[Mapping[str, float]], shapes: Sequence[Sequence[Shape]], asked: Mapping[str, Any], drawn: bool
 ) -> list[Finding]:
-    """What is said of each region (nan: nothing) against its polygons, by code that shares nothing with who said it.
+    """Whether the stated figures of each region (nan: not stated) are those of its polygons.
 
-    shapes  of each region its areas, or its outline alone;  drawn: they are outlines, with nothing left to put together
+    shapes  of each region its areas, or its outline alone
+    drawn   whether shapes are outlines, so that no areas need to be merged
     """
     gap = 0.0 if drawn else reach(asked)
     wrong, unclear = [], 0
-    for own, held in zip(said, shapes, strict=True):
+    for own, held in zip(claimed, shapes, strict=True):
         found = measured(held, bool(asked.get("geographic")))
         odd = differing(own, found, gap) if found else []
         if odd and found and crosses_itself(found.a, found.b):
@@ -88,7 +90,7 @@ def judge_measures(
     )
     unsure = f"; borders cross in {several(unclear, 'region')}, whose figures are open" if unclear else ""
     found_ = [Finding("measures", not wrong, text + unsure, CONSISTENT if unclear else RECOMPUTED)]
-    if gap and any("polsby_popper" in own for own in said):
+    if gap and any("polsby_popper" in own for own in claimed):
         found_.append(
             Finding("polsby_popper", True, "of borders drawn twice: the outlines would tell more", CONSISTENT)
         )
@@ -96,22 +98,22 @@ def judge_measures(
 
 
 def reach(asked: Mapping[str, Any]) -> float:
-    """How far apart borders may lie that were taken for one: km, or the plane's units."""
+    """The largest gap at which two borders were treated as one: in km, or in units of the plane."""
     drawn = asked.get("drawn") or {}
     far = float(drawn.get("tolerance") or 0.0)
     metres = asked.get("geographic") and drawn.get("unit", "km") != "km"
     return far / 1000 if metres else far
 
 
-def differing(said: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -> list[str]:
-    """Names of the figures that are not those of the polygons, of those that are said.
+def differing(claimed: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -> list[str]:
+    """Names of the stated figures that differ from those of the polygons.
 
-    gap  borders that lie so far apart were taken for one, so that surface and width are only nearly those of the areas,
-         and how long the border is cannot be told: what rests on it is not looked at
+    gap  borders up to this far apart were treated as one. Area and width are then only approximately those of the
+         areas, and the length of the border is unknown, so figures that depend on it are skipped.
     """
     figures, wrong = own.figures, []
     loose = 2 * gap * own.borders / figures["area"]
-    for name, value in said.items():
+    for name, value in claimed.items():
         if name not in figures or math.isnan(value) or (gap and name in ("perimeter", "polsby_popper")):
             continue
         off, size = abs(value - figures[name]), abs(figures[name])
@@ -130,21 +132,21 @@ def differing(said: Mapping[str, float], own: RegionFigures, gap: float = 0.0) -
 
 
 def _ring(ring: np.ndarray, place: int) -> np.ndarray:
-    """The corners of an outside (place 0) against the clock, of a hole with it."""
+    """The corners of an exterior ring (place 0) counterclockwise, of a hole clockwise."""
     p = ring - ring[0]
     turned = float((p[:-1, 0] * p[1:, 1] - p[1:, 0] * p[:-1, 1]).sum())
     return ring if (turned > 0) == (place == 0) else ring[::-1]
 
 
 def _centroid(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
-    """Surface and center of gravity of what the sides go around."""
+    """Area and centroid of the polygons with these edges."""
     cross = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
     surface = float(cross.sum()) / 2
     return surface, ((a + b) * cross[:, None]).sum(axis=0) / (6 * surface) if surface else np.zeros(2)
 
 
 def _border(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """bool[m]: the sides that are left when each way and its way back have cancelled."""
+    """bool[m]: the edges that remain after opposite edges cancel."""
     corners = np.concatenate([a, b])
     near = _ROUNDING * float(np.ptp(corners, axis=0).max())
     places = np.column_stack([_alike(corners[:, 0], near), _alike(corners[:, 1], near)])
@@ -157,7 +159,7 @@ def _border(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _alike(values: np.ndarray, near: float) -> np.ndarray:
-    """int64[m]: numbers in their order, the same for those that are no further apart than rounding moves them."""
+    """int64[m]: ranks of numbers; numbers within rounding errors of each other have the same rank."""
     order = np.argsort(values)
     number = np.empty(len(values), np.int64)
     number[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > near)])
@@ -165,7 +167,7 @@ def _alike(values: np.ndarray, near: float) -> np.ndarray:
 
 
 def _radius(points: np.ndarray) -> float:
-    """The radius of the smallest circle around points: that of at most three, the farthest outside taken in."""
+    """The radius of the smallest enclosing circle: the farthest point outside is added to at most three points."""
     held = points[:1]
     middle, radius = held[0], 0.0
     for _ in range(len(points)):
@@ -178,7 +180,7 @@ def _radius(points: np.ndarray) -> float:
 
 
 def _circle(few: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-    """The smallest circle around at most four points, and the two or three that it rests on."""
+    """The smallest enclosing circle of at most four points, and the two or three points on it."""
     best: tuple[np.ndarray, float, np.ndarray] | None = None
     for own in _subsets(len(few)):
         p = few[own]
@@ -197,7 +199,7 @@ def _subsets(n: int) -> Iterable[list[int]]:
 
 
 def _through(p: np.ndarray) -> np.ndarray | None:
-    """The center of the circle through three points; None where they lie on a line."""
+    """The center of the circle through three points; None if they are collinear."""
     u, v = p[1] - p[0], p[2] - p[0]
     twice = 2 * (u[0] * v[1] - u[1] * v[0])
     if twice == 0:
@@ -207,9 +209,9 @@ def _through(p: np.ndarray) -> np.ndarray | None:
 
 
 def crosses_itself(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether sides cross or lie on each other, or go around a place twice: what they measure is then anybody's.
+    """Whether edges cross or overlap, or wind around a point twice. The figures of such polygons are undefined.
 
-    O(m^2) time for m sides at worst, a block at a time, each beside the sides that lie where it does.
+    O(m^2) time for m edges at worst, in blocks; each block is compared with the edges whose boxes overlap it.
     """
     d = b - a
     low, high = np.minimum(a, b), np.maximum(a, b)
@@ -224,10 +226,10 @@ def crosses_itself(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _meet(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """bool[m, n]: whether side c-d has an inner point on a-b: they cross, or a corner of one lies within the other."""
+    """bool[m, n]: whether edges c-d and a-b cross, or an endpoint of one lies inside the other."""
 
     def turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """How far r lies left of p-q, as a share of its length squared."""
+        """The distance of r to the left of p-q, as a share of the squared length."""
         u, v = q - p, r - p
         return (u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]) / np.maximum((u * u).sum(axis=-1), 1e-300)
 
@@ -240,7 +242,7 @@ def _meet(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndar
 
 
 def _around(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """int64[m]: how often the sides go around each point, against the clock."""
+    """int64[m]: the winding number of the edges around each point, counterclockwise."""
     x, y = points[:, :1], points[:, 1:]
     high = (np.minimum(a[:, 1], b[:, 1]) <= y.max()) & (np.maximum(a[:, 1], b[:, 1]) >= y.min())
     a, b = a[high], b[high]

@@ -1,7 +1,7 @@
-"""The judge of what is published beside a crosswalk of regions: outlines, levels and hierarchies.
+"""The judge of files published with a crosswalk of regions: outlines, levels, and hierarchies.
 
-Of outlines it checks what they state, whom they hold, and where they lie; of regions within regions every level of the
-crosswalk, and the hierarchy written beside it.
+It checks the statements, members, and positions of outlines, every level of nested regions in the crosswalk, and the
+hierarchy file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from shoal.judge.places.outline_measures import KM_PER_DEGREE, Shape, judge_meas
 
 
 class ReadOutlines(NamedTuple):
-    """Outlines as read back: what each states, and its polygons."""
+    """Outlines as read from a file: the statements of each, and its polygons."""
 
     properties: list[dict[str, Any]]
     shapes: list[Shape]
@@ -51,11 +51,12 @@ def judge_region_outlines(
     pairs: pl.DataFrame | None = None,
     areas: Mapping[str, Shape] | None = None,
 ) -> list[Finding]:
-    """An outline for every region of a level (0 the finest), above its thresholds, connected, its areas inside it.
+    """Findings about the outlines of a level (0 is the finest): one for each region, valid, and around its areas.
 
-    source, pairs  as for ``judge_regions``;  areas  polygons of the areas by name, which were put together
+    source, pairs  as for ``judge_regions``
+    areas          polygons of the areas by name
 
-    Raises VerificationError for outlines that state no numbers.  O(p) for p corners of all, but for sorting.
+    Raises VerificationError if statements that must be numbers aren't. O(p) for p corners in total, plus sorting.
     """
     asked, facts, k, joined = _of_level(stated, level)
     names = [str(row.get("region")) for row in held.properties]
@@ -71,9 +72,9 @@ def judge_region_outlines(
         found += group_sizes(dict(enumerate(sizes)), facts, k[0])
     else:
         found.append(Finding("k", True, "the format keeps no column of this name", STATED))
-    said = [_stated_measures(row) for row in held.properties]
-    if any(said):
-        found += judge_measures(said, [[shape] for shape in held.shapes], asked, True)
+    claimed = [_stated_measures(row) for row in held.properties]
+    if any(claimed):
+        found += judge_measures(claimed, [[shape] for shape in held.shapes], asked, True)
     members = [_members(row) for row in held.properties]
     known = [m for m in members if m is not None]
     if len(known) < len(members):
@@ -95,12 +96,12 @@ def judge_region_outlines(
             wrong += sum(s != t for s, t in zip(sums, sizes, strict=True))
         text = f"{wrong} regions weigh less than {least}, or not what they state"
         found.append(Finding(f"weight {name}", not wrong, text))
-    found += [connected(label, place, pairs, joined), *judge_weighted(said, known, asked, source)]
-    return found if not areas else [*found, _laid(held.shapes, region, areas, asked)]
+    found += [connected(label, place, pairs, joined), *judge_weighted(claimed, known, asked, source)]
+    return found if not areas else [*found, _areas_inside(held.shapes, region, areas, asked)]
 
 
 def _of_level(stated: StatedCrosswalk, level: int) -> tuple[Mapping[str, Any], Mapping[str, Any], list[int], list[Any]]:
-    """What was asked for, what is stated of the level, its thresholds, the pairs made neighbors up to it."""
+    """(The request, the statements of the level, its thresholds, the pairs declared neighbors up to this level)."""
     asked = stated.parameters
     try:
         upper = list(asked.get("levels") or [])[:level]
@@ -113,12 +114,12 @@ def _of_level(stated: StatedCrosswalk, level: int) -> tuple[Mapping[str, Any], M
 
 
 def weighed(weight: str) -> str:
-    """The outlines' name for the first weight: its own, unless that says something else there."""
+    """The name of the first weight in the outlines: its own, unless that name has another meaning there."""
     return "region_weight" if weight in DRAWN else weight
 
 
 def _stated_measures(row: Mapping[str, Any]) -> dict[str, float]:
-    """What an outline says of its measures, under names that a format may have cut to ten letters."""
+    """The measures that an outline states; a format may have cut their names to ten letters."""
     known = {}
     for name in ("area", "perimeter", *MEASURES):
         value = row.get(name, row.get(name[:10]))
@@ -130,18 +131,18 @@ def _stated_measures(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _members(row: Mapping[str, Any]) -> list[str] | None:
-    """Names of the areas in a region; None where the format cut them off or keeps no list."""
+    """Names of the areas in a region; None if the format truncates them or stores no list."""
     held, count = row.get("members"), row.get("areas")
     names = [str(m) for m in held] if isinstance(held, list) else str(held).split(" ") if held is not None else None
     return names if names is not None and count is not None and len(names) == int(count) else None
 
 
-def _laid(
+def _areas_inside(
     shapes: Sequence[Shape], region: Mapping[str, int], areas: Mapping[str, Shape], asked: Mapping[str, Any]
 ) -> Finding:
-    """Whether a point inside every area lies in the outline of its region and in no other.
+    """Whether an interior point of every area lies in the outline of its region and in no other.
 
-    Points nearer to a border than it was moved tell nothing, nor do those that lie in two areas.
+    The check skips points that are closer to a border than the border was moved, and points that lie in two areas.
     """
     tolerance = reach(asked)
     held = [_ShapeSides.of(shape) for shape in shapes]
@@ -164,7 +165,7 @@ def _laid(
 
 
 class _ShapeSides(NamedTuple):
-    """The sides of a shape, from a to b, float64[m, 2] each, and its box."""
+    """The edges of a shape, from a to b, float64[m, 2] each, and its bounding box."""
 
     a: np.ndarray
     b: np.ndarray
@@ -179,7 +180,7 @@ class _ShapeSides(NamedTuple):
         return cls(a, b, np.concatenate([a.min(axis=0), a.max(axis=0)]))
 
     def crossings(self, y: float) -> np.ndarray:
-        """Where a level line crosses the sides, in order."""
+        """The sorted x-coordinates at which a horizontal line crosses the edges."""
         a, b = self.a, self.b
         at = (a[:, 1] > y) != (b[:, 1] > y)
         a, b = a[at], b[at]
@@ -189,7 +190,10 @@ class _ShapeSides(NamedTuple):
         return bool((self.crossings(float(point[1])) < point[0]).sum() % 2)
 
     def point(self) -> tuple[np.ndarray | None, float]:
-        """A point in the widest part of the line halfway up, and how far it is from both ends of that."""
+        """An interior point and its distance to both ends of its segment.
+
+        It is the middle of the widest segment of the horizontal line at half height.
+        """
         y = float(self.box[[1, 3]] @ [0.509, 0.491]) if len(self.a) else 0.0
         x = self.crossings(y) if len(self.a) else np.empty(0)
         if len(x) < 2:
@@ -206,19 +210,18 @@ def judge_levels(
     source: pl.DataFrame | None = None,
     pairs: pl.DataFrame | None = None,
 ) -> list[Finding]:
-    """The second level and those above it: columns region2, region2_weight, region2_areas, and so on.
+    """Judge the second level and those above: columns region2, region2_weight, region2_areas, and so on.
 
     source, pairs  as for ``judge_regions``
 
-    Raises VerificationError for a file without these columns.  O(levels (n + m)) for n areas and m pairs, but for
-    sorting.
+    Raises VerificationError if these columns are missing. O(levels (n + m)) for n areas and m pairs, plus sorting.
     """
     asked, facts = _levels(stated)
     names, areas = [str(n) for n in stated.parameters["weight"]], spelled(part(frame, "area"), form)
     below = spelled(part(frame, "region"), form)
     lighter = ["region_weight", *(f"region_{name}" for name in names[1:])]
     found: list[Finding] = []
-    # Each level against the one below: nested in it, its sums, and the sizes stated.
+    # Compare each level with the one below: nesting, sums, and stated sizes.
     for i, (wanted, fact) in enumerate(zip(asked, facts, strict=True), 2):
         own = spelled(part(frame, f"region{i}"), form)
         columns = [f"region{i}_weight", *(f"region{i}_{name}" for name in names[1:])]
@@ -231,16 +234,20 @@ def judge_levels(
         known = [values for values in counted if values is not None]
         if len(known) < len(counted):
             return [*found, Finding(f"level {i}", False, "a region has two weights or two numbers of areas")]
-        found += [_nested(i, below, own), *_sizes(i, label, known, wanted, fact), *_priced(i, known, fact, stated)]
+        found += [
+            _nested(i, below, own),
+            *_sizes(i, label, known, wanted, fact),
+            *_cost_and_bound(i, known, fact, stated),
+        ]
         finer = coded(below)
         first = np.unique(finer, return_index=True)[1]
-        first = first[(finer[first] >= 0) & inside[first]]  # an area of every finer region
+        first = first[(finer[first] >= 0) & inside[first]]  # an area in a region of every finer level
         for column, fine, values in zip(columns, lighter, known[1:], strict=True):
             sums = summed(label[first], np.array(whole(frame[first.tolist()], fine), np.int64), len(values))
             off = sum(a != b for a, b in zip(sums.tolist(), values, strict=True))
             found.append(Finding(f"{column}", not off, f"{off} regions weigh another sum than the regions in them"))
         if source is not None and pairs is not None:
-            found += _walked(i, areas, label, finer, wanted, stated.parameters, source, pairs)
+            found += _by_graph(i, areas, label, finer, wanted, stated.parameters, source, pairs)
         below, lighter = own, columns
     return found
 
@@ -248,9 +255,9 @@ def judge_levels(
 def judge_region_hierarchy(
     path: Path, stated: StatedCrosswalk, source: pl.DataFrame | None = None, pairs: pl.DataFrame | None = None
 ) -> list[Finding]:
-    """A row per area: itself, its region at every level, the last "*" for all.
+    """Judge a hierarchy file: a row per area, with the area, its region at every level, and "*" as the root.
 
-    Raises VerificationError for a file that is no such table.
+    Raises VerificationError if the file has another form.
     """
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
@@ -277,18 +284,18 @@ def judge_region_hierarchy(
             found.append(Finding(f"k of level {i}", True, "the areas and their neighbors would tell", STATED))
         else:
             finer = coded([row[i - 1] for row in rows])
-            found += _walked(i, areas, label, finer, wanted, stated.parameters, source, pairs)
+            found += _by_graph(i, areas, label, finer, wanted, stated.parameters, source, pairs)
     return found
 
 
 def coded(names: Sequence[str | None]) -> np.ndarray:
-    """int64[n]: a number for every name, -1 for none."""
+    """int64[n]: a code for every name, -1 for None."""
     code: dict[str | None, int] = {}
     return np.array([-1 if r in (NOWHERE, None) else code.setdefault(r, len(code)) for r in names], np.int64)
 
 
 def _levels(stated: StatedCrosswalk) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """What was asked of the levels above the first, and what is stated of them."""
+    """(The requests for the levels above the first, the statements about them)."""
     asked, facts = list(stated.parameters.get("levels") or []), list(stated.facts.get("levels") or [])
     if len(asked) != len(facts):
         raise VerificationError("the certificate file states another number of levels than was asked for")
@@ -296,7 +303,10 @@ def _levels(stated: StatedCrosswalk) -> tuple[list[Mapping[str, Any]], list[Mapp
 
 
 def _nested(i: int, below: Sequence[str | None], own: Sequence[str | None]) -> Finding:
-    """Every region of the level below is in one region of this level, or in none as a whole; what is out stays out."""
+    """Whether each region of the level below lies in one region of this level or in none.
+
+    Areas left out stay left out.
+    """
     parent: dict[str | None, str | None] = {NOWHERE: NOWHERE}
     loose = sum(parent.setdefault(a, b) != b for a, b in zip(below, own, strict=True))
     return Finding(f"level {i} nested", not loose, f"{loose} areas leave the region of the level below")
@@ -305,7 +315,7 @@ def _nested(i: int, below: Sequence[str | None], own: Sequence[str | None]) -> F
 def _sizes(
     i: int, label: np.ndarray, known: Sequence[list[int]], wanted: Mapping[str, Any], fact: Mapping[str, Any]
 ) -> list[Finding]:
-    """Thresholds, numbers of areas, and the figures that are certified."""
+    """Findings about thresholds, numbers of areas, and certified figures."""
     sizes, weights = known[0], known[1]
     under = sum(w < k for values, k in zip(known[1:], wanted["k"], strict=True) for w in values)
     stated = tuple(number_of(fact, n) for n in ("groups", "smallest_group", "largest_group", "left_out"))
@@ -323,8 +333,10 @@ def _sizes(
     return out
 
 
-def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: StatedCrosswalk) -> list[Finding]:
-    """Cost and bound of a level: as for the finest, by the file alone."""
+def _cost_and_bound(
+    i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated: StatedCrosswalk
+) -> list[Finding]:
+    """Cost and bound of a level, recomputed from the file alone, as for the finest level."""
     if stated.public:
         return []
     most, unions = number_of(fact, "regions_at_most"), number_of(fact, "unions_at_most")
@@ -342,11 +354,11 @@ def _priced(i: int, known: Sequence[list[int]], fact: Mapping[str, Any], stated:
     ]
 
 
-def _walked(
+def _by_graph(
     i: int, areas: Sequence[Any], label: np.ndarray, finer: np.ndarray, wanted: Mapping[str, Any],
     asked: Mapping[str, Any], source: pl.DataFrame, pairs: pl.DataFrame,
 ) -> list[Finding]:  # fmt: skip
-    """Sums over the areas, connection, boundaries, maxima and l at one level."""
+    """Findings about sums over areas, connectedness, boundaries, maxima, and l at one level."""
     place = {name: j for j, name in enumerate(part(source, NAMED).cast(pl.String).to_list())}
     if set(map(str, areas)) != set(place):
         return [Finding("cover", False, "the rows name other areas than there are")]

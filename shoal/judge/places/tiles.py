@@ -1,4 +1,4 @@
-"""The judge of tiles: places and their rectangles as they stand on disk, laid over each other again."""
+"""The judge of tiles: reads places and their rectangles from the files, and intersects the rectangles again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ UNITS = (("person", "persons"), ("household", "households"))
 
 
 class LaidTiles(NamedTuple):
-    """The tiles of a file: number, records, persons or households, value of the boundary, and rectangle of each.
+    """The tiles of a file: number, records, persons or households, boundary value, and rectangle of each.
 
-    boxes  float64[m, 4], infinite where there is no side;  west, width  float64[m] of degrees, within one turn
+    boxes        float64[m, 4], infinite at an open side
+    west, width  float64[m] in degrees, within one turn
     """
 
     number: dict[int, int]
@@ -39,18 +40,18 @@ class LaidTiles(NamedTuple):
 
 
 def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source: pl.DataFrame | None) -> list[Finding]:
-    """A row per place: its tile, the tile's bounds (missing where it has none) and records.
+    """Judge a table with a row per place: its tile, the tile's bounds (missing at open sides), and the tile's records.
 
-    source  the table of points; with it, every tile's records, persons and sensitive values are counted again
+    source  the table of points; if given, records, persons, and sensitive values of every tile are counted again
 
-    Raises VerificationError for a file that is no such table.  O(n log n) for n places, and for m tiles the pairs that
-    lie at one height.
+    Raises VerificationError if the file has another form. O(n log n) for n places, plus the pairs of tiles whose
+    latitudes overlap.
     """
     asked = stated.parameters
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
     places = [*zip(*(spelled(part(frame, name), form) for name in names), strict=True)]
     points = np.stack([_numbers(frame, name) for name in names[:2]], axis=1)
-    laid, found = _laid(frame, stated, form, east=bool((points[:, 0] > 180).any()))
+    laid, found = _tiles_of(frame, stated, form, east=bool((points[:, 0] > 180).any()))
     tile = whole(frame, "tile")
     found = [one_row_each(places, stated.facts, "place"), *found, _inside(points, tile, laid)]
     found += _settings(laid, stated)
@@ -64,9 +65,9 @@ def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source:
 
 
 def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
-    """A row per tile: bounds, records, center.  VerificationError for a file that is no such table."""
+    """Judge a table with a row per tile: bounds, records, center. VerificationError if the file has another form."""
     tile = whole(frame, "tile")
-    laid, found = _laid(frame, stated, form)
+    laid, found = _tiles_of(frame, stated, form)
     twice = len(tile) - len(set(tile))
     found.insert(0, Finding("one row each", not twice, f"{len(tile)} tiles in {len(tile)} rows, {twice} of them twice"))
     return [*found, _records(laid, stated), *_settings(laid, stated)]
@@ -81,7 +82,7 @@ def _records(laid: LaidTiles, stated: StatedCrosswalk) -> Finding:
 
 
 def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
-    """Tiles as polygons: what they say, and that they lie where they say."""
+    """Judge tiles as polygons: their statements, and whether the polygons match the stated bounds."""
     try:
         features = json.loads(path.read_text(encoding="utf-8"))["features"]
         frame = pl.DataFrame([f["properties"] for f in features], infer_schema_length=None)
@@ -93,24 +94,26 @@ def judge_outlines(path: Path, stated: StatedCrosswalk) -> list[Finding]:
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, pl.exceptions.PolarsError):
         raise VerificationError("the file holds no polygons of tiles") from None
     found = judge_tile_rows(frame, stated, "parquet")
-    laid, _ = _laid(frame, stated, "parquet")
+    laid, _ = _tiles_of(frame, stated, "parquet")
     off = 0
     for i, area, (low, high) in zip(whole(frame, "tile"), areas, heights, strict=True):
         at = laid.number[i]
         south, north = max(laid.boxes[at, 1], -90.0), min(laid.boxes[at, 3], 90.0)
         turn = 360.0 if np.isinf(laid.boxes[at, [0, 2]]).all() else laid.width[at]
         off += not (low == south and high == north and math.isclose(area, turn * (north - south), rel_tol=1e-6))
-    said = f"{off} polygons are not the rectangles stated" if off else "every polygon is the rectangle stated"
-    return [*found, Finding("outlines", not off, said)]
+    sentence = f"{off} polygons are not the rectangles stated" if off else "every polygon is the rectangle stated"
+    return [*found, Finding("outlines", not off, sentence)]
 
 
 def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> list[Finding]:
-    """The records with their tiles in place of coordinates: what anyone who gets them can count."""
+    """Judge the records with their tiles in place of coordinates: all counts that a receiver can make."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     gone = [str(asked[n]) for n in ("x", "y", "person", "household") if asked.get(n) is not None]
     gone += map(str, asked.get("identifiers", ()))
     left = [name for name in gone if name in frame.columns]
-    said = f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
+    sentence = (
+        f"column {left[0]!r} should have left the table" if left else "coordinates and persons have left the table"
+    )
     tile = whole(frame, "tile")
     weight = asked.get("weight")
     counts = [1] * len(tile) if weight is None else whole(frame, str(weight))
@@ -120,9 +123,9 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     rows = len(tile)
     if not stated.public:
         rows = number_of(stated.facts, "points") - number_of(stated.facts, "rows_left_out")
-    laid, found = _laid(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
+    laid, found = _tiles_of(frame.with_columns(pl.Series("records", [sums[t] for t in tile])), stated, form)
     found += [
-        Finding("columns", not left, said),
+        Finding("columns", not left, sentence),
         Finding("rows", len(tile) == rows, f"{len(tile)} rows, {rows} certified"),
         *_settings(laid, stated),
     ]
@@ -134,10 +137,10 @@ def judge_tile_table(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) ->
     return found
 
 
-def _laid(
+def _tiles_of(
     frame: pl.DataFrame, stated: StatedCrosswalk, form: str, east: bool = False
 ) -> tuple[LaidTiles, list[Finding]]:
-    """The tiles of a file in which each row names one, and whether it says the same of a tile in every row."""
+    """The tiles of a file in which each row names one, and whether all rows of a tile agree."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     x, y = str(asked["x"]), str(asked["y"])
     tile, records = whole(frame, "tile"), whole(frame, "records")
@@ -146,19 +149,19 @@ def _laid(
     own = [None] * len(tile) if boundary is None else spelled(part(frame, str(boundary)), form)
     counted = [name for column, name in UNITS if asked.get(column) is not None and name in frame.columns]
     extra = [*zip(*(whole(frame, name) for name in counted), strict=True)] or [()] * len(tile)
-    said: dict[int, tuple[Any, ...]] = {}
+    claimed: dict[int, tuple[Any, ...]] = {}
     mixed = 0
     for t, n, box, side, more in zip(tile, records, sides.tolist(), own, extra, strict=True):
         box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
         this = (n, side, box, more)
-        mixed += said.setdefault(t, this) != this
-    boxes = np.array([box for _, _, box, _ in said.values()], np.float64).reshape(-1, 4)
+        mixed += claimed.setdefault(t, this) != this
+    boxes = np.array([box for _, _, box, _ in claimed.values()], np.float64).reshape(-1, 4)
     around = asked.get("coordinates") == "geographic"
     west, width = _spans(boxes, around, east or bool((boxes[np.isfinite(boxes)] > 180).any()))
-    sizes = {t: n for t, (n, _, _, _) in said.items()}
-    units = {name: {t: more[i] for t, (*_, more) in said.items()} for i, name in enumerate(counted)}
-    number = {t: i for i, t in enumerate(said)}
-    laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in said.values()], boxes, west, width, around)
+    sizes = {t: n for t, (n, _, _, _) in claimed.items()}
+    units = {name: {t: more[i] for t, (*_, more) in claimed.items()} for i, name in enumerate(counted)}
+    number = {t: i for i, t in enumerate(claimed)}
+    laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in claimed.values()], boxes, west, width, around)
     text = "a tile has two bounds, counts or sides" if mixed else "each tile has one box, one count"
     found = [Finding("tiles", not mixed, text), *group_sizes(sizes, stated.facts, k)]
     for name, held in units.items():
@@ -169,7 +172,7 @@ def _laid(
 
 
 def _settings(laid: LaidTiles, stated: StatedCrosswalk) -> list[Finding]:
-    """Ends, grid and widest side, as far as they were asked for."""
+    """Whether open sides, grid, and largest side length are as requested."""
     asked, found = stated.parameters, []
     if asked["sensitive"] is None and (asked["l"] is not None or asked["distinct_l"] is not None):
         raise VerificationError("the certificate file asks for diverse tiles, and names no sensitive column")
@@ -215,7 +218,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
 
 
 def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.ndarray]:
-    """West side and width of every tile; of degrees within one turn, from 0 or -180."""
+    """West side and width of every tile; degrees within one turn, from 0 or -180."""
     low, high = boxes[:, 0].copy(), boxes[:, 2].copy()
     if not around:
         return low, high - low
@@ -226,7 +229,10 @@ def _spans(boxes: np.ndarray, around: bool, east: bool) -> tuple[np.ndarray, np.
 
 
 def _disjoint(laid: LaidTiles) -> Finding:
-    """Whether tiles of one side of the boundary share sides at most: each against those that begin below its end."""
+    """Whether tiles on one side of the boundary share at most edges.
+
+    Each is compared with those that begin below its end.
+    """
     boxes, low, width, over = laid.boxes, laid.west, laid.width, 0
     groups: dict[Any, list[int]] = {}
     for i, side in enumerate(laid.sides):
@@ -241,9 +247,9 @@ def _disjoint(laid: LaidTiles) -> Finding:
             else:
                 wide = (boxes[at, 0] < boxes[rest, 2]) & (boxes[rest, 0] < boxes[at, 2])
             over += int(wide.sum())
-    beside = "" if len(groups) < 2 else " of one side of the boundary"
-    return Finding("disjoint", not over, f"{over} pairs of tiles{beside} overlap" if over
-                   else f"no two tiles{beside} overlap")  # fmt: skip
+    suffix = "" if len(groups) < 2 else " of one side of the boundary"
+    return Finding("disjoint", not over, f"{over} pairs of tiles{suffix} overlap" if over
+                   else f"no two tiles{suffix} overlap")  # fmt: skip
 
 
 def _area(ring: Sequence[Sequence[float]]) -> float:
@@ -261,7 +267,7 @@ def _bound(stated: StatedCrosswalk, easy: int) -> Finding:
 def _diverse(
     tile: Sequence[Any], counts: Sequence[int], values: Sequence[Any], stated: StatedCrosswalk
 ) -> list[Finding]:
-    """Different sensitive values of each tile, and their frequency, counted again."""
+    """The number of different sensitive values of each tile, and their largest frequency, counted again."""
     held: dict[Any, dict[Any, int]] = {}
     for t, n, value in zip(tile, counts, values, strict=True):
         if n:
@@ -285,7 +291,7 @@ def _counted(
     form: str,
     source: pl.DataFrame,
 ) -> list[Finding]:
-    """The source's places are those of the file but for rows left out, and its records fill the tiles as stated."""
+    """Whether the source has the file's places, except rows left out, and its records fill the tiles as stated."""
     asked, sizes = stated.parameters, laid.sizes
     names = [str(asked[n]) for n in ("x", "y", "boundary") if asked.get(n) is not None]
     places = [*zip(*(spelled(part(source, name), form, part(frame, name)) for name in names), strict=True)]
@@ -312,12 +318,12 @@ def _counted(
         text += f"{foreign} rows name none of its places"
         text += f"; {sparse} certified as fitting no tile" if sparse else ""
     wrong = sum(sums[t] != sizes[t] for t in sizes)
-    said = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
+    sentence = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
     found = [
         Finding("cover", fits and not foreign, text, how),
-        Finding("counts", not wrong, said),
+        Finding("counts", not wrong, sentence),
         _bound(stated, k if sparse else easy),
     ]
     if out and absent == sparse:
@@ -334,12 +340,12 @@ def _counted(
     return found
 
 
-def _units(own: Sequence[Any], who: Sequence[Any], said: Mapping[int, int], name: str) -> Finding:
-    different: dict[int, set[Any]] = {t: set() for t in said}
+def _units(own: Sequence[Any], who: Sequence[Any], claimed: Mapping[int, int], name: str) -> Finding:
+    different: dict[int, set[Any]] = {t: set() for t in claimed}
     for t, person in zip(own, who, strict=True):
         if t is not None:
             different.setdefault(t, set()).add(person)
-    wrong = sum(said.get(t) != len(held) for t, held in different.items())
+    wrong = sum(claimed.get(t) != len(held) for t, held in different.items())
     return Finding(f"{name} counted", not wrong, f"{wrong} tiles hold another number of {name} than stated")
 
 
@@ -351,7 +357,7 @@ def _means(
     laid: LaidTiles,
     stated: StatedCrosswalk,
 ) -> Finding:
-    """Every center is the mean of its tile's points, but for its rounding."""
+    """Whether every center is the mean of its tile's points, up to rounding."""
     x, y = str(stated.parameters["x"]), str(stated.parameters["y"])
     digits = _decimals(frame, (x, y)) if stated.public else stated.facts.get("center_decimals")
     if not isinstance(digits, int):
@@ -371,15 +377,15 @@ def _means(
             seam = stated.parameters.get("seam")
             start = float(seam) if seam is not None else 0.0 if (c > 180).any() else -180.0
             apart = (c - start) % 360 - (center[at] - start) % 360
-        with np.errstate(invalid="ignore"):  # of a tile without records, which has no mean
+        with np.errstate(invalid="ignore"):  # tiles without records have no mean
             mean = np.bincount(at, weights=w * apart, minlength=m) / total
         off |= ~(np.abs(mean) <= 0.51 * 10.0**-digits + 1e-9 * max(1.0, float(np.abs(c).max(initial=0))))
-    said = f"{int(off.sum())} centers are not the mean of their points"
-    return Finding("centers", not off.any(), said)
+    sentence = f"{int(off.sum())} centers are not the mean of their points"
+    return Finding("centers", not off.any(), sentence)
 
 
 def _decimals(frame: pl.DataFrame, names: Sequence[str]) -> int:
-    """The most digits after the point that the centers show."""
+    """The most digits after the decimal point in the centers."""
     most = 0
     for name in names:
         for value in _numbers(frame, f"{name}_center").tolist():

@@ -1,7 +1,7 @@
-"""The judge's reading of classes of a hierarchy: which values a published label stands for.
+"""The judge's parser of classes of a hierarchy: which values a published label means.
 
-A hierarchy is given by its rows, by a graph of areas, whose regions must be connected, or generated (labels, intervals,
-tiles), so that the label itself says which values it stands for.
+A hierarchy is given by its rows, or by a graph of areas whose regions must be connected, or is generated (labels,
+intervals, tiles), so that the label itself lists its values.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from shoal.model.notation import SetOf, parse
 
 
 class AreaGraph:
-    """Areas and their neighbors as the judge reads them; it knows no tree.
+    """Areas and their neighbors, without any hierarchy.
 
-    weight  of every area by its name;  near: the neighbors of each
+    weight  of every area by its name
+    near    the neighbors of each area
     """
 
     def __init__(self, tree: Hierarchy) -> None:
@@ -33,7 +34,7 @@ class AreaGraph:
             self.near[b].add(a)
 
     def members(self, text: str) -> frozenset[str] | None:
-        """The areas that a text stands for; None where it names anything else, or one of them twice."""
+        """The areas that a text lists; None if it has another name in it, or one area twice."""
         try:
             read = parse(text)
         except InputError:
@@ -43,14 +44,17 @@ class AreaGraph:
         return found if len(found) == len(named) and found <= self.weight.keys() else None
 
     def lost(self, members: frozenset[str]) -> float:
-        """0 of one area; else their share of the weight, every unit of it a leaf, at least one for each area."""
+        """0 for one area, otherwise the areas' share of the weight.
+
+        Every unit of weight is a leaf, at least one for each area.
+        """
         if len(members) < 2:
             return 0.0
         own, whole = (sum(max(self.weight[a], 1) for a in of) for of in (members, self.weight.keys()))
         return (own - 1) / max(whole - 1, 1)
 
     def connected(self, members: frozenset[str]) -> bool:
-        """Whether one can walk from any of the areas to any other without leaving them.  O(areas and pairs inside)."""
+        """Whether the areas are connected by neighbors among them. O(areas and pairs inside)."""
         walk = [next(iter(members))]
         seen = set(walk)
         while walk:
@@ -60,7 +64,7 @@ class AreaGraph:
         return len(seen) == len(members)
 
     def wrong(self, texts: Iterable[str | None], star: str) -> str | None:
-        """What is wrong with the texts of a column, in words that show none; None where all are regions or stars."""
+        """The first fault in the texts of a column, in words without values; None if all are regions or stars."""
         for text in texts:
             if text is None or text in ("", star):
                 continue
@@ -73,7 +77,7 @@ class AreaGraph:
 
 
 def _between(raw: str, values: Any) -> np.ndarray | None:
-    """``18 .. 25``, ``2024-01-01 .. 2024-05-31``: values from the one to the other."""
+    """``18 .. 25``, ``2024-01-01 .. 2024-05-31``: all values in the closed interval."""
     low, dots, high = raw.partition(" .. ")
     if dots and low in values.by_text and high in values.by_text:
         return np.arange(values.by_text[low], values.by_text[high] + 1)
@@ -86,9 +90,9 @@ def _between(raw: str, values: Any) -> np.ndarray | None:
 
 
 def _alphabetic(raw: str, values: Any) -> np.ndarray | None:
-    """``Adams .. Baker and 12 more``, ``Adams, Baker``: values from the one to the other in the order of text.
+    """``Adams .. Baker and 12 more``, ``Adams, Baker``: all values in the closed interval, in text order.
 
-    Where two labels would have one name, all have a number: ``Adams, Baker (group 3)``, also a value by itself.
+    If two labels would have the same name, all labels have a number: ``Adams, Baker (group 3)``, also single values.
     """
     if raw.endswith(")") and raw not in values.by_text:
         bare, mark, number = raw[:-1].rpartition(" (group ")
@@ -111,7 +115,7 @@ def _alphabetic(raw: str, values: Any) -> np.ndarray | None:
 
 
 def _tile(raw: str, values: Any) -> np.ndarray | None:
-    """``x..x y..y``: places in a rectangle, sides included; a side left out is open."""
+    """``x..x y..y``: places in a closed rectangle; an omitted side is open."""
     try:
         spans = [[float(v) if v else s for v, s in zip(p.split(".."), (-math.inf, math.inf), strict=True)]
                  for p in raw.split(" ")]  # fmt: skip
@@ -132,7 +136,7 @@ GENERATED = {"labels": _alphabetic, "intervals": _between, "tiles": _tile}
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:
-    """The classes that are called so; of a generated hierarchy, what its names say; the areas of a region."""
+    """The values that a label means: its classes, or what a generated label lists, or the areas of a region."""
     tree = column.how.hierarchy
     if isinstance(tree, Hierarchy) and tree.kind == REGIONS:
         graph = AreaGraph(tree)

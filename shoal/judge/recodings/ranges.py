@@ -1,4 +1,4 @@
-"""The judge's reading of ranges and sets: which values a published text stands for.
+"""The judge's parser of ranges and sets: which values a published text means.
 
 If ranges end on a grid, it checks the grid: multiples of a number, days since 1970, first days of months or years.
 """
@@ -59,7 +59,7 @@ def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
 
 
 def above(text: str, step: float | str, day: float, notation: str | None) -> float:
-    """The first place of the grid not below a number or a moment; day, notation: as in ``moment``."""
+    """The first grid point not below a number or a moment; day, notation: as in ``moment``."""
     at = None if is_number(text, notation) else moment_of(text, notation)
     if at is None:
         number, whole = _exact(text, notation), Fraction(str(step))
@@ -70,9 +70,9 @@ def above(text: str, step: float | str, day: float, notation: str | None) -> flo
 
 
 def moment(text: str, day: float, notation: str | None) -> float | None:
-    """Where a date or a moment lies since 1970, a day being ``day`` long; None for another text.
+    """A date or a moment as time since 1970, in units in which a day has length ``day``; None for other texts.
 
-    notation  of the column's dates, None where they are written as 2024-12-31
+    notation  of the column's dates, None if they are in ISO format (2024-12-31)
     """
     at = moment_of(text, notation)
     if at is None or at.tzinfo is not None:
@@ -82,7 +82,7 @@ def moment(text: str, day: float, notation: str | None) -> float | None:
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:
-    """The values from end to end, or those named."""
+    """The values between the ends of a range, or the values of a set."""
     none, values = np.zeros(0, np.int64), column.values
     read = parsed(raw)
     if isinstance(read, RangeOf):
@@ -120,7 +120,7 @@ def _ends(found: RangeOf, column: Any) -> tuple[float, float] | None:
         if line is None or (at < 0 and number is None):
             return None
         ends.append(float(line[at]) if number is None else number - values.zero)
-    if found.high is None:  # beyond every end of another range
+    if found.high is None:  # above the high end of every other range
         ends[1] = max(ends[1], _beyond(values, step, notation))
     return (ends[0], ends[1]) if ends[0] <= ends[1] else None
 

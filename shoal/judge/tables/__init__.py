@@ -1,1 +1,1 @@
-"""The judge of tables: privacy counted from what is published, alone, with the original, and with the population."""
+"""The judge of tables: counts privacy from the release, alone, with the original, and with the population."""

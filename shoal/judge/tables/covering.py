@@ -1,8 +1,8 @@
-"""What a published value may stand for: itself, a star, an ancestor in a hierarchy, a range, a set.
+"""What a published value can mean: itself, a star, an ancestor in a hierarchy, a range, or a set.
 
-``Values`` are the distinct original values of a quasi-identifier, numbered in their order (numbers and dates by size).
-Its distinct published values, *tokens*, are numbered in any order.  A token covers an interval of the values, or a list
-of them, or both; ``column`` reads every token.
+``Values`` are the distinct original values of a quasi-identifier, numbered in order (numbers and dates by size). The
+distinct published values, called *tokens*, are numbered in any order. A token covers an interval of the values, a list
+of values, or both. ``column`` parses every token.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Values:
     def __init__(
         self, column: pl.Series, like: pl.Series, ranges: bool, sheet: bool, apart: bool, notation: str | None = None
     ) -> None:
-        if ranges and like.dtype == pl.String:  # a value by itself may stand in quotes
+        if ranges and like.dtype == pl.String:  # a single value may be quoted
             read = [parsed(t) if t else t for t in like.to_list()]
             like = pl.Series([r if isinstance(r, str) else t for r, t in zip(read, like.to_list(), strict=True)],
                              dtype=pl.String)  # fmt: skip
@@ -72,7 +72,7 @@ class Values:
         if apart:
             plain, tokens = with_empty(found, plain), with_empty(like, tokens)
         number = {text: i for i, text in enumerate(plain.to_list())}
-        if len(number) < len(found):  # a form in which two values are one tells too little
+        if len(number) < len(found):  # a form that merges two values is unusable
             number = {text: i for i, text in enumerate(shown(found))}
             tokens = pl.Series(shown(like))
         self.number: dict[str | None, int] = number | ({None: self.size - 1} if self.missing else {})
@@ -82,7 +82,7 @@ class Values:
 
 
 def _plain(notation: str, text: str) -> str | None:
-    """A date as 2024-12-31, a number as Python writes it; None for another text."""
+    """A date in ISO format (2024-12-31), or a number in Python's notation; None for other texts."""
     if notation[0] != "%":
         return unmarked(text, notation) or None
     at = moment_of(text, notation)
@@ -90,10 +90,10 @@ def _plain(notation: str, text: str) -> str | None:
 
 
 def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, float] | None:
-    """Where distinct values lie, float64, and what was taken off all of them; None where there is no such line.
+    """float64 positions of distinct values, and the offset subtracted from all of them; None if they have no positions.
 
-    Text counts as numbers, days or bands where every one is written as such, or as days in a given notation.  Equal or
-    too near values have no line.
+    Texts count as numbers, days, or bands if every text is one, or as days in a given notation. If two values have
+    equal or nearly equal positions, the result is None.
     """
     if not len(values):
         return None
@@ -146,20 +146,20 @@ LARGEST_TABLE = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class ColumnPair:
-    """One quasi-identifier of both tables.
+    """One quasi-identifier in the original and in the release.
 
-    before  int64[n]     number of each original row's value; values: how many there are
-    after   int64[m]     token of each published row
-    low, high            int64[tokens]: first and last value covered; low > high where no interval is
-    keys    int64[p]     token * values + value, sorted: covered beside the interval
-    same    int64[tokens]  the value published unchanged, -1 where there is none
-    star    bool[tokens]   a star beyond doubt
-    blank   bool[tokens]   a missing value, which may stand for a star
-    coarse  bool[tokens]   the text can be read as a label, a range or a set
-    least, most          float64[tokens]: loss between 0 and 1; they differ where a text can be read in two ways
-    position             float64[values] on a line, None where the column has none
-    node                 int32[h, values] of a hierarchy, or None; loss float64[h, values] at its levels
-    how     "recomputed", or "checked for consistency" where a text tells less than what it stands for
+    before  int64[n]       value of each original row; values: the number of distinct values
+    after   int64[m]       token of each published row
+    low, high              int64[tokens]: first and last value covered; low > high if there is no interval
+    keys    int64[p]       token * values + value, sorted: values covered in addition to the interval
+    same    int64[tokens]  the value that the token publishes unchanged, -1 if none
+    star    bool[tokens]   the token is certainly a star
+    blank   bool[tokens]   the token is a missing value, which can mean a star
+    coarse  bool[tokens]   the text can be parsed as a label, a range, or a set
+    least, most            float64[tokens]: loss between 0 and 1; they differ if a text has two meanings
+    position               float64[values], None if the values have no positions
+    node                   int32[h, values] of a hierarchy, or None; loss float64[h, values] at its levels
+    how     "recomputed", or "checked for consistency" if a text doesn't list all that it means
     """
 
     name: str
@@ -182,7 +182,7 @@ class ColumnPair:
 
     @cached_property
     def table(self) -> np.ndarray | None:
-        """bool[tokens, values] of what covers what; None where that would be large."""
+        """bool[tokens, values]: which token covers which value; None if the array would be large."""
         if self.low.size * self.values > LARGEST_TABLE:
             return None
         at = np.arange(self.values)
@@ -202,7 +202,7 @@ class ColumnPair:
         return good
 
     def covered(self, token: int) -> np.ndarray:
-        """bool[values]: what one token covers."""
+        """bool[values]: the values that one token covers."""
         out = np.zeros(self.values, bool)
         if self.low[token] <= self.high[token]:
             out[self.low[token] : self.high[token] + 1] = True
@@ -216,8 +216,8 @@ class ColumnNotation:
     """How a column was published.
 
     kind       a word of ``shoal.model.settings``
-    star       text of a suppressed value; blank: a missing value may stand for one
-    hierarchy  of the column, "labels", "intervals" or "tiles" where it was generated, None where there is none
+    star       text of a suppressed value; blank: a missing value can mean one
+    hierarchy  of the column; "labels", "intervals", or "tiles" if it was generated; None if there is none
     sheet      the release is an Excel sheet
     step       of the grid to which ranges are widened, or None
     notation   of texts that are dates or numbers, or None
@@ -233,7 +233,7 @@ class ColumnNotation:
 
 
 def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPair:
-    """Decode one quasi-identifier.  O(rows + tokens + the members of all sets and classes).
+    """Decode one quasi-identifier. O(rows + tokens + the members of all sets and classes).
 
     An empty text is a missing value unless the original has both in one column.
     """
@@ -257,9 +257,9 @@ def column(before: pl.Series, after: pl.Series, how: ColumnNotation) -> ColumnPa
 
 
 def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, list[float]] | None]:
-    """The judge's own reading of what is published in some way, by the name of its file.
+    """The judge's own parser of one way to publish, found by the name of its file.
 
-    Raises PolicyError for a way that it does not know.
+    Raises PolicyError if there is no such parser.
     """
     if not RECODINGS[publish].file:
         return lambda raw, column: None
@@ -268,10 +268,13 @@ def reader(publish: str) -> Callable[[str, Any], tuple[int, int, np.ndarray, lis
 
 
 class Decoder:
-    """Reads tokens one by one.
+    """Parses tokens one by one.
 
-    values, how  of the column; node, loss as in ``ColumnPair``; labels: (level, class) that are called so
-    span         length of the line on which the values lie; certain: whether all that was read says what it loses
+    values, how  of the column
+    node, loss   as in ``ColumnPair``
+    labels       label -> (level, class) with this label
+    span         length of the interval of the values' positions
+    certain      whether every parsed text determines its loss
     """
 
     def __init__(self, values: Values, how: ColumnNotation) -> None:
@@ -299,7 +302,7 @@ class Decoder:
                         self.labels.setdefault(text, []).append((level, number))
 
     def read(self, token: int, raw: str | None, plain: str | None) -> None:
-        """One token: what it may be, all readings together."""
+        """Parse one token and merge all its meanings."""
         known = self.values.number.get(plain, -1)
         low, high, members = 0, -1, np.zeros(0, np.int64)
         losses = [0.0] if known >= 0 else []
@@ -327,7 +330,7 @@ class Decoder:
         self.facts.append((known, everything, blank, coarse, min(losses, default=0.0), max(losses, default=0.0)))
 
     def done(self, name: str, before: np.ndarray, after: np.ndarray) -> ColumnPair:
-        """All tokens read."""
+        """The column after all tokens are parsed."""
         same, star, blank, coarse, least, most = zip(*self.facts, strict=True) if self.facts else ((),) * 6
         return ColumnPair(
             name=name,
@@ -351,14 +354,14 @@ class Decoder:
 
 
 def _level_losses(hierarchy: Hierarchy, present: list[str], found: Resolved) -> np.ndarray:
-    """float64[h, values]: (leaves under the class - 1) / (leaves - 1); leaves are rows of the hierarchy, or values."""
+    """float64[h, values]: (leaves under the class - 1) / (leaves - 1). Leaves are rows of the hierarchy, or values."""
     node, labels = found.node, found.labels
     height, size = node.shape
     out = np.zeros((height, size))
     if hierarchy.kind == REGIONS:
         graph = AreaGraph(hierarchy)
         for level in range(1, height - 1):
-            areas = [graph.members(text) for text in labels[level]]  # none of a missing value
+            areas = [graph.members(text) for text in labels[level]]  # a missing value has no areas
             out[level] = np.array([graph.lost(own) if own else 0.0 for own in areas])[node[level]]
         out[-1] = 1.0
         return out

@@ -1,11 +1,11 @@
-"""The judge of releases larger than memory: tuples are counted where they stand, by queries of its own.
+"""The judge of releases larger than memory: it counts tuples by its own queries, without loading the rows.
 
-A file or a folder of parts is scanned by Polars in slices, whichever engine wrote it; what comes back is every tuple
-of published and sensitive values with its number of rows, and the hash of every byte.
+Polars scans a file or a folder of parts in batches, whichever engine wrote it. The result is every tuple of published
+and sensitive values with its number of rows, and the hash of all bytes.
 
-Parts can also be counted by the workers of the engine that wrote them (``count_elsewhere``).  Of what they say, all is
-checked that can be checked without reading every part: each part is told once, the tuples add up to what the parts
-were told to hold, and some parts, drawn once all answers are in, are read here again.
+The workers of the engine that wrote the parts can also count them (``count_elsewhere``). Their answers are checked as
+far as possible without reading every part: each part is reported once, the tuples add up to the reported rows of the
+parts, and some parts, drawn at random after all answers arrived, are read again here.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from shoal.model.privacy import PrivacyModel
 from shoal.paths import is_sheet, kind_of
 
 MANIFEST = "manifest.json"
-_WHOLE = 1 << 28  # bytes of a part that is read at once
-_SEVERAL = 1 << 20  # tuples of several parts that are kept before they are added up
-_HASHES = 1 << 24  # hashes of values that are held at once
-_FEW = 4  # tuples at least to a different text of a column that is grouped as categories
-_AGAIN = 3  # parts at least that are read here again where workers counted
+_WHOLE = 1 << 28  # bytes of the largest part that is read at once
+_SEVERAL = 1 << 20  # tuples of several parts that are collected before they are aggregated
+_HASHES = 1 << 24  # hashes of values held at once
+_FEW = 4  # a column is grouped as categories if there are at least so many tuples per distinct text
+_AGAIN = 3  # least number of workers' parts that are read again here
 _BUCKETS = 64
-_NOWHERE = "\x01"  # between fields of no file: its lines are read whole
+_NOWHERE = "\x01"  # a separator that occurs in no file, so that lines are read whole
 
 
 class ReleaseContents(NamedTuple):
-    """What stands in a release.
+    """What a release contains.
 
-    cells    its tuples over the columns asked for
-    counts   int64[tuples]  the rows of each
+    cells    its tuples over the requested columns
+    counts   int64[tuples]: the rows of each tuple
     columns  all its columns
-    digests  of a folder, the SHA-256 of every part: of the bytes that were counted
+    digests  of a folder, the SHA-256 of every part, from the bytes that were counted
     """
 
     cells: pl.DataFrame
@@ -59,16 +59,16 @@ class ReleaseContents(NamedTuple):
     digests: Mapping[str, str] = MappingProxyType({})
 
     def rows(self) -> pl.DataFrame:
-        """A line per row, in memory: for what counts rows beside a population."""
+        """A line per row, in memory, to compare rows with a population."""
         return self.cells[np.repeat(np.arange(self.counts.size), self.counts)]
 
 
 def count_release(path: Path, names: Sequence[str], separator: str | None = None) -> ReleaseContents:
-    """Every tuple over some columns of a released file or folder; VerificationError for a column missing.
+    """All tuples over some columns of a released file or folder; VerificationError if a column is missing.
 
-    CSV as text, or as categories that are those texts.
+    A CSV is read as text, or as categories of these texts.
 
-    O(rows) time, memory for the tuples alone; an Excel file is read whole.
+    O(rows) time, and memory for the tuples only. An Excel file is read whole.
     """
     if is_sheet(path):
         frame = read_release(path)
@@ -97,7 +97,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
 
 
 def _grouped(query: pl.LazyFrame, names: Sequence[str]) -> pl.DataFrame:
-    """The tuples over some columns, under names of the judge's own, and as ``n`` their rows."""
+    """The tuples over some columns, renamed by the judge, with their number of rows in the column ``n``."""
     short = [f"c{i}" for i in range(len(names))]
     picked = query.select(pl.col(f"^{_literal(n)}$").alias(c) for n, c in zip(names, short, strict=True))
     return picked.group_by(short).agg(pl.len().alias("n")).collect(engine="streaming")
@@ -108,7 +108,7 @@ def _count_parts(
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """The tuples of a folder's parts, and the SHA-256 of each part.
 
-    Each part is read once, two at a time: what is counted is what is hashed.
+    Each part is read once, two at a time, so the counted bytes are the hashed bytes.
     """
     digests: dict[str, str] = {}
     held: list[pl.DataFrame] = []
@@ -127,7 +127,7 @@ def _count_parts(
 def _count_part(
     names: Sequence[str], columns: Sequence[str], separator: str | None, file: Path
 ) -> tuple[pl.DataFrame, str]:
-    """The tuples of one part, and its SHA-256: what is counted is what is hashed."""
+    """The tuples of one part, and its SHA-256, both from the same bytes."""
     large = file.stat().st_size > _WHOLE
     content = b"" if large else file.read_bytes()
     query = _query([file] if large else io.BytesIO(content), is_parquet(file), separator)
@@ -139,7 +139,8 @@ def _count_part(
 def _added_up(held: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The tuples of several parts, each once, with the sum of their rows.
 
-    Texts of few different values are grouped as categories: as texts, a group of ten took about 500 bytes more.
+    Texts with few distinct values are grouped as categories. As texts, a group of ten columns needs about 500 bytes
+    more.
     """
     largest = max(held, key=lambda part: part.height)
     few = [c.name for c in largest if c.dtype == pl.String and _FEW * c.n_unique() < largest.height]
@@ -150,7 +151,7 @@ def _added_up(held: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 class _PartReport(NamedTuple):
-    """What is said of a part: its SHA-256, its rows, and the sum of its tuples' marks."""
+    """The report on a part: its SHA-256, its rows, and the sum of its tuples' keyed hashes."""
 
     file: str
     sha256: str
@@ -159,10 +160,10 @@ class _PartReport(NamedTuple):
 
 
 class _CountJob(NamedTuple):
-    """What a worker has to know to count a part.
+    """The parameters with which a worker counts a part.
 
-    key      of the marks, drawn anew each time, so that no file can be made to fit them
-    buckets  among which tuples are dealt by their marks, so that equal ones of several parts meet
+    key      of the hashes, drawn for each run, so that no file can be fitted to them
+    buckets  number of hash buckets; equal tuples of several parts are in one bucket
     """
 
     folder: str
@@ -181,13 +182,13 @@ def count_elsewhere(
 ) -> ReleaseContents:
     """``count_release`` of a folder of parts, each counted by a worker of the engine that wrote it.
 
-    spread  runs this module's code where the parts lie: ``spread(each, tasks, together)`` gives numbered answers; the
-            code and the key are all that the engine gets from here
-    ask     the answer of an engine to a query of SQL that is written here, for a part at a time
+    spread  runs this module's code where the parts are: ``spread(each, tasks, together)`` returns numbered answers. The
+            engine receives only the code and the key
+    ask     returns an engine's answer to an SQL query that this module writes, for one part at a time
 
-    A few parts are read here again.  VerificationError where anything does not agree.
+    A few parts are read again here. Raises VerificationError if anything differs.
 
-    O(rows) time among the workers, of which one part in a hundred is done here again; memory here for the tuples.
+    O(rows) time among the workers, about one percent of it here; memory here for the tuples.
     """
     columns = _scan(folder, separator)[1]
     for name in names:
@@ -198,39 +199,45 @@ def count_elsewhere(
     try:
         if spread is not None:
             job = job._replace(buckets=min(len(files), _BUCKETS))
-            answers = spread(partial(_worked, job), [name.encode() for name in files], _together)
-            frames = [*_short(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
-            said = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
+            answers = spread(partial(_count_in_worker, job), [name.encode() for name in files], _merged_answers)
+            frames = [*_with_categories(pl.read_ipc(io.BytesIO(held)) for _, held in answers)]
+            reports = [_PartReport(*row) for frame in frames if frame.columns[0] == "file" for row in frame.rows()]
             held = [frame for frame in frames if frame.columns[0] != "file"]
         else:
             assert ask is not None
-            found = [_asked(job, name, ask) for name in files]
-            said, held = [told for told, _ in found], [_added_up([cells for _, cells in found])]
+            found = [_counted_by_engine(job, name, ask) for name in files]
+            reports, held = [report for report, _ in found], [_added_up([cells for _, cells in found])]
         whole = pl.concat(held) if held else pl.DataFrame()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise VerificationError(f"{folder.name!r} cannot be read back ({type(error).__name__})") from None
-    for told in said:
-        if not told.sha256:
-            raise VerificationError(f"the part {told.file!r} cannot be read back, or has other columns than the first")
-    if sorted(told.file for told in said) != sorted(files) or not whole.height:
+    for report in reports:
+        if not report.sha256:
+            raise VerificationError(
+                f"the part {report.file!r} cannot be read back, or has other columns than the first"
+            )
+    if sorted(report.file for report in reports) != sorted(files) or not whole.height:
         raise VerificationError("the workers did not count each part once; nothing was published")
     total = _part_report(job, "", "", whole)
-    if total.rows != sum(told.rows for told in said) or total.mark != sum(told.mark for told in said) % 2**64:
+    if (
+        total.rows != sum(report.rows for report in reports)
+        or total.mark != sum(report.mark for report in reports) % 2**64
+    ):
         raise VerificationError("what the workers counted is not what the parts hold together; nothing was published")
-    drawn = secrets.SystemRandom().sample(said, min(len(said), max(_AGAIN, len(said) // 100)))
-    for told in drawn:
-        cells, digest = _count_part(names, columns, separator, folder / told.file)
-        if _part_report(job, told.file, digest, cells) != told:
+    drawn = secrets.SystemRandom().sample(reports, min(len(reports), max(_AGAIN, len(reports) // 100)))
+    for report in drawn:
+        cells, digest = _count_part(names, columns, separator, folder / report.file)
+        if _part_report(job, report.file, digest, cells) != report:
             raise VerificationError(
-                f"the part {told.file!r} is not what the workers reported of it; nothing was published"
+                f"the part {report.file!r} is not what the workers reported of it; nothing was published"
             )
     shown = whole.select(pl.col(c).alias(n) for n, c in zip(names, whole.columns, strict=False))
-    return ReleaseContents(shown, whole["n"].to_numpy(), columns, {told.file: told.sha256 for told in said})
+    return ReleaseContents(shown, whole["n"].to_numpy(), columns, {report.file: report.sha256 for report in reports})
 
 
-def _short(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """What workers counted, texts of few different values as categories, the same in every frame: a quarter of the
-    memory, and compared as they are.
+def _with_categories(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The frames of workers with common categories for texts with few distinct values.
+
+    They need a quarter of the memory, and are comparable without conversion.
     """
     same = pl.Categorical(pl.Categories.random())
     few: list[str] | None = None
@@ -243,24 +250,24 @@ def _short(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield frame.with_columns(pl.col(few).cast(same))
 
 
-def _worked(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
-    """What a worker says of a part, its name the task: its tuples by bucket, and last what is told of it."""
+def _count_in_worker(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]:
+    """A worker's answers about the part named by the task: its tuples by bucket, and finally the report on it."""
     name = task.decode()
     try:
         cells, digest = _count_part(job.names, job.columns, job.separator, Path(job.folder) / name)
     except (VerificationError, pl.exceptions.PolarsError, OSError):
         cells, digest = pl.DataFrame(), ""
-    marks = _marks(job, cells) if digest else np.zeros(0, np.uint64)
+    marks = _tuple_hashes(job, cells) if digest else np.zeros(0, np.uint64)
     bucket = marks % np.uint64(job.buckets)
     for number in np.unique(bucket).tolist():
         yield number, _packed(cells.filter(pl.Series(bucket == number)))
-    told = _part_report(job, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
+    report = _part_report(job, name, digest, cells, marks) if digest else _PartReport(name, "", 0, 0)
     kinds = {"file": pl.String, "sha256": pl.String, "rows": pl.Int64, "mark": pl.UInt64}
-    yield -1, _packed(pl.DataFrame([told], schema=kinds, orient="row"))
+    yield -1, _packed(pl.DataFrame([report], schema=kinds, orient="row"))
 
 
-def _together(answers: Sequence[bytes]) -> bytes:
-    """The answers of one bucket as one: equal tuples of several parts added up."""
+def _merged_answers(answers: Sequence[bytes]) -> bytes:
+    """One bucket's answers merged into one: equal tuples of several parts are added up."""
     frames = [pl.read_ipc(io.BytesIO(held)) for held in answers]
     return _packed(pl.concat(frames) if frames[0].columns[0] == "file" else _added_up(frames))
 
@@ -271,8 +278,8 @@ def _packed(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
-def _asked(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
-    """What an engine answers of a part, and its SHA-256, which is made here."""
+def _counted_by_engine(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartReport, pl.DataFrame]:
+    """An engine's count of a part, and the part's SHA-256, which is computed here."""
     file = Path(job.folder) / name
     place = _quoted("".join(f"[{c}]" if c in "*?[" else c for c in str(file)), "'")
     if is_parquet(file):
@@ -292,21 +299,21 @@ def _asked(job: _CountJob, name: str, ask: Callable[[str], Any]) -> tuple[_PartR
 
 
 def _quoted(text: str, mark: str) -> str:
-    """A name or a literal of SQL."""
+    """A name or a literal in SQL quotes."""
     return mark + text.replace(mark, mark * 2) + mark
 
 
 def _part_report(
     job: _CountJob, name: str, digest: str, cells: pl.DataFrame, marks: np.ndarray | None = None
 ) -> _PartReport:
-    """What counted tuples say of a part; the same whichever reader counted them."""
+    """The report on counted tuples; it doesn't depend on the reader that counted them."""
     counts = cells["n"].to_numpy()
-    marks = _marks(job, cells) if marks is None else marks
+    marks = _tuple_hashes(job, cells) if marks is None else marks
     return _PartReport(name, digest, int(counts.sum()), int((marks * counts.astype(np.uint64)).sum(dtype=np.uint64)))
 
 
-def _marks(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
-    """uint64[tuples]: a keyed hash of the texts of every tuple, the column ``n`` left out."""
+def _tuple_hashes(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
+    """uint64[tuples]: a keyed hash of the texts of every tuple, without the column ``n``."""
     form = "parquet" if is_parquet(Path(job.folder)) else "csv"
     made = np.zeros(cells.height, np.uint64)
     for column in cells.drop("n").iter_columns():
@@ -320,14 +327,16 @@ def _marks(job: _CountJob, cells: pl.DataFrame) -> np.ndarray:
         known = pl.DataFrame([distinct, numbers])
         found = texts.to_frame().join(known, on="text", how="left", nulls_equal=True, maintain_order="left")
         made = (made ^ found["mark"].to_numpy()) * np.uint64(0x9E3779B97F4A7C15)
-        made ^= made >> np.uint64(29)  # or rows that exchange a value could leave the sum as it was
+        made ^= made >> np.uint64(29)  # otherwise rows that swap a value could leave the sum unchanged
     return made
 
 
 def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], separator: str) -> ReleaseContents | None:
-    """``count_release`` of a CSV in which every line is a row: lines are counted, and only different ones parsed.
+    """``count_release`` of a CSV in which every line is a row.
 
-    None where that is not so, or a line does not say which: a quote, a carriage return, a header of another form.
+    It counts equal lines, and parses each distinct line once.
+
+    None if lines may not be rows: the file has a quote, a carriage return, or another header.
     """
     head = separator.join(columns).encode() + b"\n"
     files = _files(path)
@@ -351,7 +360,7 @@ def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], sep
 
 
 def _is_plain(file: Path, head: bytes) -> bool:
-    """Whether a file begins with these bytes and its lines are its records: no quote, no other mark than line feeds."""
+    """Whether a file begins with these bytes and each line is a record: no quotes, and only line feeds end lines."""
     with open(file, "rb") as stream:
         if stream.read(len(head)) != head:
             return False
@@ -362,10 +371,10 @@ def _is_plain(file: Path, head: bytes) -> bool:
 
 
 class SampleUniques(NamedTuple):
-    """Rows of a release that are alone with their values in the columns published as they came.
+    """Rows of a release that are unique in the columns published unchanged.
 
-    alone     per column, the rows whose value no other row holds
-    together  the rows whose values in all these columns together no other row holds
+    alone     per column, the rows with a value that no other row has
+    together  the rows with a combination of values in all these columns that no other row has
     """
 
     alone: Mapping[str, int]
@@ -377,10 +386,10 @@ def sample_uniques(
 ) -> SampleUniques:
     """Sample uniques of a released file or folder in these columns, by 64-bit hashes.
 
-    rows   how many it has, so that few hashes are held at a time
-    zeros  read "-0.0" in a file of text as "0.0": a table of numbers takes them for one value
+    rows   the number of rows, which limits how many hashes are held at a time
+    zeros  read "-0.0" in a text file as "0.0", because a table of numbers doesn't distinguish them
 
-    A look at the file for every ``_HASHES`` hashes, O(rows log rows) time for a column.
+    One pass over the file for every ``_HASHES`` hashes; O(rows log rows) time for a column.
     """
     if not names:
         return SampleUniques({}, 0)
@@ -412,7 +421,7 @@ def read_rows(path: Path, separator: str | None) -> pl.DataFrame:
 
 
 def _literal(name: str) -> str:
-    """A column name as a regular expression that is it alone: ``*`` by itself would mean all columns."""
+    """A column name as a regular expression that matches only it. Polars reads a plain ``*`` as all columns."""
     return "".join(c if c.isalnum() or c == "_" else f"\\x{{{ord(c):x}}}" for c in name)
 
 
@@ -421,7 +430,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file, or the parts of a folder, hold types of their own, and empty texts beside missing values."""
+    """Whether a file, or each part of a folder, has typed columns, so that empty and missing texts differ."""
     return kind_of(_files(path)[0]) == "parquet"
 
 
@@ -439,14 +448,14 @@ def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, .
 
 
 def _query(content: Any, parquet: bool, separator: str | None) -> pl.LazyFrame:
-    """The rows of files, or of the bytes of one; of CSV as text."""
+    """The rows of files, or of the bytes of one file; CSV as text."""
     if parquet:
         return pl.scan_parquet(content, glob=False, hive_partitioning=False)
     return pl.scan_csv(content, infer_schema=False, separator=separator or ",", glob=False, with_column_names=unquoted)
 
 
 def parts_in(folder: Path) -> list[str]:
-    """The parts that a folder's manifest names, or without one every file in it; InputError when there is none."""
+    """The parts that a folder's manifest names, or without a manifest every file; InputError if there is none."""
     if (folder / MANIFEST).is_file():
         found = [str(part["file"]) for part in read_manifest(folder)["parts"]]
     else:
@@ -457,7 +466,7 @@ def parts_in(folder: Path) -> list[str]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder; VerificationError when it is none, or names a file outside the folder."""
+    """The manifest of a folder; VerificationError if it is invalid, or names a file outside the folder."""
     try:
         record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         for part in record["parts"]:
@@ -471,9 +480,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's bytes; of a folder that of its manifest, every part's hash in it checked against its bytes.
+    """SHA-256 of a file.
 
-    VerificationError naming the part that is missing, is another, or that the manifest does not name.
+    For a folder, that of its manifest, after every part's bytes are checked against the hash in it.
+
+    Raises VerificationError with the name of a part that is missing, differs, or isn't in the manifest.
     """
     if not path.is_dir():
         return hash_of(path)
@@ -495,14 +506,14 @@ def hash_of(path: Path) -> str:
 
 
 class ReleaseRequirement(NamedTuple):
-    """What a release must be.
+    """The requirements that a release must meet.
 
-    star      text of a star; None where every text is a value, as in a release of centers
-    stars     starred cells each quasi-identifier must show where a star is written as text
+    star      text of a star; None if every text is a value, as in a release of centers
+    stars     starred cells that each quasi-identifier must have, if a star is written as text
     expected  every tuple of quasi-identifiers and sensitive values with its rows; None: not checked
-    orders    of sensitive columns with an order of their own, the values from lowest to highest
-    trees     of sensitive columns their hierarchies, where they have some
-    notations of those that are dates or numbers in a notation
+    orders    of ordered sensitive columns, the values from lowest to highest
+    trees     hierarchies of sensitive columns that have one
+    notations of sensitive columns that are dates or numbers in a notation
     """
 
     quasi: Sequence[str]
@@ -518,7 +529,7 @@ class ReleaseRequirement(NamedTuple):
 
 
 def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], star: str) -> None:
-    """VerificationError where a column published as regions of a graph shows what is none."""
+    """Raise VerificationError if a text in a column of regions of a graph is no connected region."""
     for name, tree in graphs.items():
         wrong = AreaGraph(tree).wrong(shown(cells[name].unique()), star)
         if wrong is not None:
@@ -526,16 +537,16 @@ def refuse_unconnected(cells: pl.DataFrame, graphs: Mapping[str, Hierarchy], sta
 
 
 def judge_held(held: ReleaseContents, asked: ReleaseRequirement, form: str) -> Audit:
-    """Audit of what stands in a release; form: "csv", "parquet", "excel" or "statistics".
+    """The audit of a release's contents; form: "csv", "parquet", "excel", or "statistics".
 
-    Raises VerificationError for another number of stars, or where a tuple stands there more or less often than it
-    should.  The message never holds a value.
+    Raises VerificationError if the number of stars differs, or if a tuple occurs more or less often than expected. The
+    message never contains a value.
     """
     cells = held.cells
     for name in asked.quasi if asked.star is not None else ():
         column = cells[name]
         if not (column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))):
-            continue  # in a column of numbers a star is a missing value
+            continue  # in a column of numbers, a star is a missing value
         found = int(held.counts[(column.cast(pl.String) == asked.star).fill_null(False).to_numpy()].sum())
         if found != asked.stars.get(name, 0):
             raise VerificationError(
@@ -545,7 +556,8 @@ def judge_held(held: ReleaseContents, asked: ReleaseRequirement, form: str) -> A
     with ThreadPoolExecutor(1) as second:
         judged = second.submit(_judged, held, asked)
         if asked.expected is not None:
-            refuse_other(asked.expected, (cells, held.counts), form)  # what it says comes first
+            # this comparison has the more informative message, so it comes first
+            refuse_other(asked.expected, (cells, held.counts), form)
         return judged.result()
 
 

@@ -1,9 +1,9 @@
-"""Whether published rows are original rows, one to one: a maximum flow over distinct rows with their counts.
+"""Whether published rows match original rows one to one, by a maximum flow over distinct rows with counts.
 
-Rows that must agree in some columns exactly form blocks.  Within a block an edge joins an original tuple with a
-published one that covers it.  Tuples with one edge left are decided at once and taken out; what remains is one flow.
+Rows that must be equal in some columns form blocks. Within a block, an edge joins an original tuple with a published
+tuple that covers it. Tuples with only one edge are matched first and removed. The rest is one maximum flow.
 
-The module also counts how many groups must show a value that only one of their rows holds, whichever rows are theirs.
+The module also computes the least number of groups that must show a value of a single row, over all matchings.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from shoal.judge.finding import CONSISTENT, Finding
 from shoal.judge.tables.covering import ColumnPair
 
-AT_ONCE = 4_000_000  # pairs looked at in one go
-SMALL = 1 << 18  # pairs of a block that are all looked at
+AT_ONCE = 4_000_000  # pairs in one batch
+SMALL = 1 << 18  # blocks of up to this many pairs are compared completely
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Distinct rows of one table: block int64[n], rising; code int64[n, d]; count int64[n]."""
+    """Distinct rows of one table: block int64[n], ascending; code int64[n, d]; count int64[n]."""
 
     block: np.ndarray
     code: np.ndarray
@@ -31,7 +31,7 @@ class Side:
 
 
 def side(block: np.ndarray, codes: Sequence[np.ndarray]) -> Side:
-    """Distinct rows of equal block and codes."""
+    """Distinct rows by block and codes."""
     key = dense([block, *codes])
     distinct, first, count = np.unique(key, return_index=True, return_counts=True)
     order = np.argsort(block[first], kind="stable")
@@ -41,7 +41,7 @@ def side(block: np.ndarray, codes: Sequence[np.ndarray]) -> Side:
 
 
 def dense(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """int64[n]: equal exactly where all columns are."""
+    """int64[n] codes, equal exactly if all columns are."""
     key = np.zeros(columns[0].size if columns else 0, np.int64)
     span = 1
     for column in columns:
@@ -58,7 +58,7 @@ def dense(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def pairs(left: Side, right: Side, columns: Sequence[ColumnPair]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All (original, published) of one block of which the second covers the first, part by part."""
+    """All (original, published) pairs within a block in which the published tuple covers the original, in batches."""
     blocks = np.unique(right.block)
     l0, l1 = np.searchsorted(left.block, blocks), np.searchsorted(left.block, blocks, side="right")
     r0, r1 = np.searchsorted(right.block, blocks), np.searchsorted(right.block, blocks, side="right")
@@ -83,7 +83,8 @@ def _product(l0: np.ndarray, l1: np.ndarray, r0: np.ndarray, r1: np.ndarray) -> 
 def _filter(
     i: np.ndarray, k: np.ndarray, left: Side, right: Side, columns: Sequence[ColumnPair]
 ) -> tuple[np.ndarray, np.ndarray]:
-    for j in sorted(range(len(columns)), key=lambda j: -columns[j].values):  # the sharpest first, by and large
+    # columns with more values first, because they usually exclude more pairs
+    for j in sorted(range(len(columns)), key=lambda j: -columns[j].values):
         good = columns[j].covers(right.code[:, j][k], left.code[:, j][i])
         i, k = i[good], k[good]
     return i, k
@@ -92,7 +93,7 @@ def _filter(
 def _large(
     left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: tuple[int, int]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """A large block: bit sets of the original tuples that each token covers, joined published tuple by tuple."""
+    """The pairs of a large block, by bit sets of original tuples per token, intersected per published tuple."""
     code = left.code[mine[0] : mine[1]]
     n = code.shape[0]
     masks: dict[tuple[int, int], np.ndarray] = {}
@@ -126,7 +127,7 @@ def _large(
 
 
 def _set_bits(bits: np.ndarray) -> np.ndarray:
-    """Places of the bits set, rising; only bytes that hold one are unpacked."""
+    """Ascending indexes of the set bits; only nonzero bytes are unpacked."""
     used = np.flatnonzero(bits.view(np.int8).astype(bool))
     at, bit = np.nonzero(np.unpackbits(bits[used]).reshape(-1, 8).view(bool))
     found: np.ndarray = used[at] * 8 + bit
@@ -139,10 +140,10 @@ def assignable(
     columns: Sequence[ColumnPair],
     keep: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> bool:
-    """Whether every original row can become a published row of its block that covers it, one to one.
+    """Whether every original row can be matched to a different published row of its block that covers it.
 
-    keep  a further condition on (original tuples, published tuples), bool of their length
-    Exact.  O(edges) to build, then a maximum flow on the edges that no forced choice settles.
+    keep  a further condition on (original tuples, published tuples): returns a bool for each pair
+    Exact. O(edges) to build, then a maximum flow on the edges that forced choices leave.
     """
     if left.count.sum() != right.count.sum() or not np.array_equal(np.unique(left.block), np.unique(right.block)):
         return False
@@ -156,7 +157,10 @@ def assignable(
 
 
 def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
-    """Whether all supply int64[n] can go to demand int64[m], as much in all, along edges (i, k).  As ``assignable``."""
+    """Whether supply int64[n] can flow to demand int64[m], of equal total, along edges (i, k).
+
+    Method as in ``assignable``.
+    """
     left = leaves_matched(i, k, supply.copy(), demand.copy())
     return left is not None and saturates(*left)
 
@@ -164,7 +168,7 @@ def flows(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) 
 def leaves_matched(
     i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Take out tuples with one edge left, round by round; None when one cannot be served."""
+    """Remove tuples with one remaining edge, in rounds; None if a tuple can't be matched completely."""
     for _ in range(1000):
         live = (supply[i] > 0) & (demand[k] > 0)
         i, k = i[live], k[live]
@@ -188,7 +192,7 @@ def leaves_matched(
 
 
 def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> bool:
-    """Whether the flow along edges (i, k) serves all demand."""
+    """Whether the maximum flow along edges (i, k) meets all demand."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import maximum_flow
 
@@ -213,15 +217,15 @@ def saturates(i: np.ndarray, k: np.ndarray, supply: np.ndarray, demand: np.ndarr
 Shares = tuple[Mapping[str, float], float | None]  # per column of ranges or sets, and of any of them
 
 
-def exposure(columns: Sequence[ColumnPair], said: Shares, widened: Collection[str]) -> Finding:
-    """Whether the certified shares of exposed groups can be: none is below what the two tables force.
+def exposure(columns: Sequence[ColumnPair], claimed: Shares, widened: Collection[str]) -> Finding:
+    """Whether the certified shares of exposed groups are possible: at least the minimum that the two tables imply.
 
-    widened  columns whose ranges end on a grid, at which nobody's value need lie
+    widened  columns whose ranges end on a grid, so that no row need have the end as its value
 
-    A value of c rows that m groups show is held at least once in each, so in 2 m - c of them by one row alone.
-    Which rows are whose the release does not tell, so this is a least number.  O(n log n) for n rows.
+    A value of c rows that m groups show occurs in each at least once. So in at least 2 m - c groups, only one row has
+    it. The release doesn't reveal which rows are in which group, so this is a lower bound. O(n log n) for n rows.
     """
-    shares, anywhere = said
+    shares, anywhere = claimed
     _, at, group = np.unique(dense([c.after for c in columns]), return_index=True, return_inverse=True)
     groups = int(group.max()) + 1 if group.size else 0
     least = {c.name: _least(c, c.after[at]) for c in columns if c.name in shares and c.name not in widened}
@@ -238,7 +242,7 @@ def exposure(columns: Sequence[ColumnPair], said: Shares, widened: Collection[st
 
 
 def _least(column: ColumnPair, token: np.ndarray) -> int:
-    """Fewest groups, of these tokens, that show a value of theirs which one row holds."""
+    """Least number of groups, by their tokens, that show a value that only one of their rows has."""
     held = np.bincount(column.before, minlength=column.values)
     read = ~(column.star | column.blank)[token]
     low, high = column.low[token], column.high[token]

@@ -1,6 +1,6 @@
-"""A release beside the table it was made from: the same people, and nothing changed but what was recoded.
+"""Compares a release with the original table: the same people, and only recoded cells differ.
 
-Cost, loss and cheap lower bounds are computed from the two tables alone.
+Cost, loss, and cheap lower bounds are computed from the two tables alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity
 
-MOST_WORK = 60_000_000  # tuples times combinations of levels that a bound may look at
+MOST_WORK = 60_000_000  # limit of a bound's work: tuples times combinations of levels
 
 Span = tuple[float, float]
 
@@ -35,7 +35,7 @@ def stars(column: ColumnPair) -> Span:
 
 
 def changed(column: ColumnPair) -> Span:
-    """Cells of one column that are not published as they were."""
+    """Cells of one column that aren't published unchanged: fewest and most."""
     held = np.bincount(column.after, minlength=column.star.size)
     sure = column.same < 0
     blank = max(int(held[column.blank].sum()) - _missing(column), 0)
@@ -44,13 +44,13 @@ def changed(column: ColumnPair) -> Span:
 
 
 def _missing(column: ColumnPair) -> int:
-    """Original rows without a value, which a blank may be."""
+    """Original rows without a value; a blank can be one of them."""
     known = column.same[column.blank]
     return int((column.before == known[0]).sum()) if known.size and known[0] >= 0 else 0
 
 
 def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:
-    """Rows with a cell that is not published as it was."""
+    """Rows with a cell that isn't published unchanged: fewest and most."""
     sure, maybe, fewest = np.zeros(rows, bool), np.zeros(rows, bool), 0
     for c in columns:
         sure |= (c.same < 0)[c.after]
@@ -60,7 +60,7 @@ def changed_rows(columns: Sequence[ColumnPair], rows: int) -> Span:
 
 
 def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) -> Span:
-    """Mean weighted loss per cell."""
+    """The mean weighted loss of a cell: least and most."""
     least = most = 0.0
     for c in columns:
         held = np.bincount(c.after, minlength=c.least.size)
@@ -72,10 +72,12 @@ def ncp(columns: Sequence[ColumnPair], weights: Mapping[str, float], rows: int) 
 
 
 def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: int) -> float | None:
-    """A lower bound on the mean weighted loss per cell of every release by levels in groups of k; None where not cheap.
+    """A lower bound of the mean weighted loss of a cell, over all recodings by levels into groups of k.
 
-    The rows published alike with a row agree with it at the levels published, so a row pays at least the least loss of
-    a combination of levels at which k rows agree with it.
+    None if expensive.
+
+    All rows in a group agree at the published levels. So a row's loss is at least the least loss of a combination of
+    levels at which k rows agree with it.
     """
     codes = [c.before for c in columns]
     key = dense(codes)
@@ -97,7 +99,7 @@ def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: i
 
 
 def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(class, loss) of every tuple at each level; without a hierarchy the value or a star."""
+    """(class, loss) of every tuple at each level; without a hierarchy, the levels are the value and the star."""
     if column.node is None:
         return [(code, np.zeros(code.size)), (np.zeros(code.size, np.int64), np.full(code.size, weight))]
     out = []
@@ -107,7 +109,7 @@ def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[n
 
 
 def fewest_tuples(frame: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> int:
-    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010 by their own loop: lower the tallest pillar until a type is eligible."""
+    """max(|R1|, l h(R1)) of Xiao, Yi, Tao 2010, reimplemented: lower the tallest pillar until a type is eligible."""
     counts: dict[int, dict[int, int]] = {}
     codes = [_ranks(frame[n]) for n in quasi]
     both = np.stack([dense(codes), _ranks(frame[sensitive])], axis=1)
@@ -129,10 +131,10 @@ def _ranks(series: pl.Series) -> np.ndarray:
 
 
 def farthest(columns: Sequence[ColumnPair], weights: Mapping[str, float]) -> Any:
-    """A function of (original tuples, published tuples) that gives their distance, as clusters measure it.
+    """A function that computes distances of (original tuples, published tuples) by the metric of clusters.
 
-    Numbers and dates by their distance over the column's span, others 1 apart or as far up as their hierarchy's levels
-    first agree; joined by the root of the sum of squares.
+    Numbers and dates: the difference over the column's span. Others: 1 if they differ, or the share of the hierarchy's
+    levels up to their common ancestor. Columns are combined by the Euclidean norm.
     """
 
     def between(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -154,7 +156,7 @@ def farthest(columns: Sequence[ColumnPair], weights: Mapping[str, float]) -> Any
 
 
 def _heights(node: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Share of the hierarchy's different levels on which two values differ."""
+    """The share of a hierarchy's distinct levels on which two values differ."""
     kept = [np.arange(node.shape[1])]
     for level in node:
         if np.unique(level).size < np.unique(kept[-1]).size:
@@ -166,17 +168,17 @@ def _heights(node: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StatedRelease:
-    """What a certificate says of a release, as far as the original can tell.
+    """The statements of a certificate about a release that can be checked with the original.
 
-    policy, publish     what was asked; weights: per quasi-identifier
+    policy, publish     the request; weights: per quasi-identifier
     unit, cost, bound   of the certificate
-    stars, changed      cells of each quasi-identifier; blanks: columns of text in which a star stands as a blank
+    stars, changed      cells of each quasi-identifier; blanks: text columns in which a star is written as a blank
     loss                "stars", "suppressed_tuples", "ncp"
-    exposed             shares of the groups that show a value which one row holds: per column, and of any
+    exposed             shares of groups that show a value of a single row: per column, and in any column
     sheet               the release is an Excel sheet
 
-    A public certificate states no cost, bound, loss, changed cells or shares of the original: they are None, and what
-    is found is said without being compared.
+    A public certificate has no cost, bound, loss, changed cells, or shares of the original. They are None, and the
+    judge reports what it counts without a comparison.
     """
 
     policy: Policy
@@ -196,16 +198,16 @@ class StatedRelease:
 def compare(
     original: pl.DataFrame,
     release: pl.DataFrame,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Hierarchy | str],
     progress: Callable[[str, float | None], None],
 ) -> list[Finding]:
-    """Decide whether the release is a coarser form of the original, and recount what it lost.
+    """Decide whether the release is a recoding of the original, and recompute its loss.
 
-    hierarchies  of the columns published by one; "labels", "intervals" or "tiles" where it was generated
-    progress     called with (what is being done, None)
+    hierarchies  of the columns published by one; "labels", "intervals", or "tiles" if it was generated
+    progress     called with (name of the step, None)
     """
-    policy = said.policy
+    policy = claimed.policy
     findings = list(_columns(original, release, policy))
     same = original.height == release.height
     findings.append(
@@ -216,14 +218,14 @@ def compare(
     original = original.with_columns(in_the_zone_of(original[c], release[c]) for c in release.columns)
     progress("comparing the other columns", None)
     exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
-    coded = [pair_codes(original[c], release[c], said.sheet) for c in exact]
+    coded = [pair_codes(original[c], release[c], claimed.sheet) for c in exact]
     block = dense([np.concatenate(both) for both in coded]) if coded else np.zeros(2 * original.height, np.int64)
     before, after = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
     equal = np.array_equal(np.bincount(before), np.bincount(after)) if before.size else True
     findings.append(Finding("other columns", equal, "unchanged, row by row" if equal else "changed"))
     progress("reading what was published", None)
     try:
-        columns = [_column(original[n], release[n], said, hierarchies.get(n)) for n in policy.quasi_identifiers]
+        columns = [_column(original[n], release[n], claimed, hierarchies.get(n)) for n in policy.quasi_identifiers]
     except PolicyError:
         wrong = "a hierarchy does not cover the values of the original"
         return [*findings, Finding("rows match", False, wrong)]
@@ -233,19 +235,19 @@ def compare(
         findings.append(Finding("published values", False, text))
     elif equal:
         progress("matching rows one to one", None)
-        findings.append(_match(columns, before, after, said, hierarchies))
+        findings.append(_match(columns, before, after, claimed, hierarchies))
     progress("counting the loss", None)
-    findings += _loss(columns, said, release.height, hierarchies)
-    if said.publish == "ranges" and said.exposed is not None:
-        findings.append(exposure(columns, said.exposed, policy.range_step))
-    by_levels = said.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
-    if said.bound is not None and said.cost is not None:
-        findings.append(_bound(columns, original, said, said.bound, said.cost, by_levels))
+    findings += _loss(columns, claimed, release.height, hierarchies)
+    if claimed.publish == "ranges" and claimed.exposed is not None:
+        findings.append(exposure(columns, claimed.exposed, policy.range_step))
+    by_levels = claimed.publish in ("stars", "hierarchy") and not any(isinstance(h, str) for h in hierarchies.values())
+    if claimed.bound is not None and claimed.cost is not None:
+        findings.append(_bound(columns, original, claimed, claimed.bound, claimed.cost, by_levels))
     return findings
 
 
 def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> list[Finding]:
-    """Every column of the original is there but the identifiers, and no other."""
+    """Whether the release has exactly the original's columns except the identifiers."""
     gone = [c for c in original.columns if c not in release.columns and c not in policy.identifiers]
     new = [c for c in release.columns if c not in original.columns]
     left = [c for c in policy.identifiers if c not in original.columns]
@@ -257,12 +259,14 @@ def _columns(original: pl.DataFrame, release: pl.DataFrame, policy: Policy) -> l
     return [Finding("columns", True, "those of the original, the identifiers left out")]
 
 
-def _column(before: pl.Series, after: pl.Series, said: StatedRelease, hierarchy: Hierarchy | str | None) -> ColumnPair:
+def _column(
+    before: pl.Series, after: pl.Series, claimed: StatedRelease, hierarchy: Hierarchy | str | None
+) -> ColumnPair:
     name = before.name
-    empty = after.dtype != pl.String or name in said.blanks or after.null_count() == len(after)
-    blank = said.publish != "centers" and bool(said.stars.get(name)) and empty
-    step, notation = said.policy.range_step.get(name), said.policy.notations.get(name)
-    how = ColumnNotation(said.publish, said.policy.star, blank, hierarchy, said.sheet, step, notation)
+    empty = after.dtype != pl.String or name in claimed.blanks or after.null_count() == len(after)
+    blank = claimed.publish != "centers" and bool(claimed.stars.get(name)) and empty
+    step, notation = claimed.policy.range_step.get(name), claimed.policy.notations.get(name)
+    how = ColumnNotation(claimed.publish, claimed.policy.star, blank, hierarchy, claimed.sheet, step, notation)
     return column(before, after, how)
 
 
@@ -270,11 +274,11 @@ def _match(
     columns: list[ColumnPair],
     before: np.ndarray,
     after: np.ndarray,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
-    if said.publish == "centers":
-        return _centers(columns, before, after, said, hierarchies)
+    if claimed.publish == "centers":
+        return _centers(columns, before, after, claimed, hierarchies)
     kept = [c for c in columns if (c.same < 0).any() or c.blank.any() or c.coarse.any()]
     plain = [c for c in columns if c not in kept]
     block = dense([np.concatenate([before, after]), *(np.concatenate([c.before, c.same[c.after]]) for c in plain)])
@@ -290,67 +294,69 @@ def _centers(
     columns: list[ColumnPair],
     before: np.ndarray,
     after: np.ndarray,
-    said: StatedRelease,
+    claimed: StatedRelease,
     hierarchies: Mapping[str, Any],
 ) -> Finding:
-    """Centers are records of the original, and every row can have one within the largest radius certified."""
+    """Whether each center is an original record, and every row has a center within the largest certified radius."""
     tuples = dense([np.concatenate([c.before, c.same[c.after]]) for c in columns])
     mine, theirs = np.split(tuples, 2)
     if not np.isin(theirs, mine).all():
         return Finding("centers", False, "a center is no record of the original")
-    if any(name not in hierarchies for name in said.policy.hierarchies):
+    if any(name not in hierarchies for name in claimed.policy.hierarchies):
         return Finding("centers", True, "every center is a record of the original; radius not checked", CONSISTENT)
     anything = [replace(c, low=np.zeros_like(c.low), high=np.full_like(c.high, c.values - 1)) for c in columns]
-    if said.cost is None:
+    if claimed.cost is None:
         text = "every center is a record of the original; how far rows are from theirs is in the record"
         return Finding("centers", True, text, CONSISTENT)
-    away = farthest(columns, said.weights)
-    most = said.cost * (1 + 1e-9) + 1e-12
+    away = farthest(columns, claimed.weights)
+    most = claimed.cost * (1 + 1e-9) + 1e-12
     left: Side = side(before, [c.before for c in columns])
     right = side(after, [c.after for c in columns])
     good = assignable(left, right, anything, lambda a, b: away(a, b) <= most)
-    text = f"every row has a center within {said.cost:.6g}, one to one, and every center is a record of the original"
+    text = f"every row has a center within {claimed.cost:.6g}, one to one, and every center is a record of the original"
     return Finding("centers", good, text if good else "some row is farther from every center than the certified cost")
 
 
-def _loss(columns: list[ColumnPair], said: StatedRelease, rows: int, hierarchies: Mapping[str, Any]) -> list[Finding]:
-    """Stars, changed cells and rows, NCP and the cost, each against what can be counted."""
-    if said.publish == "centers":
+def _loss(
+    columns: list[ColumnPair], claimed: StatedRelease, rows: int, hierarchies: Mapping[str, Any]
+) -> list[Finding]:
+    """Stars, changed cells and rows, NCP, and cost, each compared with what can be counted."""
+    if claimed.publish == "centers":
         text = "stars counted; how much a center hides depends on the clusters, which a release does not tell"
-        right = (said.loss or {}).get("stars", 0) == 0 and not any(said.stars.values())
+        right = (claimed.loss or {}).get("stars", 0) == 0 and not any(claimed.stars.values())
         return [Finding("loss", right, text, STATED if right else RECOMPUTED)]
     spans = {
-        "stars": _total(columns, said, hierarchies),
+        "stars": _total(columns, claimed, hierarchies),
         "suppressed_tuples": changed_rows(columns, rows),
         "ncp": ncp(columns, {}, rows),
     }
-    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(said.unit)
-    paid = spans[unit] if unit else ncp(columns, said.weights, rows)
-    if said.loss is None or said.changed is None or said.cost is None:
+    unit = {"stars": "stars", "suppressed tuples": "suppressed_tuples"}.get(claimed.unit)
+    paid = spans[unit] if unit else ncp(columns, claimed.weights, rows)
+    if claimed.loss is None or claimed.changed is None or claimed.cost is None:
         text = f"{_shown(spans['stars'])} stars, NCP {_shown(spans['ncp'])}; the record, not given, states both"
-        return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {said.unit}")]
+        return [Finding("loss", True, text), Finding("cost", True, f"{_shown(paid)} {claimed.unit}")]
     cells = [(stated.get(c.name, 0), f(c)) for c in columns for stated, f in
-             ((said.stars, stars), (said.changed, changed))]  # fmt: skip
+             ((claimed.stars, stars), (claimed.changed, changed))]  # fmt: skip
     right = all(low <= value <= high for value, (low, high) in cells)
     exact = all(low == high for _, (low, high) in cells)
     out = [Finding("cells", right, "starred and changed cells of every column counted", _how(exact))]
     for name, span in spans.items():
-        value = said.loss[name]
+        value = claimed.loss[name]
         out.append(Finding(f"loss, {name}", _inside(value, span), f"{_shown(span)} found, {value:.9g} certified",
-                           _how(_narrow(span))))  # fmt: skip
-    good = _inside(said.cost, paid) and said.unit in ("stars", "suppressed tuples", "ncp")
-    found = f"{_shown(paid)} {said.unit} found, {said.cost:.9g} certified"
-    return [*out, Finding("cost", good, found, _how(_narrow(paid)))]
+                           _how(_is_exact(span))))  # fmt: skip
+    good = _inside(claimed.cost, paid) and claimed.unit in ("stars", "suppressed tuples", "ncp")
+    found = f"{_shown(paid)} {claimed.unit} found, {claimed.cost:.9g} certified"
+    return [*out, Finding("cost", good, found, _how(_is_exact(paid)))]
 
 
-def _total(columns: list[ColumnPair], said: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
-    """Stars of the table; a class below the root that is called like a star may be none."""
-    spans = [(stars(c), _called_alike(hierarchies.get(c.name), said.policy.star)) for c in columns]
+def _total(columns: list[ColumnPair], claimed: StatedRelease, hierarchies: Mapping[str, Any]) -> tuple[float, float]:
+    """Stars of the table: fewest and most. If a class below the root has the star's label, a star may be that class."""
+    spans = [(stars(c), _label_is_star(hierarchies.get(c.name), claimed.policy.star)) for c in columns]
     return sum(low for (low, _), alike in spans if not alike), sum(high for (_, high), _ in spans)
 
 
-def _called_alike(hierarchy: Hierarchy | str | None, star: str) -> bool:
-    """Whether a class below the root of a hierarchy may be called like a star."""
+def _label_is_star(hierarchy: Hierarchy | str | None, star: str) -> bool:
+    """Whether a class below the root of a hierarchy may have the star's label."""
     if isinstance(hierarchy, Hierarchy) and hierarchy.kind == REGIONS:
         return False
     if not isinstance(hierarchy, Hierarchy) or hierarchy.kind != "rows":
@@ -362,7 +368,7 @@ def _how(exact: bool) -> str:
     return RECOMPUTED if exact else CONSISTENT
 
 
-def _narrow(span: tuple[float, float]) -> bool:
+def _is_exact(span: tuple[float, float]) -> bool:
     return math.isclose(span[0], span[1], rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -372,24 +378,29 @@ def _inside(value: float, span: tuple[float, float]) -> bool:
 
 
 def _shown(span: tuple[float, float]) -> str:
-    return f"{span[1]:.9g}" if _narrow(span) else f"{span[0]:.9g} to {span[1]:.9g}"
+    return f"{span[1]:.9g}" if _is_exact(span) else f"{span[0]:.9g} to {span[1]:.9g}"
 
 
 def _bound(
-    columns: list[ColumnPair], original: pl.DataFrame, said: StatedRelease, bound: float, cost: float, by_levels: bool
+    columns: list[ColumnPair],
+    original: pl.DataFrame,
+    claimed: StatedRelease,
+    bound: float,
+    cost: float,
+    by_levels: bool,
 ) -> Finding:
-    """The lower bound, as far as a cheap one of the judge's own reaches."""
+    """The certified lower bound, compared with a cheap one of the judge where it applies."""
     if not bound:
         return Finding("bound", True, "0, which holds for every table")
     own: float | None = None
-    if said.unit == "suppressed tuples":
-        asked = [m.l for m in said.policy.privacy if isinstance(m, LDiversity)]
-        if asked and len(said.policy.sensitive) == 1:
-            own = fewest_tuples(original, said.policy.quasi_identifiers, said.policy.sensitive[0], max(asked))
+    if claimed.unit == "suppressed tuples":
+        asked = [m.l for m in claimed.policy.privacy if isinstance(m, LDiversity)]
+        if asked and len(claimed.policy.sensitive) == 1:
+            own = fewest_tuples(original, claimed.policy.quasi_identifiers, claimed.policy.sensitive[0], max(asked))
     elif by_levels:
-        k = max((m.k for m in said.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
-        own = least_loss(columns, said.weights, k)
-        if own is not None and said.unit == "stars":
+        k = max((m.k for m in claimed.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
+        own = least_loss(columns, claimed.weights, k)
+        if own is not None and claimed.unit == "stars":
             own = round(own * original.height * len(columns), 6)
     if own is None:
         return Finding("bound", True, f"{bound:.9g} certified, not recomputed", STATED)

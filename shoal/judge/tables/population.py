@@ -1,18 +1,18 @@
-"""A table beside the population that its rows were drawn from: what every class covers there, and the risk from it;
-and, without a population, estimates of both from the sample alone.
+"""Compares a table with the population from which its rows were drawn, or estimates the population from the sample.
 
-Shares no code with the solvers.  A class covers a row of the population when each of its published values may stand
-for that row's value (``shoal.judge.tables.covering``).
+With the population, it counts how many people each class covers, and the risk that follows. It shares no code with the
+solvers. A class covers a row of the population if each of its published values can mean the row's value
+(``shoal.judge.tables.covering``).
 
-The estimates say how many people are alone in the population, and how likely a row is found: four of population uniques
-from the sizes of the sample's classes, and the risk of each class from weights.  They are never promises: each rests on
-a model of how the sample was drawn (at random, without replacement) and of how class sizes are spread, and published
-comparisons find errors of a factor of two and more.
+Without it, the module estimates the number of population uniques (four estimators from the sizes of the sample's
+classes), and the risk of each class from weights. Estimates aren't guarantees: each assumes a sampling model (at
+random, without replacement) and a distribution of class sizes. Published comparisons find errors of a factor of two and
+more.
 
 Zayatz 1991, Estimation of the number of unique population elements using a sample; Chen, Keller-McNulty 1998 (slide
 negative binomial, SNB) with the number of classes after Shlosser as modified by Haas, Naughton, Seshadri, Stokes 1995;
-Hoshino 2001 (Pitman's sampling formula); Dankar, El Emam, Neisa, Roffey 2012 (which one to believe);
-Benedetti, Franconi 1998, Polettini 2003 (individual risk).
+Hoshino 2001 (Pitman's sampling formula); Dankar, El Emam, Neisa, Roffey 2012 (the decision rule); Benedetti, Franconi
+1998, Polettini 2003 (individual risk).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from shoal.model.privacy import DeltaPresence, KMap, Model
 
 
 class Uniques(NamedTuple):
-    """Estimated number of people who are alone in the population; None where an estimate has no solution.
+    """The estimated number of population uniques; None if an estimator has no solution.
 
-    dankar  the one that the decision rule takes, rule its name
+    dankar  the estimate that the decision rule selects; rule: its name
     """
 
     zayatz: float | None
@@ -48,7 +48,7 @@ class Uniques(NamedTuple):
 
 
 def uniques(sizes: Mapping[int, int], people: int) -> Uniques:
-    """Population uniques from the sample's classes, size -> number of classes, and the size of the population.
+    """Population uniques from the sample's classes (size -> number of classes) and the size of the population.
 
     O(different sizes) for each step of a solver.
     """
@@ -68,7 +68,7 @@ def uniques(sizes: Mapping[int, int], people: int) -> Uniques:
 def zayatz(size: np.ndarray, many: np.ndarray, people: int) -> float:
     """Sample uniques over the sampling fraction, times the chance that a sample unique is a population unique.
 
-    The chance is Bayes' with the shares of class sizes in the population taken from the sample.
+    The chance follows from Bayes' theorem, with the sample's shares of class sizes as those of the population.
     """
     from scipy.stats import hypergeom
 
@@ -90,7 +90,7 @@ def classes(size: np.ndarray, many: np.ndarray, share: float) -> float:
 
 
 def snb_sample(k: float, alpha: float, beta: float, share: float) -> tuple[float, float]:
-    """Expected classes of one and of two rows in a sample, where K classes have 1 + NB(alpha, beta) people each."""
+    """Expected classes of one and of two rows in a sample, if K classes have 1 + NB(alpha, beta) people each."""
     q = (1 - share) * (1 - beta)
     once = k * share * (beta / (1 - q)) ** alpha * (1 + alpha * q / (1 - q))
     twice = k * alpha * beta**alpha * share**2 * (1 - beta) / (2 * (1 - q) ** (alpha + 2)) * (2 - (1 - alpha) * q)
@@ -98,7 +98,7 @@ def snb_sample(k: float, alpha: float, beta: float, share: float) -> tuple[float
 
 
 def snb(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
-    """K beta^alpha, with alpha and beta from the classes of one and two rows; None where none fits them."""
+    """K beta^alpha, with alpha and beta fitted to the classes of one and two rows; None if no values fit."""
     from scipy.optimize import least_squares
 
     share = float((size * many).sum()) / people
@@ -119,7 +119,10 @@ def snb(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
 
 
 def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
-    """Gamma(theta + 1) / Gamma(theta + alpha) N^alpha at the likeliest theta and alpha; None at the ends of alpha."""
+    """Gamma(theta + 1) / Gamma(theta + alpha) N^alpha at the maximum likelihood theta and alpha.
+
+    None if alpha is at a limit.
+    """
     from scipy.optimize import minimize
     from scipy.special import gammaln
 
@@ -128,7 +131,7 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
         return None
 
     def parameters(x: np.ndarray) -> tuple[float, float]:
-        """alpha and theta, whose ends the search may run off to: held where they are told from the ends no more."""
+        """alpha and theta from unbounded variables; alpha is clipped where it is numerically equal to its limit."""
         alpha = 1 / (1 + math.exp(-min(max(x[0], -20.0), 20.0)))
         return alpha, math.exp(min(max(x[1], -20.0), 60.0)) - alpha
 
@@ -151,10 +154,14 @@ def pitman(size: np.ndarray, many: np.ndarray, people: int) -> float | None:
 
 
 def individual(rows: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """float64: the risk of a row of each class, rows int64 of it in the sample, people the sum of its weights.
+    """float64: the individual risk of a row of each class.
 
-    The mean of 1 / F, F the class's size in the population, given its rows: F - rows is negative binomial with
-    p = rows / people.  p / rows times 2F1(1, 1; rows + 1; 1 - p), by Euler's transformation of Polettini's form.
+    rows    int64: rows of the class in the sample
+    people  the sum of its weights
+
+    The mean of 1 / F, where F is the size of the class in the population, given its rows: F - rows is negative binomial
+    with p = rows / people. The result is p / rows times 2F1(1, 1; rows + 1; 1 - p), by Euler's transformation of
+    Polettini's form.
     """
     from scipy.special import hyp2f1
 
@@ -177,11 +184,11 @@ class Census:
 
     @property
     def size(self) -> int:
-        """Number of people."""
+        """The number of people."""
         return int(self.rows.sum())
 
     def refuse_smaller(self, rows: int) -> None:
-        """InputError where so many rows cannot have been drawn from it."""
+        """Raise InputError if so many rows can't have been drawn from this population."""
         if self.size < rows:
             raise InputError(
                 f"the population has {self.size:,} rows and the sample {rows:,}; pass the table that the "
@@ -191,10 +198,12 @@ class Census:
 
 @dataclass(frozen=True, eq=False)
 class Covered:
-    """The classes of a table: int64 rows of each, and the people of the population it covers, or stands for.
+    """The classes of a table: int64 rows of each, and the people of the population that it covers or represents.
 
-    size  of the population; estimated: people are sums of weights
-    held  int64 rows of each tuple of the population; fits: pairs of classes and the tuples that all of them cover
+    size       of the population
+    estimated  whether people are sums of weights
+    held       int64 rows of each tuple of the population
+    fits       pairs of classes and the tuples that they cover
     """
 
     rows: np.ndarray
@@ -206,18 +215,18 @@ class Covered:
 
 
 def lacks(name: str) -> InputError:
-    """The refusal of a hierarchy that does not say what a value of the population is."""
+    """The error for a hierarchy that lacks a value of the population."""
     return InputError(f"the hierarchy of {name!r} lacks a value of the population; add the population's values to it")
 
 
 def covered(
     frame: pl.DataFrame, quasi: Sequence[str], census: Census, reading: Reader, often: np.ndarray | None = None
 ) -> Covered:
-    """What every class of a published table covers of a population.
+    """The people of a population that every class of a published table covers.
 
-    frame    the table as published; reading(name, values) says how a column was published
-    often    int64 by line of the frame, where a line stands for several rows
-    Raises InputError for a published value that is no value of the population and no coarser form of one.
+    frame    the published table; reading(name, values) returns how a column was published
+    often    int64 for each line of the frame, if a line represents several rows
+    Raises InputError for a published value that is neither a value of the population nor a coarser form of one.
     O(sum over prefixes of classes of the people they cover), at most classes times distinct tuples of the population.
     """
     plain = [c.cast(pl.String) if isinstance(c.dtype, (pl.Categorical, pl.Enum)) else c for c in frame[list(quasi)]]
@@ -251,7 +260,7 @@ def _fit(
     inside: np.ndarray,
     out: list[tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    """Tuples of the population covered by classes that agree in the columns before ``depth``."""
+    """The tuples of the population that classes cover which agree in the columns before ``depth``."""
     if depth == len(columns) or not classes.size:
         out.append((classes, inside))
         return
@@ -266,11 +275,12 @@ def _fit(
 
 
 def presence(found: Covered) -> float:
-    """The least share such that people can be shared out to the classes that cover them, nobody twice.
+    """The largest chance of membership: the least share at which people can be assigned to classes that cover them.
 
-    That is the largest rows(S) / people(S) over sets S of classes, people(S) those that any of them covers (Hall).
-    Where no two classes cover the same people, the largest over single classes.  Otherwise each step finds a set that
-    breaks the share so far by a maximum flow and takes its share (Dinkelbach 1967); the shares rise, so it ends.
+    By Hall's theorem, it is the maximum of rows(S) / people(S) over sets S of classes, where people(S) are the people
+    that a class of S covers. If no two classes cover the same people, single classes suffice. Otherwise each step finds
+    a set that violates the current share by a maximum flow, and continues with its share (Dinkelbach 1967). The shares
+    increase, so the loop ends.
     Raises InputError beyond ``EDGES`` pairs of class and tuple.
     """
     from scipy.sparse import csr_matrix
@@ -292,7 +302,8 @@ def presence(found: Covered) -> float:
     c, p = found.rows.size, found.held.size
     source, sink = c + p, c + p + 1
     while True:
-        # rows / people <= share, in whole numbers: a class sends rows * b, a tuple takes held * a, for share a / b
+        # rows / people <= share, in whole numbers: for share a / b, a class supplies rows * b and a tuple has capacity
+        # held * a
         supply, capacity = found.rows * share.denominator, found.held * share.numerator
         if int(supply.sum()) >= 2**31 or int(capacity.sum()) >= 2**31:
             raise InputError("the population is too large for delta-presence of classes that cover the same people")
@@ -315,9 +326,9 @@ def presence(found: Covered) -> float:
 
 
 def weighed(frame: pl.DataFrame, quasi: Sequence[str], weights: str, often: np.ndarray | None = None) -> Covered:
-    """The classes of a sample, each with the sum of its rows' weights rounded down.
+    """The classes of a sample, each with the sum of its rows' weights, rounded down.
 
-    often  int64 by line of the frame, where a line stands for several rows
+    often  int64 for each line of the frame, if a line represents several rows
     Raises InputError for a weight that is missing, no number, or below 0.
     """
     column = numbers(frame[weights], weights)
@@ -331,7 +342,7 @@ def weighed(frame: pl.DataFrame, quasi: Sequence[str], weights: str, often: np.n
 
 
 def numbers(column: pl.Series, name: str) -> pl.Series:
-    """A column of weights as float64; InputError unless each is a finite number from 0."""
+    """A column of weights as float64; InputError unless each is finite and at least 0."""
     if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
         column = column.cast(pl.String)
     try:
@@ -353,9 +364,9 @@ def reading_of(
     blanks: Collection[str],
     sheet: bool = False,
 ) -> Reader:
-    """How each column of a release was published, for the judge.
+    """A reader that returns how each column of a release was published.
 
-    blanks  columns of text in which a star stands as a blank
+    blanks  text columns in which a star is written as a blank
     """
 
     def read(name: str, values: pl.Series) -> ColumnNotation:
@@ -369,7 +380,7 @@ def reading_of(
 
 
 def foreign(star: str, hierarchies: Mapping[str, Any]) -> Reader:
-    """How the columns of any table may have been published: classes of a hierarchy, else values, ranges and sets."""
+    """A reader for the columns of any table: classes of a hierarchy if given, else values, ranges, and sets."""
 
     def read(name: str, values: pl.Series) -> ColumnNotation:
         if name in hierarchies:
@@ -382,9 +393,9 @@ def foreign(star: str, hierarchies: Mapping[str, Any]) -> Reader:
 def outside(
     frame: pl.DataFrame, asked: Policy, census: Census | None, read: Reader, people: Covered | None
 ) -> Covered | None:
-    """What the classes of a table cover, or stand for; None where there is nothing to count by.
+    """The people that a table's classes cover or represent; None if there is neither a population nor weights.
 
-    people  as counted before the weights left the table
+    people  as counted before the weights were removed from the table
     """
     if census is not None:
         return covered(frame, asked.grouped, census, read)
@@ -394,7 +405,7 @@ def outside(
 
 
 def refuse_foreign(found: Covered) -> None:
-    """InputError where the rows of a class cannot have been drawn from the population."""
+    """Raise InputError if the rows of a class can't have been drawn from the population."""
     lacking = int((found.people < found.rows).sum())
     if lacking:
         raise InputError(
@@ -404,7 +415,7 @@ def refuse_foreign(found: Covered) -> None:
 
 
 def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
-    """The audit with what a population tells: its risks from outside, and a Check for k-map and delta-presence."""
+    """The audit extended by the risks from the population, and a Check for k-map and delta-presence."""
     checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
     n = int(found.rows.sum())
     if not n:
@@ -432,7 +443,7 @@ def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Aud
 
 
 def sized(audit: Audit, people: int) -> Audit:
-    """The audit with the population uniques estimated from its size alone.
+    """The audit extended by the population uniques, estimated from the population's size alone.
 
     Raises PolicyError for a population smaller than the table.
     """
@@ -455,6 +466,6 @@ def check_of(model: Model, found: Covered) -> Check:
         least, level = float((found.rows / np.maximum(found.people, 1)).min()), presence(found)
         passes = model.low - _TOLERANCE <= least and level <= model.high + _TOLERANCE
         if level <= model.high + _TOLERANCE and not passes:
-            level = least  # the end that fails
+            level = least  # the limit that is violated
     assert level is None or math.isfinite(level)
     return Check(model=model.name, short=model.short, asked=asked, column=None, level=level, passes=passes)

@@ -1,17 +1,16 @@
-"""The judge of privacy: reads a published table and nothing else.
+"""The judge of privacy: computes the privacy of a published table from the table alone.
 
-Shares no code with the solvers.  Everything is recomputed from the cells as they stand: a star is a value like any
-other, a missing value is a value like any other, and a block of fully starred rows is a class.
+It shares no code with the solvers. Everything is recomputed from the cells as published: a star and a missing value are
+values like any other, and all fully starred rows form a class.
 
-Where rows name persons, it counts how many different persons stand in a class, and which values they have there.
+If rows name persons, the judge counts the different persons of each class, and the values that they have.
 
-Other tools read missing values and stars as wildcards, alike to every value (sdcMicro, ARX on request); a second
-reading counts so.  A row's frequency is the number of rows that it could be.  Being alike
-is then no equivalence, so there are no classes, and k means the least frequency.  It flatters: rows that hide in one
-another's blanks are told apart by who knows the blanks.
+Other tools treat missing values and stars as wildcards that match every value (sdcMicro; ARX on request). A second set
+of functions does the same. A row's frequency is then the number of rows that match it. Matching isn't an equivalence
+relation, so there are no classes, and k is the least frequency. This k is optimistic: someone who knows the missing
+values can distinguish rows that match only through them.
 
-What a table holds once its missing values are filled is counted here too, by other code than filled them, and so are
-the numbers that reach a limit.
+The module also fills missing values and applies limits to numbers, by other code than the code that makes releases.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ from shoal.model.privacy.population import counts_rows
 def fewest(tuples: pl.DataFrame, quasi: Sequence[str], person: str) -> int | None:
     """The fewest different persons in a class; None for an empty table.
 
-    tuples  published quasi-identifiers and the column that names persons, each pair at least once; other columns are
-            not looked at.  A missing person is nobody.  O(t log t).
+    tuples  published quasi-identifiers and the column of persons, each pair at least once; other columns are ignored. A
+            missing person counts as no person. O(t log t).
     """
     short = pl.DataFrame([tuples[n].alias(f"c{i}") for i, n in enumerate([*quasi, person])])
     last = short.columns[-1]
@@ -64,9 +63,9 @@ def by_persons(
     tree: Any = None,
     notation: str | None = None,
 ) -> tuple[float | None, bool]:
-    """The level that a model reaches in some sensitive columns when each person counts once for each of its values.
+    """The level of a model in some sensitive columns, if each person counts once for each of its values.
 
-    A row of a missing person is nobody's.  A share of l-diversity and alpha is one of the persons of a class.
+    Rows of a missing person are ignored. For l-diversity and alpha, a share is a share of the persons of a class.
     O(t log t).
     """
     held = tuples.filter(tuples[person].is_not_null())
@@ -85,7 +84,7 @@ def by_persons(
     ever = np.unique(number([who, codes(held[name])], held.height), return_index=True)[1]
     none, all_of_them = np.zeros(ever.size, np.int64), np.array([ever.size])
     whole = ClassCounts(none, held[name].gather(ever), all_of_them, None, None, notation=notation).table
-    # a person of several classes is one of the table
+    # a person in several classes counts once in the table
     own = ClassCounts(group[once], held[name].gather(once), np.bincount(members), None, tree, whole, notation)
     return found(model, own)  # type: ignore[no-any-return]
 
@@ -104,15 +103,15 @@ def judge(
     """Audit a table.
 
     frame      the published table; quasi, sensitive: column names
-    asked      what should hold; each becomes a Check
-    threshold  a record is at risk when 1 / (size of its class) is above it
-    persons    columns that name who a row is about: k is judged on their different values as well, and what counts the
-               rows of a value on the persons who have it
-    counts     int64[lines]  how many rows each line of ``frame`` stands for; None: each is a row
-    trees      per sensitive column the hierarchy by which its values are far apart, where it has one
-    notations  per sensitive column of texts that are dates or numbers in a notation, which then have their order
+    asked      the models to check; each becomes a Check
+    threshold  a record is at risk if 1 / (size of its class) is above it
+    persons    columns that identify a row's person: k is also judged on their different values, and models on counts of
+               a value are judged on the persons who have it
+    counts     int64[lines]: the rows that each line of ``frame`` represents; None: one each
+    trees      per sensitive column its hierarchy, for distances between values
+    notations  per sensitive column of dates or numbers in a notation, which gives their order
 
-    Raises PolicyError for a column that is not there, for a value that its hierarchy lacks.  O(n log n) for n lines.
+    Raises PolicyError for a missing column, or for a value that the hierarchy lacks. O(n log n) for n lines.
     """
     for name in [*quasi, *sensitive, *persons]:
         if name not in frame.columns:
@@ -126,7 +125,7 @@ def judge(
     columns = {
         name: ClassCounts(group, frame[name], sizes, held, tree(name), notation=notation(name)) for name in sensitive
     }
-    asked = [m for m in asked if m.speaks != "population"]  # judged beside a population
+    asked = [m for m in asked if m.speaks != "population"]  # judged with a population
     of_rows = [m for m in asked if not (persons and counts_rows(m))]
     checks = tuple(c for m in of_rows for c in _checks(m, sizes, columns, group, frame))
     people = {name: fewest(frame, quasi, name) for name in persons}
@@ -158,7 +157,7 @@ def judge(
 
 
 def _risk(sizes: np.ndarray, threshold: float) -> dict[str, float]:
-    """Risks of being found, without a population; of an empty table none."""
+    """Risks of re-identification without a population; none for an empty table."""
     n, smallest = int(sizes.sum()), int(sizes.min(initial=2**62))
     return {
         "threshold": threshold,
@@ -190,7 +189,7 @@ def _levels(column: ClassCounts) -> SensitiveLevels:
 def _checks(
     model: Model, sizes: np.ndarray, columns: Mapping[str, ClassCounts], group: np.ndarray, frame: pl.DataFrame
 ) -> list[Check]:
-    """One Check per model and column it speaks of; an empty table meets everything."""
+    """One Check per model and column that it constrains; an empty table meets every model."""
     asked = {f.name: getattr(model, f.name) for f in fields(model) if f.name != "column"}  # type: ignore[arg-type]
     found = _reading(model)
 
@@ -213,7 +212,7 @@ def _of_persons(
     model: Model, frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], person: str,
     trees: Mapping[str, Hierarchy] | None, notations: Mapping[str, str] | None,
 ) -> list[Check]:  # fmt: skip
-    """The checks of a model whose level is another where each person counts once for each value."""
+    """The checks of a model that differs if each person counts once for each value."""
     tuples = model.speaks == "tuples"
     if not tuples and not counts_rows(model):
         return []
@@ -230,7 +229,7 @@ def _of_persons(
 
 
 def _reading(model: Model) -> Callable[[Any, Any], tuple[float, bool]]:
-    """The judge's own reading of a model, by the name of its module; PolicyError for a model that it does not know."""
+    """The judge's own check of a model, by the name of its module; PolicyError for a model without one."""
     found = reading(f"{models.__name__}.{type(model).__module__.rpartition('.')[2]}", model.name, type(model).__name__)
     return found  # type: ignore[no-any-return]
 
@@ -239,9 +238,9 @@ _PATTERNS = 512
 
 
 def frequencies(frame: pl.DataFrame, quasi: Sequence[str], star: str = "*") -> np.ndarray | None:
-    """int64[n]: rows that each row could be, itself among them; None beyond 512 patterns of wildcards.
+    """int64[n]: the number of rows that match each row, including itself; None beyond 512 patterns of wildcards.
 
-    Two rows are alike when they agree in every column in which neither has a wildcard: a missing value or a star.
+    Two rows match if they agree in every column in which neither has a wildcard: a missing value or a star.
     O(patterns^2 (t log t)) for t different tuples.
     """
     n = frame.height
@@ -277,7 +276,7 @@ def frequencies(frame: pl.DataFrame, quasi: Sequence[str], star: str = "*") -> n
 
 
 def wildcards(frame: pl.DataFrame, quasi: Sequence[str], threshold: float, star: str = "*") -> dict[str, float] | None:
-    """The risks by that reading: "k" the least frequency, "uniques", and the prosecutor's highest, mean and share."""
+    """Risks with wildcards: "k" (the least frequency), "uniques", and the prosecutor's highest, mean, and share."""
     found = frequencies(frame, quasi, star)
     if found is None or not found.size:
         return None
@@ -291,9 +290,9 @@ def wildcards(frame: pl.DataFrame, quasi: Sequence[str], threshold: float, star:
 
 
 def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The frame with every missing value of some columns the column's most frequent one, and how many there were.
+    """The frame with missing values of some columns replaced by the column's mode, and the number of them per column.
 
-    Of values that are equally frequent the least counts: as numbers where all of them are, else as text.
+    Of equally frequent values, the least is used: by number if all are numbers, else by text.
     """
     new, gone = [], {}
     for name in names:
@@ -308,12 +307,12 @@ def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dic
 
 
 def limited(frame: pl.DataFrame, notations: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, dict[str, float]]]:
-    """The frame with the numbers of some columns that reach a limit as the text that stands for them there.
+    """The frame with numbers at or beyond a limit replaced by the limit's text, and figures about each column.
 
     notations  column -> its limits, as in ``<=18 >=90``
 
-    And for each column the values at or beyond the limits, "bottom" and "top", and the shares of its span that lie
-    beyond them, "below" and "above".
+    For each column, the figures are the number of values at or beyond the limits, "bottom" and "top", and the shares of
+    the column's span beyond them, "below" and "above".
     """
     new, seen = [], {}
     for name, notation in notations.items():

@@ -1,12 +1,12 @@
-"""What a released table shows to be lost: its stars, its coarser cells and its NCP, read from the file alone.
+"""The loss that a released table shows: its stars, its coarser cells, and its NCP, computed from the file alone.
 
-Nothing here needs the original.  A certificate file states these figures and no others, so it tells nothing about the
-original that the release does not tell.  Values and spans are those that the release names: a range is measured against
-the span from the lowest to the highest end published, a set against the values that the column names, a class of a
-hierarchy against the leaves of that hierarchy.
+Nothing here needs the original. A certificate file states only these figures, so it reveals nothing about the original
+that the release doesn't. Values and spans are those of the release: a range is measured against the span from the
+lowest to the highest published end, a set against the values that occur in the column, and a class of a hierarchy
+against the leaves of that hierarchy.
 
-Without the original it says of a hierarchy's classes that each is one, and of a release under the Safe Harbor what its
-zips, ages and dates show.
+Without the original, the module also checks that every published class is in its hierarchy, and whether zips, ages, and
+dates of a release under Safe Harbor are coarse enough.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from shoal.model.members import Members, meanings_of_classes, of_ranges
 from shoal.model.notation import of_days
 from shoal.model.rule_books import RESTRICTED, SafeHarbor
 
-NOT_GIVEN = "not given"  # in place of a hierarchy that the judge was not given
-_SILENT = ("labels", "tiles", NOT_GIVEN)  # hierarchies whose labels do not say what they stand for
+NOT_GIVEN = "not given"  # in place of a hierarchy that the judge doesn't have
+_SILENT = ("labels", "tiles", NOT_GIVEN)  # hierarchies whose labels don't list their values
 
 
 class ShownFigures(NamedTuple):
-    """The figures of a release, each None where the release does not show it.
+    """The figures of a release; each is None if the release doesn't show it.
 
-    stars    per quasi-identifier the cells that show a star, or nothing where a star would show as nothing
+    stars    per quasi-identifier the cells that show a star; absent if a star would be written as an empty cell
     changed  per quasi-identifier the cells that show something coarser than a value
-    loss     "stars", "suppressed_tuples" (rows with a changed cell) and "ncp" (mean loss of a cell, from 0 to 1)
+    loss     "stars", "suppressed_tuples" (rows with a changed cell), and "ncp" (mean loss of a cell, from 0 to 1)
     weighted NCP with the columns' weights
     """
 
@@ -48,7 +48,7 @@ class ShownFigures(NamedTuple):
     weighted: float | None
 
     def cost(self, unit: str, weighted: bool) -> float | None:
-        """The loss in a certificate's unit; None for a unit that the file does not show."""
+        """The loss in a certificate's unit; None for a unit that the file doesn't show."""
         if unit == "ncp":
             return self.weighted if weighted else self.loss["ncp"]
         return {"stars": self.loss["stars"], "suppressed tuples": self.loss["suppressed_tuples"]}.get(unit)
@@ -57,11 +57,13 @@ class ShownFigures(NamedTuple):
 class ColumnRecodings(NamedTuple):
     """How the columns of a release were published.
 
-    names    its quasi-identifiers;  publish: a word of ``shoal.model.settings``
-    star     text of a suppressed value;  blanks: columns in which a suppressed value shows as a missing one
-    trees    per column its hierarchy, the name of a generated one, or NOT_GIVEN
-    weights  per column, 1 where not given
-    notations  per column of texts that are dates or numbers in a notation, which
+    names      its quasi-identifiers
+    publish    a word of ``shoal.model.settings``
+    star       text of a suppressed value
+    blanks     columns in which a suppressed value is written as a missing one
+    trees      per column its hierarchy, the name of a generated one, or NOT_GIVEN
+    weights    per column, 1 if not given
+    notations  per column of dates or numbers in a notation, that notation
     """
 
     names: Sequence[str]
@@ -74,7 +76,7 @@ class ColumnRecodings(NamedTuple):
 
 
 def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: ColumnRecodings) -> ShownFigures:
-    """Count what a release shows; cells, counts: its tuples and the rows of each.  O(cells + size of hierarchies)."""
+    """The figures of a release. cells, counts: its tuples and the rows of each. O(cells + size of hierarchies)."""
     rows = int(counts.sum())
     stars: dict[str, int] = {}
     changed: dict[str, int | None] = {}
@@ -103,9 +105,9 @@ def shown_loss(cells: pl.DataFrame, counts: np.ndarray, how: ColumnRecodings) ->
 
 
 class _ShownCells(NamedTuple):
-    """A column: per line of the release bool star, bool changed and the number of its text, float64 loss of each text.
+    """A column: for each line bool star, bool changed, and the index of its text; float64 loss of each text.
 
-    loss  None where labels do not say what they stand for
+    loss  None if labels don't list their values
     """
 
     star: np.ndarray
@@ -115,7 +117,7 @@ class _ShownCells(NamedTuple):
 
 
 def _read(column: pl.Series, name: str, how: ColumnRecodings) -> _ShownCells:
-    """A column, every distinct text read once."""
+    """Read a column; every distinct text is parsed once."""
     where, first = numbered(codes(column))
     texts = [t if t != "" else None for t in texts_of(column.gather(first))]
     written = column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum))
@@ -133,7 +135,7 @@ def _read(column: pl.Series, name: str, how: ColumnRecodings) -> _ShownCells:
 
 
 def _losses(texts: Sequence[str], publish: str, tree: Any, notation: str | None) -> dict[str, tuple[float, bool]]:
-    """Per published text the loss of its cell, and whether it is coarser than a value."""
+    """For each published text, the loss of its cell, and whether it is coarser than a value."""
     if publish == "hierarchy" and isinstance(tree, Hierarchy) and tree.kind == REGIONS:
         graph = AreaGraph(tree)
         areas = {t: graph.members(t) for t in texts}
@@ -148,7 +150,7 @@ def _losses(texts: Sequence[str], publish: str, tree: Any, notation: str | None)
 
 
 def _of_rows(texts: Sequence[str], tree: Hierarchy) -> dict[str, tuple[float, bool]]:
-    """Classes of a hierarchy that lists its leaves; a text of several classes counts as all of them together."""
+    """Losses by a hierarchy that lists its leaves; a label of several classes counts as their union."""
     below: dict[str, set[str]] = {}
     for row in tree.rows:
         for label in set(row):
@@ -158,7 +160,7 @@ def _of_rows(texts: Sequence[str], tree: Hierarchy) -> dict[str, tuple[float, bo
 
 
 def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
-    """Ranges against the span published, sets against the values named, prefixes by the characters they hide."""
+    """Losses: of ranges by the published span, of sets by the values that occur, of prefixes by hidden characters."""
     day = {t: 1.0 if m.open and (m.ruler == "moment" or of_days(m.ruler)) else 0.0 for t, m in found.items()}
     ends = [(m.low, m.high - day[t]) for t, m in found.items() if m.low is not None and m.high is not None]
     low = min((a for a, _ in ends if math.isfinite(a)), default=0.0)
@@ -181,7 +183,10 @@ def _measured(found: Mapping[str, Members]) -> dict[str, tuple[float, bool]]:
 
 
 def _hidden(text: str, pattern: str, longest: int) -> float:
-    """Share of the characters that a prefix hides; of one without a filling, against the longest text published."""
+    """The share of characters that a prefix hides.
+
+    Without a fill character, the length is that of the longest text published.
+    """
     if pattern.endswith(".*"):
         return 1 - len(text) / max(longest, 1)
     return int(pattern.rpartition("{")[2].rstrip("}")) / max(len(text), 1)
@@ -191,14 +196,14 @@ _ROUNDING = 1e-9
 
 
 class Span(NamedTuple):
-    """Fewest and most; they differ where a text is a value and a class, or a class of two levels."""
+    """Fewest and most. They differ if a text is both a value and a class, or a class of two levels."""
 
     least: float
     most: float
 
 
 class ColumnSums(NamedTuple):
-    """A column: whether all that it shows is known, its cells that are no value as it came, its loss added up."""
+    """Sums of a column: whether all its texts are known, its changed cells, and its total loss."""
 
     known: bool
     changed: Span
@@ -206,9 +211,11 @@ class ColumnSums(NamedTuple):
 
 
 def counted(column: pl.Series, counts: np.ndarray, hierarchy: Hierarchy, star: str) -> ColumnSums | None:
-    """A column published by a hierarchy of rows; None for builders, which list no values, and where it shows no texts.
+    """Sums of a column published by a hierarchy of rows.
 
-    counts  int64[n]  rows of each cell
+    None for a builder, which lists no values, or if there are no texts.
+
+    counts  int64[n]: rows of each cell
 
     O(n + rows of the hierarchy).
     """
@@ -242,10 +249,10 @@ def judge_classes(
     changed: Mapping[str, int],
     ncp: float | None,
 ) -> list[Finding]:
-    """Findings about the columns whose hierarchy is at hand, and about the loss where each column's is.
+    """Findings about each column whose hierarchy is available, and about the loss if every hierarchy is.
 
-    stars, changed  cells certified of every quasi-identifier
-    ncp             the loss certified; None where some column's hierarchy is not at hand
+    stars, changed  certified cells of every quasi-identifier
+    ncp             the certified loss; None if some hierarchy isn't available
     """
     found = {name: counted(cells[name], counts, tree, star) for name, tree in trees.items() if name in changed}
     findings = []
@@ -273,7 +280,7 @@ _DAY = re.compile(r"\d{4}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
 
 
 def breach(frame: pl.DataFrame, harbor: SafeHarbor) -> str | None:
-    """Which column shows more than the rule lets stand, in words that show no value; None where none does."""
+    """The column that shows more than the rule allows, in words without values; None if there is none."""
     for name, rule in harbor.columns.items():
         if name not in frame.columns:
             continue

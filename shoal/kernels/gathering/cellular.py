@@ -1,8 +1,8 @@
-"""The loops of cellular clustering around its search, and smallest enclosing balls.
+"""Loops of cellular clustering other than its search, and smallest enclosing balls.
 
-A cluster costs its size times its radius, plus the set-up cost of its center.  Clusters open greedily, points join and
-leave them, and centers move to where a cluster is cheapest.  A ball encloses a cluster; the smallest disc that holds a
-point and r - 1 others bounds every radius.
+A cluster costs its size times its radius, plus the set-up cost of its center. Clusters open greedily, points join and
+leave them, and centers move to where a cluster costs least. A ball encloses a cluster. The smallest disc that contains
+a point and r - 1 others bounds the radius from below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.kernels.gathering.clusters import distance
 
 @njit(**INNER)
 def _sift(key, who, size):
-    """The last of a binary heap moves up to its place."""
+    """Move the last entry of a binary heap up to its position."""
     i = size - 1
     while i > 0:
         p = (i - 1) // 2
@@ -30,7 +30,7 @@ def _sift(key, who, size):
 
 @njit(**INNER)
 def _sink(key, who, size):
-    """The first of a binary heap moves down to its place."""
+    """Move the first entry of a binary heap down to its position."""
     i = 0
     while True:
         c = 2 * i + 1
@@ -47,9 +47,10 @@ def _sink(key, who, size):
 
 @njit(**INNER)
 def _cheapest(v, near, far, r, setup, owner):
-    """(cost a point, number of points) of the cheapest cluster of free points around v; (inf, 0) when there is none.
+    """(cost per point, number of points) of the cheapest cluster of free points around v; (inf, 0) if there is none.
 
-    t free points cost the distance of the t-th and a t-th of the set-up cost; without set-up costs t = r.
+    With t free points, the cost per point is the distance of the t-th plus 1/t of the set-up cost; without set-up costs
+    t = r.
     """
     best, many, free = np.inf, 0, 0
     for e in range(near.shape[1]):
@@ -65,16 +66,16 @@ def _cheapest(v, near, far, r, setup, owner):
 
 @njit(cache=True, nogil=True)
 def greedy(near, far, r, setup, owner, center):
-    """The cluster that is cheapest a point among the free points, again and again.
+    """Repeatedly open the cluster with the least cost per point among the free points.
 
-    near    int64[n, w], far float64[n, w]  nearest points of each, w >= r; -1 after the last
-    setup   float64[n] cost of a center
-    owner   int64[n]  in and out: -1 while free
-    center  int64[n]  out
-    returns clusters opened
+    near    int64[n, w], far float64[n, w]: nearest points of each, w >= r; -1 after the last
+    setup   float64[n]: cost of a center
+    owner   int64[n]: in and out: -1 while free
+    center  int64[n]: out
+    returns the number of clusters
 
-    A point whose list holds fewer than r free points is no center any more.  Costs only rise while points are taken,
-    so a heap of old costs, checked when they come up, finds the next.  O(n w + pops w).
+    A point whose list has fewer than r free points can no longer be a center. Costs only increase when points are
+    taken, so a heap of old costs, checked at the top, gives the next center. O(n w + pops w).
     """
     n = near.shape[0]
     key, who = np.empty(n), np.empty(n, np.int64)
@@ -87,7 +88,8 @@ def greedy(near, far, r, setup, owner, center):
                 size += 1
                 _sift(key, who, size)
     opened = 0
-    # The top of the heap is stale or true: gone if it can't open any more, sunk if it has become dearer, else opened.
+    # The top of the heap is outdated or current: removed if it can't open any more, moved down if its cost increased,
+    # else opened.
     while size:
         v = who[0]
         best, many = np.inf, 0
@@ -117,10 +119,10 @@ def greedy(near, far, r, setup, owner, center):
 
 @njit(cache=True, nogil=True)
 def absorb(order, choice, away, owner, size, radius):
-    """Free points into the cluster whose cost grows least, of a few with a center nearby.
+    """Add free points to the cluster whose cost increases least, among a few with a nearby center.
 
-    order   int64[f]     the free points, nearest to a center first
-    choice  int64[f, c]  clusters to choose from, away float64[f, c] the distance to their centers
+    order   int64[f]: the free points, closest to a center first
+    choice  int64[f, c]: candidate clusters, away float64[f, c]: the distances to their centers
     owner   int64[n], size int64[m], radius float64[m]: in and out
     """
     for i in range(order.size):
@@ -140,13 +142,13 @@ def absorb(order, choice, away, owner, size, radius):
 
 @njit(cache=True, nogil=True)
 def better_centers(coded, start, member, near, setup, allowed, center):
-    """Move every center to the nearest-listed point, member or not, that makes size times radius plus set-up least.
+    """Move every center to the point in its list, member or not, that minimizes size times radius plus set-up cost.
 
     start  int64[m + 1], member int64[*]: the points of cluster c are member[start[c] : start[c + 1]]
-    near   int64[n, w]  the candidates: the center's list, as far as they are allowed, bool[n]
-    center int64[m]     in and out
+    near   int64[n, w]: the candidates are the center's list, restricted to ``allowed``, bool[n]
+    center int64[m]: in and out
     """
-    # The old center comes first, so that its cost is the limit at which the others are given up.
+    # The old center comes first, because its cost is the limit at which other candidates are dropped.
     for c in range(start.size - 1):
         k = start[c + 1] - start[c]
         if k == 0:
@@ -171,7 +173,7 @@ def better_centers(coded, start, member, near, setup, allowed, center):
 
 @njit(cache=True, nogil=True)
 def diameters(coded, start, member, out):
-    """The largest distance of two members of each cluster.  O(sum of squared sizes)."""
+    """The largest distance of two members of each cluster. O(sum of squared sizes)."""
     for c in range(start.size - 1):
         wide = 0.0
         for i in range(start[c], start[c + 1]):
@@ -182,11 +184,11 @@ def diameters(coded, start, member, out):
 
 @njit(cache=True, nogil=True)
 def drop_farthest(m, owner, away, center, r, setup, spare):
-    """Leave out up to ``spare`` points where that saves most cost a point: the farthest of a cluster, or all of it.
+    """Leave out up to ``spare`` points with the largest saving per point: the farthest of a cluster, or all.
 
-    owner   int64[n]    in and out, -1 where left out; away float64[n] distance from the center
-    center  int64[n]    of the m clusters
-    returns points left out
+    owner   int64[n]: in and out, -1 if left out; away float64[n]: distance from the center
+    center  int64[n]: of the m clusters
+    returns the number of points left out
 
     O(n log n + drops (m + largest cluster)) time.
     """
@@ -210,7 +212,8 @@ def drop_farthest(m, owner, away, center, r, setup, spare):
         rate[c] = -1.0
     gone = 0
     stale = np.ones(m, np.bool_)
-    # Only the cluster that lost points, or one whose saving needs more points than are left to spare, is priced anew.
+    # Only the cluster that lost points, and clusters whose saving needs more points than may still be left out, are
+    # priced again.
     while True:
         best = -1
         for c in range(m):
@@ -242,11 +245,11 @@ def enclosing_ball(x, member, steps, center):
     """A small ball around some points; on a line and in the plane the smallest.
 
     x       float64[n, d]
-    member  int64[m]    the points, at least one
-    steps   steps of Badoiu and Clarkson's walk towards the farthest point (d above 2), of which the best center is
-            kept; within about 1/steps
-    center  float64[d]  out
-    returns the distance of the farthest member from center, so the ball holds all members whatever the rounding
+    member  int64[m]: the points, at least one
+    steps   number of steps of Badoiu and Clarkson's iteration towards the farthest point (d above 2); the best center
+            is kept; within about 1/steps of the optimum
+    center  float64[d]: out
+    returns the distance of the farthest member from center, so the ball contains all members regardless of rounding
 
     d = 2: incremental over pairs and triples, O(m) expected for points in random order, O(m^3) at worst.
     """
@@ -260,8 +263,8 @@ def enclosing_ball(x, member, steps, center):
         center[0] = (low + high) / 2
     elif d == 2:
         radius = 0.0
-        # A point outside the smallest disc of those before it lies on the border of the next one (Welzl). The loops
-        # within fix a second and a third point of the border in the same way.
+        # A point outside the smallest disc of the points before it is on the boundary of the next disc (Welzl). The
+        # inner loops fix a second and a third point of the boundary in the same way.
         for i in range(1, m):
             a = member[i]
             if math.hypot(x[a, 0] - center[0], x[a, 1] - center[1]) <= radius * (1 + 1e-12):
@@ -315,7 +318,7 @@ def enclosing_ball(x, member, steps, center):
 def enclosing_balls(x, start, member, steps, center, radius):
     """``enclosing_ball`` of every cluster: members of cluster c are member[start[c] : start[c + 1]].
 
-    center  float64[m, d] out, radius float64[m] out.
+    center  float64[m, d]: out, radius float64[m]: out
     """
     for c in range(start.size - 1):
         if start[c + 1] > start[c]:
@@ -324,14 +327,14 @@ def enclosing_balls(x, start, member, steps, center, radius):
 
 @njit(cache=True, nogil=True)
 def disc_holds(x, reach, r, at):
-    """Whether a disc of radius reach holds the first of the points and r - 1 others.
+    """Whether a disc of radius reach contains the first of the points and r - 1 others.
 
-    x        float64[m, 2]  the point itself first; all others within 2 * reach of it
-    at       float64[2]     out: a center, when there is one
-    returns  bool; a True may be wrong by a relative 1e-9, a False is right
+    x        float64[m, 2]: the point itself first; all others within 2 * reach of it
+    at       float64[2]: out: a center, if there is one
+    returns  bool; True may be wrong by a relative 1e-9, False is exact
 
-    If some disc does, one has a point on its rim: its center is swept along the circle of radius reach around every
-    point.  O(m^2 log m) time, O(m) space.
+    If such a disc exists, one has a point on its boundary. So its center is swept along the circle of radius reach
+    around every point. O(m^2 log m) time, O(m) space.
     """
     m = x.shape[0]
     at[0], at[1] = x[0, 0], x[0, 1]
@@ -342,8 +345,8 @@ def disc_holds(x, reach, r, at):
     loose = reach * (1 + 1e-9)
     angle = np.empty(2 * m)
     change = np.empty(2 * m, np.int64)
-    # The center runs over the circle around q, and for q = 0 a full circle. Each other point is within reach on one arc
-    # of it, so the most points are within reach where most arcs overlap: a sweep over their ends.
+    # The center moves on the circle around q (for q = 0 the full circle). Each other point is within reach on one arc
+    # of it. So most points are within reach where most arcs overlap, which a sweep over their ends finds.
     for q in range(m):
         dx, dy = x[0, 0] - x[q, 0], x[0, 1] - x[q, 1]
         apart = math.hypot(dx, dy)
@@ -377,7 +380,7 @@ def disc_holds(x, reach, r, at):
             angle[events], change[events] = low, 1
             angle[events + 1], change[events + 1] = high, -1
             events += 2
-            if half == math.pi and turn + wide > math.pi:  # the whole circle: an arc may run over its seam
+            if half == math.pi and turn + wide > math.pi:  # a full circle: an arc may cross its seam
                 angle[events], change[events] = -math.pi, 1
                 angle[events + 1], change[events + 1] = turn + wide - 2 * math.pi, -1
                 events += 2
@@ -397,7 +400,7 @@ def disc_holds(x, reach, r, at):
         e = 0
         while e < events:
             f = e
-            while f < events and angle[order[f]] == angle[order[e]]:  # arcs that begin here before those that end
+            while f < events and angle[order[f]] == angle[order[e]]:  # arcs that begin here come before those that end
                 if change[order[f]] > 0:
                     inside += 1
                 f += 1

@@ -1,7 +1,7 @@
-"""The loops of gathering: distances of coded records, lists of nearest ones, and clusters made from them.
+"""Loops of gathering: distances of coded records, lists of nearest records, and clusters made from them.
 
-Equal records share the work of a list.  Clusters open at cores that share no point and at the points that few centers
-can serve; deficits of a cluster are filled along shortest chains of others.
+Equal records share the work of a list. Clusters open at disjoint cores, and at points that few centers can serve. If a
+cluster has too few points, it gets points along shortest chains of other clusters.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ NUMBER, CATEGORY, TREE, SPHERE, PLANE, SKIP, CYCLE = 0, 1, 2, 3, 4, 5, 6
 
 
 class Records(NamedTuple):
-    """Records as the kernels see them.
+    """Records in the form of the kernels.
 
     form      PLAIN: Euclidean on all columns; MIXED: by kind; TABLE: values is the matrix of distances
     norm      2, 1, or 0 for the largest
-    values    float64[n, c]  numbers already divided by scale and times weight; codes as floats
-    kind      int64[c]       NUMBER, CATEGORY, TREE, SPHERE (with the next two columns), PLANE (with the next), SKIP,
-                             CYCLE (from 0 to the length of its circle)
-    weight    float64[c]     CATEGORY: distance of different values; SPHERE: length of one radian;
-                             CYCLE: length of the circle
-    tree      int64[*]       the levels of all hierarchies, one after another, row by row
-    tree_at   int64[c]       where a column's levels start
-    depth     int64[c]       levels per value
-    heights   float64[*]     distance by number of levels on which two values differ
-    height_at int64[c]       where a column's heights start
+    values    float64[n, c]: numbers divided by scale and multiplied by weight; codes as floats
+    kind      int64[c]: NUMBER, CATEGORY, TREE, SPHERE (with the next two columns), PLANE (with the next), SKIP, CYCLE
+              (from 0 to the length of its circle)
+    weight    float64[c]: CATEGORY: distance of different values; SPHERE: length of one radian; CYCLE: length of the
+              circle
+    tree      int64[*]: the levels of all hierarchies, concatenated, row by row
+    tree_at   int64[c]: where a column's levels start
+    depth     int64[c]: levels per value
+    heights   float64[*]: distance by the number of levels on which two values differ
+    height_at int64[c]: where a column's heights start
     """
 
     form: int
@@ -48,7 +48,7 @@ class Records(NamedTuple):
 
 @njit(**LEAN_INNER)
 def distance(s, i, j):
-    """The distance of records i and j; symmetric to the last bit.  O(c)."""
+    """The distance of records i and j; exactly symmetric in floating point. O(c)."""
     x = s.values
     if s.form == TABLE:
         return x[i, j]
@@ -102,7 +102,10 @@ def many_distances(s, a, b):
 
 @njit(**INNER)
 def _sort(key, size, order, other):
-    """order int64[>= size] by key, equal keys as they stand; numba's own sort compiles for 2 s.  O(size log size)."""
+    """Sort order int64[>= size] stably by key, without numba's own sort, which takes 2 s to compile.
+
+    O(size log size).
+    """
     width = 1
     while width < size:
         for low in range(0, size, 2 * width):
@@ -121,11 +124,11 @@ def _sort(key, size, order, other):
 
 
 class PlacesNearby(NamedTuple):
-    """Places near each line of them.
+    """The nearest places, in lists that several records can share.
 
-    which    int64[m]      the line that serves each record asked for
-    places   int64[l, q]   nearest first by a distance that never exceeds the true one; -1 ends
-    reached  float64[l]    no other place is nearer than this (inf when there is no other)
+    which    int64[m]: the list for each requested record
+    places   int64[l, q]: nearest first by a lower bound of the true distance; -1 ends
+    reached  float64[l]: no other place is nearer than this (inf if there is no other)
     """
 
     which: np.ndarray
@@ -136,9 +139,9 @@ class PlacesNearby(NamedTuple):
 class Copies(NamedTuple):
     """The equal records of every place.
 
-    start     int64[p + 1]  those of place i are record[start[i] : start[i + 1]]
+    start     int64[p + 1]: those of place i are record[start[i] : start[i + 1]]
     record    int64[*]
-    position  int64[n]      where a record stands among them, -1 when it does not
+    position  int64[n]: index of a record among them, -1 if it isn't there
     """
 
     start: np.ndarray
@@ -148,14 +151,14 @@ class Copies(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def nearest_records(s, rows, candidates, copies, k, index, found):
-    """Nearest records from nearest places: true distances, sorted, equal records spelled out.
+    """Nearest records from nearest places: sorted by true distance, with all equal records.
 
-    s         ``Records``;  candidates ``PlacesNearby``;  copies ``Copies``
-    rows      int64[m]      the records asked for
-    k         how many are asked for
-    index     int64[m, k]   out: records, nearest first, the record itself and its equals before others; -1: none
-    found     float64[m, k] out: their distances, inf where none is left
-    returns   bool[m]       whether the list is certain
+    s         ``Records``;  candidates: ``PlacesNearby``;  copies: ``Copies``
+    rows      int64[m]: the requested records
+    k         number of neighbors
+    index     int64[m, k]: out: records, nearest first, the record itself and its equals before others; -1: none
+    found     float64[m, k]: out: their distances, inf for none
+    returns   bool[m]: whether the list is certainly complete
 
     O(m (q log q + k)) time, O(q) space.
     """
@@ -164,8 +167,8 @@ def nearest_records(s, rows, candidates, copies, k, index, found):
     m, q = rows.size, places.shape[1]
     sure = np.empty(m, np.bool_)
     near, order, other = np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64)
-    # Candidates come in the order of approximate distances. They are sorted by true ones if that order is wrong, and
-    # each place then gives its equal records, beginning with the one asked for.
+    # Candidates are in the order of approximate distances. If that order is wrong, they are sorted by true distance.
+    # Each place then contributes its equal records, beginning with the requested one.
     for i in range(m):
         me, line = rows[i], which[i]
         size, rising = 0, True
@@ -202,12 +205,13 @@ def nearest_records(s, rows, candidates, copies, k, index, found):
 
 @njit(cache=True, nogil=True)
 def take_disjoint(order, core, owner, center, opened):
-    """Open a cluster at every candidate whose whole core is still free.
+    """Open a cluster at every candidate whose complete core is still free.
 
-    order   int64[c]     candidates, most wanted first
-    core    int64[n, s]  what a candidate's cluster starts with, -1 after the last; first of all -1: no candidate
-    owner   int64[n]     in and out: cluster of a point, -1 while free
-    center  int64[n]     in and out: the candidate behind each open cluster
+    order   int64[c]: candidates, most wanted first
+    core    int64[n, s]: the initial points of a candidate's cluster, -1 after the last; -1 at the beginning: no
+            candidate
+    owner   int64[n]: in and out: cluster of a point, -1 while free
+    center  int64[n]: in and out: the candidate of each open cluster
     opened  number of clusters open at the start
     returns number of clusters open at the end
 
@@ -234,10 +238,11 @@ def take_disjoint(order, core, owner, center, opened):
 
 
 class NearestPoints(NamedTuple):
-    """What is known of every point.
+    """The nearest points of every point.
 
-    near      int64[n, r]   each point's nearest, far float64[n, r] their distances: the centers that can serve it
-    rho, tau  float64[n]    distance of the r-th nearest; least max(distance to v, rho of v)
+    near      int64[n, r]: each point's nearest, far float64[n, r]: their distances. These are the centers that can
+              serve it
+    rho, tau  float64[n]: distance of the r-th nearest; least max(distance to v, rho of v)
     """
 
     near: np.ndarray
@@ -247,10 +252,10 @@ class NearestPoints(NamedTuple):
 
 
 class Longer(NamedTuple):
-    """Longer lists of the nearest, of some centers.
+    """Longer lists of nearest points, for some centers.
 
-    line      int64[n]      which list belongs to a center, -1 when it has none
-    start     int64[l]      the list of line i is near[start[i] : stop[i]], nearest first
+    line      int64[n]: the list of a center, -1 if it has none
+    start     int64[l]: list i is near[start[i] : stop[i]], nearest first
     near      int64[*], far float64[*]
     """
 
@@ -262,7 +267,7 @@ class Longer(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """The clusters there are: owner int64[n] of each point, -1 while it is free; center int64[n] of each cluster."""
+    """The open clusters: owner int64[n] of each point, -1 while it is free; center int64[n] of each cluster."""
 
     owner: np.ndarray
     center: np.ndarray
@@ -290,22 +295,22 @@ def _served(points, lists, p, v, r, reach, owner):
 
 @njit(cache=True, nogil=True)
 def open_remote(points, lists, order, r, reach, clusters, wanted, opened):
-    """Clusters of radius at most reach for points that few centers can serve, most remote first.
+    """Open clusters of radius at most reach for points that few centers can serve, most remote first.
 
     points, lists  ``NearestPoints``, ``Longer``
-    order     int64[c]      the points to serve, by falling tau
+    order     int64[c]: the points to serve, by descending tau
     clusters  ``Opened``, in and out
-    wanted    bool[l]       out: lists that ended too early, of points that no center could serve
+    wanted    bool[l]: out: lists that ended too early, of points that no center could serve
     opened    clusters open at the start; returns clusters open at the end
 
-    Among the centers of a point the one with the most remote free points within reach opens, ties by the smaller
-    radius; it takes its r nearest free points, the point itself among them.  O(c r w) time for lists of length w.
+    Of a point's centers, the one with the most remote free points within reach opens; ties go to the smaller radius. It
+    takes its r nearest free points, including the point itself. O(c r w) time for lists of length w.
     """
     owner, center = clusters
     served = np.zeros(owner.size, np.bool_)
     short = np.empty(points.near.shape[1], np.int64)
-    # Points within reach of an opened center count as served. A point without any center asks for longer lists of those
-    # centers that ran out of points.
+    # Points within reach of an opened center count as served. A point without any center requests longer lists for
+    # those centers that ran out of points.
     for p in order:
         if owner[p] >= 0 or served[p]:
             continue
@@ -346,12 +351,12 @@ def open_remote(points, lists, order, r, reach, clusters, wanted, opened):
 
 @njit(cache=True, nogil=True)
 def prefer_nearest(order, nearest, owner, size, r):
-    """Let points change to their nearest center while the cluster they leave keeps r points.
+    """Move points to their nearest center while the cluster that they leave keeps r points.
 
-    order    int64[c]  the points that may change, those that gain most first
-    nearest  int64[n]  the cluster of each point's nearest center
-    owner    int64[n]  in and out
-    size     int64[m]  in and out
+    order    int64[c]: the points that may move, those with the largest gain first
+    nearest  int64[n]: the cluster of each point's nearest center
+    owner    int64[n]: in and out
+    size     int64[m]: in and out
 
     O(c) time.
     """
@@ -365,25 +370,25 @@ def prefer_nearest(order, nearest, owner, size, r):
 
 @njit(cache=True, nogil=True)
 def fill_deficits(start, member, owner, size, r):
-    """Give every center r points within its reach, moving points along shortest chains of centers.
+    """Give every center r points within its reach, by moving points along shortest chains of centers.
 
-    start   int64[m + 1]  the points within reach of center c are member[start[c] : start[c + 1]]
+    start   int64[m + 1]: the points within reach of center c are member[start[c] : start[c + 1]]
     member  int64[*]
-    owner   int64[n]      in and out: the center each point is with, always one that reaches it
-    size    int64[m]      in and out: points per center
-    returns (centers still short of r, chains used)
+    owner   int64[n]: in and out: the center of each point, always one that reaches it
+    size    int64[m]: in and out: points per center
+    returns (number of centers still short of r, number of chains)
 
-    A chain ends at a center with more than r points.  That none exists means that the bipartite flow of r units from
-    every center is not saturated.  O((chains + 1) |member|) time.
+    A chain ends at a center with more than r points. If no chain exists, the bipartite flow of r units from every
+    center can't be saturated. O((chains + 1) |member|) time.
     """
     m = size.size
-    come_from = np.empty(m, np.int64)  # the center whose reach found this one
+    come_from = np.empty(m, np.int64)  # the center from which this one was reached
     by = np.empty(m, np.int64)  # the point that would move
     queue = np.empty(m, np.int64)
     chains = 0
     for c in range(m):
-        # Breadth first from the center that lacks points to one that has too many; then each point on the chain moves
-        # one center on.
+        # Breadth-first search from the center that lacks points to one that has too many. Then each point on the chain
+        # moves one center on.
         while size[c] < r:
             come_from[:] = -1
             come_from[c] = c
@@ -414,26 +419,26 @@ def fill_deficits(start, member, owner, size, r):
 
 @njit(cache=True, nogil=True)
 def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
-    """The nearest points of each row that make a cluster diverse enough, taken greedily.
+    """The nearest points of each row that form a sufficiently diverse cluster, selected greedily.
 
-    near      int64[m, w]     nearest points, -1 after the last; far float64[m, w] their distances
-    codes     int64[n, s]     sensitive values
-    cap       int64[s]        a value may be taken at most this often
-    distinct  int64[s]        this many different values must be taken
-    size      points to take
-    core      int64[m, size]  out: the points taken, -1 throughout where the list is too short
-    core_far  float64[m, size] out
-    returns   bool[m]         whether the core is complete
+    near      int64[m, w]: nearest points, -1 after the last; far float64[m, w]: their distances
+    codes     int64[n, s]: sensitive values
+    cap       int64[s]: most selected points with one value
+    distinct  int64[s]: least number of different values
+    size      number of points to select
+    core      int64[m, size]: out: the selected points, all -1 if the list is too short
+    core_far  float64[m, size]: out
+    returns   bool[m]: whether the core is complete
 
-    A point is passed over when its value has reached the cap, or when the places left are needed for new values.
-    With one sensitive column no complete core has a smaller radius.  O(m w s size) time.
+    A point is skipped if its value has reached the cap, or if the remaining positions are needed for new values. With
+    one sensitive column, no complete core has a smaller radius. O(m w s size) time.
     """
     m, w = near.shape
     s = codes.shape[1]
     done = np.zeros(m, np.bool_)
     for i in range(m):
         taken = 0
-        # Count, in each sensitive column, how often the point's value was taken and how many different values were.
+        # In each sensitive column, count how often the point's value and how many different values were selected.
         for e in range(w):
             u = near[i, e]
             if u < 0 or taken == size:
@@ -464,15 +469,15 @@ def diverse_cores(near, far, codes, cap, distinct, size, core, core_far):
 
 @njit(cache=True, nogil=True)
 def one_centers(coded, start, member, center, radius):
-    """Move every center to the member with the smallest largest distance, where that is an improvement.
+    """Move every center to the member with the smallest largest distance, if that is an improvement.
 
-    coded   neighbors.Records
+    coded   ``Records``
     start   int64[m + 1], member int64[*]: the points of cluster c are member[start[c] : start[c + 1]]
-    center  int64[m]    in and out
-    radius  float64[m]  out
+    center  int64[m]: in and out
+    radius  float64[m]: out
 
-    A candidate is dropped at the first member farther than the best radius so far, and the members that dropped
-    earlier ones are asked first: O(m^2) per cluster at worst, near O(m) as a rule.
+    A candidate is dropped at the first member farther than the best radius so far. Members that caused earlier drops
+    are checked first: O(m^2) per cluster at worst, usually close to O(m).
     """
     for c in range(start.size - 1):
         points = member[start[c] : start[c + 1]].copy()

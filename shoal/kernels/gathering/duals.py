@@ -1,8 +1,8 @@
 """Dual prices of points in cellular clustering: raised, moved along subgradients, or paid event by event.
 
-Prices are feasible where no cluster costs less than its members' prices add up to; then they bound the cost from below.
-They rise one point at a time, or move against all balls of the points' lists and are made feasible again.  The
-event-driven primal-dual method raises all of them alike, and opens the clusters that they pay for.
+Prices are feasible if no cluster costs less than the sum of its members' prices; then they bound the cost from below.
+They are raised one point at a time, or moved against all balls of the points' lists and made feasible again. The
+event-driven primal-dual method raises all of them equally, and opens the clusters that they pay for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from shoal.kernels import LEAN_INNER, njit
 
 
 class Balls(NamedTuple):
-    """The balls that may become clusters, by the list of every center.
+    """The possible clusters as balls, by the list of every center.
 
-    near   int64[n, w], far float64[n, w]  the list of each center: its nearest points; -1 and inf after the last
-    start  int64[n + 1]  the centers whose lists hold point i are holder[start[i] : start[i + 1]]
-    holder int64[*], away float64[*]  these centers, and how far they are from the point
-    r      int64, setup float64[n]  least size of a cluster; cost of a center
+    near   int64[n, w], far float64[n, w]: the list of each center: its nearest points; -1 and inf after the last
+    start  int64[n + 1]: the centers whose lists contain point i are holder[start[i] : start[i + 1]]
+    holder int64[*], away float64[*]: these centers, and their distances from the point
+    r      int64, setup float64[n]: least size of a cluster; cost of a center
     """
 
     near: np.ndarray
@@ -34,17 +34,17 @@ class Balls(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def raise_prices(balls, cap, order, price):
-    """Raise each point's price as far as no cluster then pays less than its members' prices.
+    """Raise each point's price as far as possible so that no cluster costs less than its members' prices.
 
     balls    ``Balls``
-    cap      float64[n]    prices never rise above it: for every center v, cap[i] <= max(d(i, v), end of v's list)
-    order    int64[c]      points whose price is raised, in this order
-    price    float64[n]    in and out: feasible
+    cap      float64[n]: upper limit of prices: for every center v, cap[i] <= max(d(i, v), end of v's list)
+    order    int64[c]: points whose price is raised, in this order
+    price    float64[n]: in and out: feasible
     returns  the sum of the raises
 
-    Feasible: for every center v and radius d, and every r or more points within d of v, the prices exceed d by no
-    more than setup[v] in sum.  Cap settles the balls that reach beyond a list: no price in them exceeds their radius.
-    O(c w^2) time as a rule, O(c w^3) at worst; O(n w) space.
+    Feasible: for every center v and radius d, and every r or more points within d of v, the sum of the excesses of
+    prices over d is at most setup[v]. The cap handles balls that extend beyond a list: no price in them exceeds their
+    radius. Usually O(c w^2) time, O(c w^3) at worst; O(n w) space.
     """
     near, far, start, holder, away, r, setup = balls
     n, w = near.shape
@@ -58,8 +58,8 @@ def raise_prices(balls, cap, order, price):
             if price[u] > far[v, j]:
                 highest[v] = max(highest[v], price[u])
     total = 0.0
-    # Each ball that holds the point limits its price. Only a ball that ends at a distance at which a point lies, and
-    # with r points or more, is a cluster.
+    # Each ball that contains the point limits its price. Only a ball that ends at the distance of a point, and has r
+    # points or more, is a cluster.
     for i in order:
         best = cap[i]
         if best <= price[i]:
@@ -68,8 +68,8 @@ def raise_prices(balls, cap, order, price):
             v = holder[e]
             if away[e] >= max(best, highest[v]):
                 continue
-            size, above = 0, 0.0  # others in the ball by falling price; sum of the r - 1 highest
-            # Grow the ball point by point, with the others' prices sorted: the r - 1 highest must be in it, further
+            size, above = 0, 0.0  # others in the ball by descending price; sum of the r - 1 highest
+            # Extend the ball point by point, with the others' prices sorted: the r - 1 highest must be in it, further
             # ones are in it while they pay more than its radius.
             for j in range(w):
                 u = near[v, j]
@@ -105,12 +105,12 @@ def raise_prices(balls, cap, order, price):
 
 
 class Openings(NamedTuple):
-    """Which clusters may open, and at what cost.
+    """The clusters that may open, and their set-up costs.
 
-    table  float64[n, n] distances;  ranked int32[n, n] the points by distance from each
-    r      int64      clusters with fewer points within their radius do not exist
-    fixed  float64[n] set-up cost of a center;  share float64 set-up cost per unit of radius besides
-    widest float64    clusters of larger radius do not exist
+    table  float64[n, n]: distances;  ranked: int32[n, n], the points by distance from each
+    r      int64: clusters with fewer points within their radius don't exist
+    fixed  float64[n]: set-up cost of a center;  share: float64, additional set-up cost per unit of radius
+    widest float64: clusters of larger radius don't exist
     """
 
     table: np.ndarray
@@ -123,17 +123,16 @@ class Openings(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _next_opening(openings, v, now, status, alpha, paying):
-    """(time, position) at which the next cluster around v fills its set-up cost if nobody freezes before; inf: none.
+    """(time, position) at which the next cluster around v is paid if no point freezes before; inf: none.
 
-    Cluster (v, j) is the prefix of v's ranking up to position j, of radius d.  Free members (status 0) pay alpha - d
-    each as alpha grows, frozen ones (1) what they paid when they froze; a dead one (2) that pays shuts it down.
-    paying is scratch space.
+    Cluster (v, j) is the prefix of v's ranking up to position j, of radius d. Free members (status 0) pay alpha - d
+    each as alpha increases, frozen ones (1) what they paid when they froze; a dead one (2) that pays shuts the cluster
+    down. paying is a working array.
     """
     table, ranked, r, fixed, share, widest = openings
     n = table.shape[0]
     free, dead, best, where, many = 0, -1.0, np.inf, -1, 0
-    # Free points pay more the later it is, so each prefix opens at the time at which what is missing is shared among
-    # them.
+    # Free points pay more over time, so each prefix opens when the free points together have paid the missing amount.
     for j in range(n):
         u = ranked[v, j]
         d = table[v, u]
@@ -150,7 +149,7 @@ def _next_opening(openings, v, now, status, alpha, paying):
         if j + 1 < r or free == 0 or dead >= d or (j + 1 < n and table[v, ranked[v, j + 1]] == d):
             continue
         given, kept = 0.0, 0
-        for e in range(many):  # radii only grow, so who does not pay any more is forgotten
+        for e in range(many):  # radii only increase, so points that no longer pay are dropped
             if paying[e] > d:
                 given += paying[e] - d
                 paying[kept] = paying[e]
@@ -165,16 +164,16 @@ def _next_opening(openings, v, now, status, alpha, paying):
 
 @njit(cache=True, nogil=True)
 def procedure_one(openings, owner, center, alpha):
-    """Procedure 1 of Aggarwal et al. 2006, from event to event.
+    """Procedure 1 of Aggarwal et al. 2006, as an event simulation.
 
     openings  ``Openings``
-    owner   int64[n] out: cluster of each point
-    center  int64[n] out: center of each cluster
-    alpha   float64[n] out: the dual
-    returns clusters opened
+    owner   int64[n]: out: cluster of each point
+    center  int64[n]: out: center of each cluster
+    alpha   float64[n]: out: the dual
+    returns the number of clusters
 
-    The time at which a center's next cluster opens only grows while points freeze, so the least of the old times,
-    checked again, is the next event.  O(n^2) per event at worst, O(n) as a rule; O(n^2) space.
+    The time at which a center's next cluster opens only increases when points freeze. So the least of the old times,
+    checked again, is the next event. O(n^2) per event at worst, usually O(n); O(n^2) space.
     """
     table, ranked, r = openings.table, openings.ranked, openings.r
     n = table.shape[0]
@@ -239,17 +238,17 @@ def procedure_one(openings, owner, center, alpha):
 
 @njit(cache=True, nogil=True)
 def tighten(openings, enough, witness, center, radius, alpha):
-    """Raise all prices alike; a cluster whose set-up cost is paid freezes its points; until few are left.
+    """Raise all prices equally. If a cluster's set-up cost is paid, its points freeze. Stop when few points are free.
 
     openings ``Openings``
     enough   stop when at most this many points are free
-    witness  int64[n] out: the cluster that froze each point, -1 where none did
-    center   int64[n] out, radius float64[n] out: the clusters, in the order of freezing
-    alpha    float64[n] out: the prices; those still free hold the last time
-    returns  (clusters, points frozen by the last of them)
+    witness  int64[n]: out: the cluster that froze each point, -1 if none
+    center   int64[n]: out, radius float64[n]: out: the clusters, in the order of freezing
+    alpha    float64[n]: out: the prices; for free points, the last time
+    returns  (number of clusters, points frozen by the last of them)
 
-    Nothing is shut down: frozen points go on paying for larger clusters what they pay already.  O(n^2) per event at
-    worst, O(n) as a rule.
+    Nothing is shut down: frozen points continue to pay their amount for larger clusters. O(n^2) per event at worst,
+    usually O(n).
     """
     table, ranked = openings.table, openings.ranked
     n = table.shape[0]
@@ -284,12 +283,12 @@ def tighten(openings, enough, witness, center, radius, alpha):
 
 @njit(cache=True, nogil=True)
 def independent(table, center, radius, alpha, chosen, stand_in, payer):
-    """Clusters of which no two share a point that pays for both, the largest first; and who stands in for the others.
+    """Select clusters such that no point pays for two, the largest first; others get a selected substitute.
 
-    center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c when d(i, c) <= radius < alpha[i]
-    chosen    bool[m] out
-    stand_in  int64[m] out: a chosen cluster, no smaller, that shares a paying point; the cluster itself when chosen
-    payer     int64[n] out: the chosen cluster a point pays for, there is at most one; -1 when it pays for none
+    center    int64[m], radius float64[m]; alpha float64[n]: point i pays for c if d(i, c) <= radius < alpha[i]
+    chosen    bool[m]: out
+    stand_in  int64[m]: out: a selected cluster, not smaller, that shares a paying point; the cluster itself if selected
+    payer     int64[n]: out: the selected cluster for which a point pays (at most one); -1 if none
 
     O(m n) time.
     """
@@ -311,9 +310,9 @@ def independent(table, center, radius, alpha, chosen, stand_in, payer):
 
 @njit(cache=True, nogil=True)
 def holders(near, far):
-    """For every point the lists it stands in: (start int64[n + 1]; holder, distance, place in the list, each [*]).
+    """For every point, the lists that contain it: (start int64[n + 1]; holder, distance, index in the list, each [*]).
 
-    near int64[n, w], -1 after the last; far float64[n, w].  O(n w) time and space.
+    near int64[n, w], -1 after the last; far float64[n, w]. O(n w) time and space.
     """
     n, w = near.shape
     start = np.zeros(n + 1, np.int64)
@@ -336,7 +335,7 @@ def holders(near, far):
 
 @njit(**LEAN_INNER)
 def _highest(near, price, v):
-    """The highest price on a center's list: no ball as wide as that is looked at."""
+    """The highest price on a center's list; balls of at least this radius needn't be examined."""
     high = -np.inf
     for j in range(near.shape[1]):
         if near[v, j] < 0:
@@ -347,7 +346,7 @@ def _highest(near, price, v):
 
 @njit(**LEAN_INNER)
 def _sorted_in(top, who, size, price, i):
-    """Point i among those by falling price; returns its place."""
+    """Insert point i into the order by descending price; returns its index."""
     f = size
     while f > 0 and top[f - 1] < price[i]:
         top[f], who[f] = top[f - 1], who[f - 1]
@@ -358,15 +357,17 @@ def _sorted_in(top, who, size, price, i):
 
 @njit(**LEAN_INNER)
 def _paid(near, far, r, price, v, top, who, kept):
-    """(the most by which a cluster around v is paid above its cost, its points); these in ``kept``.
+    """(the largest excess of payments over the cost of a cluster around v, its number of points).
 
-    top, who  room for a list
+    The points are in ``kept``.
+
+    top, who  working arrays for a list
     """
     size, above, best, many = 0, 0.0, 0.0, 0
     high = _highest(near, price, v)
     w = near.shape[1]
-    # As in ``raise_prices``: the ball grows, with its prices sorted, and is asked at each distance at which a point
-    # lies.
+    # As in ``raise_prices``: the ball is extended with its prices sorted, and is evaluated at the distance of each
+    # point.
     for j in range(w):
         i, d = near[v, j], far[v, j]
         if i < 0 or d >= high:
@@ -390,11 +391,11 @@ def _paid(near, far, r, price, v, top, who, kept):
 
 @njit(cache=True, nogil=True)
 def worth(balls, price, taken):
-    """The sum of all prices less what clusters are overpaid: every center once, by its dearest cluster.
+    """The sum of all prices minus the overpayments of clusters, where each center counts its most overpaid cluster.
 
-    balls  ``Balls`` of at least 2 points, without set-up costs;  price float64[n]
-    taken  int64[n]  out: how many of these clusters hold each point
-    O(n w) as a rule.
+    balls  ``Balls`` of at least 2 points, without set-up costs;  price: float64[n]
+    taken  int64[n]: out: how many of these clusters contain each point
+    Usually O(n w).
     """
     near, far, r = balls.near, balls.far, balls.r
     n, w = near.shape
@@ -412,15 +413,15 @@ def worth(balls, price, taken):
 
 @njit(cache=True, nogil=True)
 def excess(near, far, r, price, out):
-    """By how much the mean of r points within a radius of a center is above that radius, at most, for each of them.
+    """For each point, the largest excess of the mean price of r points within a radius of a center over that radius.
 
-    near, far, r  as in ``Balls``;  price float64[n];  out float64[n] out: 0 where no such mean is above
-    O(n w^2) as a rule, where many balls are overpaid.
+    near, far, r  as in ``Balls``;  price: float64[n];  out: float64[n], 0 if no such mean exceeds the radius
+    Usually O(n w^2) if many balls are overpaid.
     """
     n, w = near.shape
     top, who, over, least = np.empty(w), np.empty(w, np.int64), np.empty(w), np.empty(w)
     out[:] = 0.0
-    # First the excess of every ball, with its r-th price; then each point takes the largest, where it may have to
+    # First the excess of every ball, with its r-th price. Then each point takes the largest, where it may have to
     # replace the r-th.
     for v in range(n):
         size, above, some = 0, 0.0, False
@@ -442,5 +443,5 @@ def excess(near, far, r, price, out):
         for x in range(size):
             i = near[v, x]
             for j in range(x, size):
-                if over[j] > 0.0:  # its r highest prices, or those but for the last and its own
+                if over[j] > 0.0:  # the r highest prices, or all of them except the last plus its own
                     out[i] = max(out[i], (over[j] + min(price[i] - least[j], 0.0)) / r)

@@ -1,7 +1,7 @@
-"""Local search for cellular clusterings: a few neighboring clusters are cut anew where that is cheaper.
+"""Local search for cellular clusterings: a few neighboring clusters are recut if that costs less.
 
-A cluster costs its size times its radius, plus the set-up cost of its center, a member.  ``search`` takes pairs of
-neighbors, ``recut`` a few at a time.  All clusters lie in one array, whose slices are rewritten.
+A cluster costs its size times its radius, plus the set-up cost of its center, which is a member. ``search`` recuts
+pairs of neighbors, ``recut`` a few at a time. All clusters are slices of one array, which are rewritten.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from shoal.kernels.gathering.clusters import distance
 
 
 class ClusterPool(NamedTuple):
-    """Clusters as slices of one array, rewritten at its end and packed when that is reached.
+    """Clusters as slices of one array, written at its end; the array is packed when it is full.
 
-    (1) a number in use has size > 0 and its points are arena[start : start + size]; (2) owner[i] is the number of the
-    slice that holds i, -1 where none does; (3) tops = (end of the arena in use, numbers on the stack of unused ones).
-    packed is room to pack in.
+    (1) A number in use has size > 0, and its points are arena[start : start + size]. (2) owner[i] is the number of the
+    slice that contains i, -1 if none does. (3) tops = (used length of the arena, numbers on the stack of unused ones).
+    packed is the working array for packing.
     """
 
     start: np.ndarray
@@ -51,7 +51,7 @@ def make_pool(owner: np.ndarray, center: np.ndarray, r: int) -> ClusterPool:
 
 @njit(**LEAN_INNER)
 def store(pool, c, rows, chosen, low, high, center, cost):
-    """Cluster c becomes rows[chosen[low:high]]; returns c, or -1 where that is nothing."""
+    """Set cluster c to rows[chosen[low:high]]; returns c, or -1 if the slice is empty."""
     k = high - low
     if pool.tops[0] + k > pool.arena.size:
         end = 0
@@ -79,14 +79,14 @@ def store(pool, c, rows, chosen, low, high, center, cost):
 
 @njit(**LEAN_INNER)
 def fresh(pool):
-    """A number not in use."""
+    """An unused number."""
     pool.tops[1] -= 1
     return pool.unused[pool.tops[1]]
 
 
 @njit(**LEAN_INNER)
 def fill(pool, c, rows, k):
-    """Append cluster c to rows from place k on; returns the new length."""
+    """Append cluster c to rows from index k on; returns the new length."""
     for e in range(pool.size[c]):
         rows[k + e] = pool.arena[pool.start[c] + e]
     return k + pool.size[c]
@@ -96,15 +96,15 @@ NEVER = 1e300
 
 
 class ClusterRules(NamedTuple):
-    """What a cluster must meet and what it costs besides size times radius.
+    """The conditions and the further costs of a cluster.
 
     r         least size
-    setup     float64[n]    cost of a center
-    codes     int64[n, s]   sensitive values, s may be 0
-    share     float64[s]    no value on more than this share of a cluster
-    distinct  int64[s]      at least this many values
+    setup     float64[n]: cost of a center
+    codes     int64[n, s]: sensitive values, s may be 0
+    share     float64[s]: largest share of one value in a cluster
+    distinct  int64[s]: least number of values
     limit     diameters above it cost excess for every point and unit of length
-    excess    0 where diameters do not matter
+    excess    0 if diameters don't matter
     """
 
     r: int
@@ -117,15 +117,14 @@ class ClusterRules(NamedTuple):
 
 
 class CutPoints(NamedTuple):
-    """The points that are cut: int64[m] records and float64[m, m] the distances of them."""
+    """The points that are recut: int64[m] records, and float64[m, m] their distances."""
 
     rows: np.ndarray
     table: np.ndarray
 
 
 class CutBudget(NamedTuple):
-    """How much is tried: the points of a few clusters that are cut together, and how many clusters (8) at most; how
-    often, a cluster on average or in all; and the seed of what is drawn."""
+    """Limits of the search: points and clusters (at most 8) that are recut together, attempts, and the random seed."""
 
     largest: int
     clusters: int
@@ -134,11 +133,11 @@ class CutBudget(NamedTuple):
 
 
 class PairsWorkspace(NamedTuple):
-    """What clusters of at most m points are cut on, s sensitive columns.
+    """Working arrays for clusters of at most m points, with s sensitive columns.
 
-    rows, line, order, chosen int64[m]  points, 0 .. m - 1, places by a key, places by the best order
+    rows, line, order, chosen int64[m]: points, 0 .. m - 1, indexes by a key, indexes by the best order
     table float64[m, m]; ecc, key float64[m]
-    left, right float64[m + 1], left_at, right_at int64[m + 1]  costs and centers of prefixes from either end
+    left, right float64[m + 1], left_at, right_at int64[m + 1]: costs and centers of prefixes from either end
     top float64[s], kinds int64[s]
     """
 
@@ -158,7 +157,7 @@ class PairsWorkspace(NamedTuple):
 
 
 def workspace(m: int, s: int) -> PairsWorkspace:
-    """Room for clusters of at most m points, s sensitive columns."""
+    """Working arrays for clusters of at most m points, s sensitive columns."""
     return PairsWorkspace(
         *(np.empty(m, np.int64) for _ in range(4)), np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m + 1),
         np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), np.zeros(s), np.zeros(s, np.int64),
@@ -176,7 +175,7 @@ def tabulate(coded, rows, k, table):
 
 @njit(**LEAN_INNER)
 def order_by(key, k, order):
-    """0..k-1 by key, equal keys in their order; insertion, for short lists.  O(k^2)."""
+    """0..k-1 stably sorted by key; insertion sort, for short lists. O(k^2)."""
     for e in range(k):
         f = e
         while f > 0 and key[order[f - 1]] > key[e]:
@@ -187,10 +186,10 @@ def order_by(key, k, order):
 
 @njit(**LEAN_INNER)
 def prefixes(points, order, m, reverse, rules, d, cost, best):
-    """Cost of the first t points of an order, for every t, and the center that gives it.
+    """The cost of the first t points of an order, for every t, and the best center.
 
-    points  ``CutPoints``, order int64[m] some of them; reverse: count from the end
-    cost    float64[m + 1] out, best int64[m + 1] out: NEVER and -1 where t points are no cluster
+    points  ``CutPoints``, order int64[m]: some of them; reverse: count from the end
+    cost    float64[m + 1]: out, best int64[m + 1]: out: NEVER and -1 if t points are no valid cluster
 
     O(m^2 (1 + s)) time.
     """
@@ -201,7 +200,7 @@ def prefixes(points, order, m, reverse, rules, d, cost, best):
     ecc, top, kinds = d.ecc, d.top, d.kinds
     for c in range(s):
         top[c], kinds[c] = 0.0, 0
-    # A new point changes the largest distances of those before it, so each prefix costs one pass over its points.
+    # A new point changes the largest distances of those before it, so each prefix takes one pass over its points.
     for t in range(m):
         u = order[m - 1 - t] if reverse else order[t]
         far = 0.0
@@ -237,8 +236,8 @@ def prefixes(points, order, m, reverse, rules, d, cost, best):
 def best_split(points, k, at_a, at_b, rules, d):
     """The best cut of k points over a few orders: (cost, cut, centers of both parts, their costs); d.chosen: its order.
 
-    at_a, at_b  anchors (at_b may be -1); the two points farthest apart and the difference of the distances from
-                those two give three more orders.  cut = k: one cluster.
+    at_a, at_b  anchors (at_b may be -1); the two points farthest apart, and the difference of the distances from these,
+                give three more orders. cut = k: one cluster.
     """
     key, order, chosen = d.key, d.order, d.chosen
     left, left_at, right, right_at = d.left, d.left_at, d.right, d.right_at
@@ -276,7 +275,7 @@ def best_split(points, k, at_a, at_b, rules, d):
 
 @njit(**LEAN_INNER)
 def price_all(coded, pool, rules, largest, d):
-    """Costs and best centers of all clusters; one larger than ``largest`` keeps its center.  Returns the total."""
+    """Costs and best centers of all clusters; one larger than ``largest`` keeps its center. Returns the total."""
     total = 0.0
     for c in range(pool.size.size):
         k = pool.size[c]
@@ -299,16 +298,16 @@ def price_all(coded, pool, rules, largest, d):
 
 
 def search(coded, near, rules, budget, owner, center):
-    """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost falls.
+    """Re-split pairs of neighboring clusters, merge them, or split one, while the total cost decreases.
 
-    coded    neighbors.Records
-    near     int64[n, w]  nearest points: clusters are neighbors when one holds such a point of the other
-    budget   ``CutBudget``: pairs with more points than the largest are left alone
-    owner    int64[n]  in and out: cluster of each point, -1 where it is in none
-    center   int64[n]  in and out: member at the center of each cluster
+    coded    ``Records``
+    near     int64[n, w]: nearest points; two clusters are neighbors if one contains such a point of the other
+    budget   ``CutBudget``: pairs with more points than the largest are skipped
+    owner    int64[n]: in and out: cluster of each point, -1 if it is in none
+    center   int64[n]: in and out: member at the center of each cluster
     returns  (total cost, pairs improved)
 
-    All costs of an order's prefixes take O(m^2) together, so a pair of m points takes O(m^2) time.
+    All costs of an order's prefixes take O(m^2) in total, so a pair of m points takes O(m^2) time.
     """
     pool, d = make_pool(owner, center, rules.r), workspace(budget.largest, rules.codes.shape[1])
     slots = pool.size.size
@@ -318,11 +317,13 @@ def search(coded, near, rules, budget, owner, center):
 
 @njit(**LEAN)
 def _search(coded, near, rules, budget, center, pool, d, turns):
-    """``search`` in arrays that Python made; turns: the clusters that wait, which do, where each was seen last, and the
-    neighbors of one."""
+    """``search`` on arrays that Python allocated.
+
+    turns  the queue of clusters, flags of those in it, when each was last examined, and the neighbors of one.
+    """
     largest, _, looks, _ = budget
     w, slots = near.shape[1], pool.size.size
-    queue, waiting, seen, beside = turns
+    queue, waiting, seen, neighbors = turns
     rows, table, chosen = d.rows, d.table, d.chosen
     points = CutPoints(rows, table)
     total = price_all(coded, pool, rules, largest, d)
@@ -333,7 +334,7 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
             queued += 1
             waiting[c] = True
     looked, improved, most = 0, 0, looks * max(queued, 1)
-    # A queue of clusters to look at: one comes back when it has changed. Every cluster is looked at alone and with each
+    # A queue of clusters to examine: one returns when it has changed. Every cluster is examined alone and with each
     # neighbor.
     while queued and looked < most:
         a = queue[head]
@@ -344,17 +345,17 @@ def _search(coded, near, rules, budget, center, pool, d, turns):
             continue
         looked += 1
         seen[a] = looked
-        beside[0], many = -1, 1  # -1: the cluster by itself
+        neighbors[0], many = -1, 1  # -1: the cluster alone
         for e in range(pool.size[a]):
             for q in range(w):
                 u = near[pool.arena[pool.start[a] + e], q]
                 b = pool.owner[u] if u >= 0 else -1
-                if b >= 0 and seen[b] != looked and many < beside.size:
+                if b >= 0 and seen[b] != looked and many < neighbors.size:
                     seen[b] = looked
-                    beside[many] = b
+                    neighbors[many] = b
                     many += 1
         for which in range(many):
-            b = beside[which]
+            b = neighbors[which]
             if pool.size[a] == 0:
                 break
             k = pool.size[a] + (pool.size[b] if b >= 0 else 0)
@@ -400,11 +401,11 @@ def _subtable(table, group, k, sub):
 
 
 def recut(coded, near, rules, budget, owner, center):
-    """Dissolve a few neighboring clusters, cut them anew from a random side, keep what is cheaper.
+    """Dissolve a few neighboring clusters, recut them from a random side, and keep the result if it costs less.
 
-    Arguments as in ``search``; as often as the budget looks.  Returns (total, times kept).
-    Points are carved off around the one farthest from a random one, r to 2 r at a time, then every two of the new
-    clusters are re-split.  O(largest^2) time a step.
+    Arguments as in ``search``; the budget limits the number of attempts. Returns (total, number of results kept).
+    Points are cut off around the one farthest from a random one, r to 2 r at a time, then every two of the new clusters
+    are re-split. O(largest^2) time per step.
     """
     largest = budget.largest
     groups = largest // max(rules.r, 1) + 2
@@ -417,10 +418,10 @@ def recut(coded, near, rules, budget, owner, center):
 
 
 class Carved(NamedTuple):
-    """What is made of a few clusters of at most m points together, g clusters at most.
+    """Working arrays for a few clusters of at most m points in total, at most g clusters.
 
-    group, subrows, rest int64[m], sub float64[m, m]  some of the points; picked int64[8] the clusters dissolved
-    member int64[g, m], length int64[g], cost float64[g], middle int64[g]  the new ones
+    group, subrows, rest int64[m], sub float64[m, m]: some of the points; picked int64[8]: the dissolved clusters
+    member int64[g, m], length int64[g], cost float64[g], middle int64[g]: the new ones
     """
 
     group: np.ndarray
@@ -436,9 +437,9 @@ class Carved(NamedTuple):
 
 @njit(**STEP)
 def _carve(pivot, k, rules, d, work):
-    """Cut points off around the one farthest from a random one, r to 2 r at a time, the last anchor the next pivot.
+    """Cut points off around the one farthest from a random one, r to 2 r at a time; the last anchor is the next pivot.
 
-    k points in all, pivot one of them; returns how many clusters there are.
+    k points in total, pivot one of them; returns the number of clusters.
     """
     group, rest, member, length, cost, middle = (
         work.group, work.rest, work.member, work.length, work.cost, work.middle
@@ -448,7 +449,7 @@ def _carve(pivot, k, rules, d, work):
     m, free, r = 0, k, max(rules.r, 1)
     for e in range(k):
         rest[e] = e
-    # The cut that costs least a point is kept; the last turn leaves r points or more for the rest.
+    # The cut with the least cost per point is kept; the last turn leaves r points or more for the rest.
     while free >= 2 * r:
         anchor, far = 0, -1.0
         for e in range(free):
@@ -485,7 +486,7 @@ def _carve(pivot, k, rules, d, work):
 
 @njit(**STEP)
 def _split_again(m, rules, d, work):
-    """Cut every two of the m new clusters anew, where that is cheaper."""
+    """Re-split every two of the m new clusters if that costs less."""
     group, member, length, cost, middle = work.group, work.member, work.length, work.cost, work.middle
     for a in range(m):
         for b in range(a):
@@ -514,7 +515,7 @@ def _split_again(m, rules, d, work):
 
 @njit(**LEAN)
 def _recut(coded, near, rules, budget, center, pool, d, work):
-    """``recut`` in arrays that Python made."""
+    """``recut`` on arrays that Python allocated."""
     (n, w), owner = near.shape, pool.owner
     largest, most, steps, seed = budget
     picked, member, length, cost, middle, rows, line = (
@@ -523,8 +524,8 @@ def _recut(coded, near, rules, budget, center, pool, d, work):
     total = price_all(coded, pool, rules, largest, d)
     state = np.uint64(seed * 2 + 1)
     kept = 0
-    # Dissolve the clusters near a random point, carve and split the points again, and write them back if that is
-    # cheaper. New clusters take the old slots first; slots left over become empty.
+    # Dissolve the clusters near a random point, carve and split the points again, and write them back if that costs
+    # less. New clusters take the old slots first; remaining slots become empty.
     for _ in range(steps):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         i = np.int64(state >> np.uint64(33)) % n

@@ -1,8 +1,8 @@
-"""The graph of areas as the kernels of regions take it, what a part of it must hold, and trees of merged parts.
+"""The graph of areas for the kernels of regions, the conditions on its parts, and spanning trees of merged parts.
 
-A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``, each edge stands
-in both rows.  A search over partitions gathers parts, draws a random spanning tree of them, and cuts it wherever both
-sides are eligible; its working arrays are here, as is the generator of random numbers.
+A graph is two arrays in compressed rows: the neighbors of v are ``indices[indptr[v]:indptr[v + 1]]``, and each edge is
+in both rows. A search over partitions merges parts, draws a random spanning tree of them, and cuts it where both sides
+are eligible. Its working arrays are here, as is the generator of random numbers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from shoal.kernels import LEAN_INNER, njit
 
 
 class Areas(NamedTuple):
-    """A graph whose vertices carry features, and what every part of it must hold.
+    """A graph with features of vertices, and the conditions on every part.
 
     indptr    int64[n + 1], indices int64[2m]
-    features  int64[n, t + s]  weights, then counts of sensitive values
-    need      int64[t]    thresholds;  l int64 of l-diversity, 1 asks nothing
+    features  int64[n, t + s]: weights, then counts of sensitive values
+    need      int64[t]: thresholds;  l: int64, of l-diversity, 1 requires nothing
     """
 
     indptr: np.ndarray
@@ -42,11 +42,11 @@ def uniform(state: np.ndarray) -> float:
 
 @njit(**LEAN_INNER)
 def eligible(total, need, l):
-    """Whether sums over a part meet every threshold and, when ``l`` > 1, the frequency form of l-diversity.
+    """Whether sums over a part meet every threshold and, if ``l`` > 1, the frequency form of l-diversity.
 
-    total  int64[t + s]  sums of the t weights, then of the s sensitive values
-    need   int64[t]      thresholds
-    l      int64         no value may have more than 1/l of the records; 1 asks nothing
+    total  int64[t + s]: sums of the t weights, then of the s sensitive values
+    need   int64[t]: thresholds
+    l      int64: no value may have more than 1/l of the records; 1 requires nothing
     """
     t = need.shape[0]
     for i in range(t):
@@ -63,14 +63,17 @@ def eligible(total, need, l):
 
 
 class Workspace(NamedTuple):
-    """Working arrays of one search.  "Place": position in ``node``; "position": rank in the random tree's preorder."""
+    """Working arrays of one search.
+
+    A *place* is an index in ``node``; a *position* is a rank in the random tree's preorder.
+    """
 
     place: np.ndarray  # int64[n] vertex -> place, -1 outside the merged parts
     node: np.ndarray  # int64[n] place -> vertex
     tail: np.ndarray  # int64[m + 1] ends of the edges inside, as places
     head: np.ndarray
     union: np.ndarray  # int64[n] disjoint sets of places
-    first: np.ndarray  # int64[n + 1] tree neighbors of a place: links[first[i]:first[i + 1]]
+    first: np.ndarray  # tree neighbors of a place: links[first[i]:first[i + 1]]
     links: np.ndarray  # int64[2n]
     stack: np.ndarray  # int64[n]
     at: np.ndarray  # int64[n] position -> place
@@ -78,25 +81,28 @@ class Workspace(NamedTuple):
     up: np.ndarray  # int64[n] position -> position of the parent, -1 at the root
     size: np.ndarray  # int64[n] position -> vertices in its subtree
     sub: np.ndarray  # int64[n, t + s] position -> sums over its subtree
-    rest: np.ndarray  # int64[n, t + s] position -> sums over what is not cut off below it
+    rest: np.ndarray  # position -> sums over the part of its subtree that isn't cut off
     mass: np.ndarray  # float64[n, c + 2] position -> geometric sums over its subtree
     part: np.ndarray  # int64[n] position -> new part; while cutting, its top
     cross: np.ndarray  # int64[n] position -> edges that leave its subtree
-    ahead: np.ndarray  # int64[n + 2] heaviest vertex at positions before this one
-    behind: np.ndarray  # int64[n + 2] heaviest vertex at this position and after
+    ahead: np.ndarray  # heaviest vertex at smaller positions
+    behind: np.ndarray  # heaviest vertex at this or a larger position
     heads: np.ndarray  # int64[n] positions where one cut is possible
     weight: np.ndarray  # int64[n] weight of a new part
     heavy: np.ndarray  # int64[n] heaviest vertex of a new part
     spare: np.ndarray  # int64[t + s]
-    held: np.ndarray  # int64[n + 1] weight of a part, 0 at first
-    heaviest: np.ndarray  # int64[n + 1] heaviest vertex of a part, 0 at first
-    ids: np.ndarray  # int64[3] the parts merged
-    sums: np.ndarray  # float64[3, c + 2] their moments
+    held: np.ndarray  # weight of a part, initially 0
+    heaviest: np.ndarray  # heaviest vertex of a part, initially 0
+    ids: np.ndarray  # the merged parts
+    sums: np.ndarray  # their moments
     nothing: np.ndarray  # float64[c + 2] zeros
 
 
 def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
-    """Working arrays for n vertices and m edges; width features a vertex, wide moments of ``places`` vertices."""
+    """Working arrays for n vertices and m edges.
+
+    ``width`` features per vertex, ``wide`` moments of ``places`` vertices.
+    """
 
     def ints(*shape: int) -> np.ndarray:
         return np.empty(shape, np.int64)
@@ -113,7 +119,10 @@ def workspace(n: int, m: int, width: int, places: int, wide: int) -> Workspace:
 
 @njit(**LEAN_INNER)
 def gather(indptr, indices, label, d, i, s, p, q):
-    """Extend the gathered vertices, from place i on, by their neighbors in part p or q; the new number gathered."""
+    """Append the vertices of part p or q that neighbor the gathered ones, from place i on.
+
+    Returns the new number gathered.
+    """
     while i < s:
         v = d.node[i]
         for e in range(indptr[v], indptr[v + 1]):
@@ -128,7 +137,7 @@ def gather(indptr, indices, label, d, i, s, p, q):
 
 @njit(**LEAN_INNER)
 def _summed(d, s):
-    """Sizes and sums of the subtrees, from those of the vertices alone, which stand in preorder."""
+    """Sizes and sums of the subtrees, from those of the single vertices, in preorder."""
     for i in range(s - 1, 0, -1):
         d.size[d.up[i]] += d.size[i]
         for f in range(d.sub.shape[1]):
@@ -137,7 +146,7 @@ def _summed(d, s):
 
 @njit(**LEAN_INNER)
 def root_of(union, v):
-    """The root of the set that v is in, with shorter ways to it; union int64[n] the next one of each."""
+    """The root of the set that contains v, with path compression; union int64[n] is the parent of each."""
     while union[v] != v:
         union[v] = union[union[v]]
         v = union[v]
@@ -146,7 +155,7 @@ def root_of(union, v):
 
 @njit(**LEAN_INNER)
 def _visited(features, d, x, above, done):
-    """Vertex x is the next of the tree, below position ``above``; returns how many are in it."""
+    """Append vertex x to the tree below position ``above``; returns the number of vertices so far."""
     d.at[done] = x
     d.up[done] = above
     d.rank[x] = done
@@ -159,7 +168,7 @@ def _visited(features, d, x, above, done):
 
 @njit(**LEAN_INNER)
 def random_tree(indptr, indices, features, d, s, state):
-    """A spanning tree of what is gathered, its edges taken in random order, in preorder from a random root.
+    """A uniformly shuffled spanning tree of the gathered vertices, in preorder from a random root.
 
     Fills at, rank, up, size, sub; returns the number of edges inside.
     """
@@ -177,7 +186,7 @@ def random_tree(indptr, indices, features, d, s, state):
     d.first[s] = 0
     kept = 0
     i = m
-    # Kruskal's algorithm with a shuffle: draw an edge that was not drawn yet, and keep it if it joins two trees.
+    # Kruskal's algorithm with a shuffle: draw an edge that wasn't drawn yet, and keep it if it joins two trees.
     while kept < s - 1:
         j = int(uniform(state) * i)
         i -= 1
@@ -208,7 +217,7 @@ def random_tree(indptr, indices, features, d, s, state):
         d.links[d.first[b]] = a
     root = int(uniform(state) * s)
     d.stack[0] = root
-    d.rank[root] = -1  # until it is visited: the position of its parent
+    d.rank[root] = -1  # before the visit: the position of its parent
     depth = 1
     done = 0
     while depth > 0:
@@ -228,10 +237,10 @@ def random_tree(indptr, indices, features, d, s, state):
 
 @njit(**LEAN_INNER)
 def long_tree(indptr, indices, features, d, s, state):
-    """A spanning tree of what is gathered, depth first from a random root, neighbors from a random one round.
+    """A depth-first spanning tree of the gathered vertices from a random root, with neighbors in rotated order.
 
-    Fills what ``random_tree`` does, in half its time.  Long paths are cut into more parts than branches are, and into
-    parts less round.  O(edges of what is gathered).
+    Fills the same arrays as ``random_tree``, in half its time. Long paths can be cut into more parts than branched
+    trees, and into less compact parts. O(edges of the gathered vertices).
     """
     for i in range(s):
         d.rank[i] = -1
@@ -239,12 +248,12 @@ def long_tree(indptr, indices, features, d, s, state):
     above = -1
     depth = 0
     done = 0
-    # Visit x, then go on from the deepest vertex of the path that has a neighbor not visited.
+    # Visit x, then continue from the deepest vertex of the path that has an unvisited neighbor.
     while True:
         v = d.node[x]
         done = _visited(features, d, x, above, done)
         d.first[x] = int(uniform(state) * (indptr[v + 1] - indptr[v]))
-        d.union[x] = 0  # neighbors looked at
+        d.union[x] = 0  # number of neighbors examined
         d.stack[depth] = x
         depth += 1
         if done == s:
@@ -269,7 +278,10 @@ def long_tree(indptr, indices, features, d, s, state):
 
 @njit(**LEAN_INNER)
 def cut_most(d, s, need, l):
-    """Cut off, from the leaves up, whatever is eligible; marks the tops of the parts in ``part``, returns how many."""
+    """Cut off every eligible subtree, from the leaves up.
+
+    Marks the tops of the parts in ``part``, returns their number.
+    """
     width = d.sub.shape[1]
     g = 0
     for i in range(s - 1, -1, -1):
@@ -281,7 +293,7 @@ def cut_most(d, s, need, l):
             for f in range(width):
                 d.rest[d.up[i], f] += d.rest[i, f]
     i = 1
-    while not d.part[0] and i < s:  # what is left at the root joins the parts hanging from it
+    while not d.part[0] and i < s:  # the remainder at the root joins the parts attached to it
         if d.part[i]:
             d.part[i] = 0
             g -= 1

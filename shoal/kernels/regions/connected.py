@@ -1,8 +1,8 @@
-"""Connected sets of vertices, listed or the cheapest of them, and the vertices that hold a graph together.
+"""Connected sets of vertices: enumeration, the cheapest set of each vertex, separators, and cut vertices.
 
-A set grows from its first vertex by vertices of a frontier, level by level, so that each is met once.  Sets that do not
-meet the thresholds are listed with those that just do, around vertices where they are few.  A separator bounds the
-number of regions; what a single vertex cuts off must share its region.
+A set grows from its first vertex by vertices of a frontier, level by level, so that each set is found once. Around
+vertices with few sets, sets below the thresholds are listed too, up to those that just meet them. A separator bounds
+the number of regions. Components that a single vertex cuts off, and that can't be regions, must share its region.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from shoal.kernels.regions.areas import Areas, eligible, uniform
 
 
 class Frontier(NamedTuple):
-    """Vertices that may be added, of all levels one after the other.
+    """Vertices that may be added, for all levels, concatenated.
 
     place  int64[..]; those of a level are place[begin[level]:end[level]]
-    stop   end of a level when it was made: what lies before still has to be given back
-    fresh  how many of a level, at its beginning, that level marked
+    stop   end of a level when it was created; vertices before it must still be unmarked
+    fresh  number of vertices that a level marked, at its beginning
     """
 
     place: np.ndarray
@@ -32,7 +32,7 @@ class Frontier(NamedTuple):
 
 @njit(**STEP)
 def opened(front, root):
-    """The first level: the root alone."""
+    """The first level: only the root."""
     front.begin[0] = 0
     front.end[0] = 1
     front.stop[0] = 1
@@ -42,21 +42,21 @@ def opened(front, root):
 
 @njit(**STEP)
 def given_back(front, level, taken):
-    """Free what a level that is left had marked."""
+    """Unmark the vertices that a finished level had marked."""
     for i in range(front.fresh[level]):
         taken[front.place[front.begin[level] + i]] = False
 
 
 @njit(**STEP)
 def fits(indptr, front, level, u):
-    """Whether there is room for a level below this one, when u is added."""
+    """Whether there is room for another level if u is added."""
     most = front.end[level] - front.begin[level] + indptr[u + 1] - indptr[u]
     return front.stop[level] + most <= front.place.shape[0]
 
 
 @njit(**STEP)
 def grown(indptr, indices, front, level, u, taken):
-    """The next level: first the neighbors of u that nobody took, so that they can be given back, then what is left."""
+    """The next level: the unmarked neighbors of u, which are unmarked again later, then the remaining vertices."""
     start = front.stop[level]
     k = start
     for e in range(indptr[u], indptr[u + 1]):
@@ -75,11 +75,11 @@ def grown(indptr, indices, front, level, u, taken):
 
 
 class SetPrices(NamedTuple):
-    """What a set costs: its vertices' prices, and that of a cut once it holds two of the three vertices of a triple.
+    """The price of a set: that of its vertices, plus that of each cut of which it contains two of three vertices.
 
-    price    int64[n]      at least 0
-    cut_price     int64[c]      of each triple
-    cut_start  int64[n + 1], cuts_of int64[3c]   the triples of v: cuts_of[cut_start[v]:cut_start[v + 1]]
+    price     int64[n]: at least 0
+    cut_price     int64[c]: of each triple
+    cut_start  int64[n + 1], cuts_of int64[3c]: the triples of v are cuts_of[cut_start[v]:cut_start[v + 1]]
     """
 
     price: np.ndarray
@@ -91,11 +91,12 @@ class SetPrices(NamedTuple):
 class Listing(NamedTuple):
     """Which sets are listed, int64 each.
 
-    limit  only sets that cost less
-    cap    only sets of weight (first feature) at most this
-    every  2: all such sets.  1: only those no smaller one of which (a vertex less) is eligible and connected.
-           0: per first vertex some of falling cost, the last of which is the cheapest
-    nodes  stop after so many sets looked at;  capacity  stop after so many members written
+    limit  only sets with a smaller price
+    cap    only sets with a weight (first feature) of at most this
+    every  2: all such sets.  1: only sets without an eligible connected subset of one vertex less.
+           0: for each first vertex, sets of decreasing price; the last one is the cheapest
+    nodes  most sets to examine
+    capacity  most members to write
     """
 
     limit: int
@@ -107,12 +108,12 @@ class Listing(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _minimal(areas, growing, size):
-    """Whether no vertex can go from the first ``size`` chosen and leave a set that is connected and eligible."""
+    """Whether no vertex can be removed from the first ``size`` chosen so that the rest is connected and eligible."""
     indptr, indices, features, need, l = areas
     chosen, spare, reached, queue = growing.chosen, growing.spare, growing.reached, growing.queue
     total = growing.total[size]
     width = features.shape[1]
-    # If the rest without one vertex is eligible, a breadth-first search tells whether it is connected.
+    # If the rest without one vertex is eligible, a breadth-first search decides whether it is connected.
     for gone in range(size):
         for f in range(width):
             spare[f] = total[f] - features[chosen[gone], f]
@@ -140,12 +141,12 @@ def _minimal(areas, growing, size):
 
 
 def connected_sets(areas, prices, listing):
-    """Connected sets that are eligible, each once; or, for every first vertex, the cheapest.
+    """Connected eligible sets, each once; or, for every first vertex, the cheapest.
 
-    areas    ``Areas``;  prices ``SetPrices``;  listing ``Listing``
-    returns  members int64[], ends int64[], costs int64[], looked int64 (-1 when stopped before the end)
+    areas    ``Areas``;  prices: ``SetPrices``;  listing: ``Listing``
+    returns  members int64[], ends int64[], costs int64[], number of sets examined int64 (-1 if stopped early)
 
-    Vertices are ranked by number: a set is found from its lowest vertex.  Exponential time; O(n * depth) space.
+    A set is found from its vertex with the least number. Exponential time; O(n * depth) space.
     """
     (n, width), capacity = areas.features.shape, listing.capacity
     members, ends, costs = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
@@ -164,10 +165,11 @@ def connected_sets(areas, prices, listing):
 
 
 class _Growing(NamedTuple):
-    """What the sets are grown in: as wide as the deepest level.
+    """Working arrays for the growing sets, as wide as the deepest level.
 
-    state bool[n], held int64[c], chosen int64[n + 1], cost int64[n + 2], total int64[n + 2, t + s]; spare, reached,
-    queue for one set's connectedness; made int64[2] members and sets written
+    state bool[n], held int64[c], chosen int64[n + 1], cost int64[n + 2], total int64[n + 2, t + s]
+    spare, reached, queue  for the connectedness of one set
+    made  int64[2]: members and sets written
     """
 
     state: np.ndarray
@@ -183,7 +185,7 @@ class _Growing(NamedTuple):
 
 @njit(**LEAN)
 def _connected_sets(areas, prices, listing, members, ends, costs, front, growing):
-    """``connected_sets`` in arrays that Python made; how many sets it looked at, -1 when stopped before the end."""
+    """``connected_sets`` on arrays that Python allocated; returns the number of sets examined, -1 if stopped early."""
     indptr, indices, features, need, l = areas
     price, cut_price, cut_start, cuts_of = prices
     n, width = features.shape
@@ -192,8 +194,8 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
     found = 0
     used = 0
     looked = 0
-    # The sets whose lowest vertex is the root: vertices up to it are closed. Depth first, each level adds a vertex of
-    # the frontier, and what a level leaves out stays out below it, so that no set comes twice.
+    # The sets whose least vertex is the root: smaller vertices are excluded. Depth first, each level adds a vertex of
+    # the frontier. A vertex that a level skips stays excluded below it, so no set is found twice.
     for root in range(n):
         bound = limit
         level = 0
@@ -207,7 +209,7 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
             total[0, f] = 0
         while level >= 0:
             if front.end[level] == front.begin[level]:
-                level -= 1  # nothing left to add: give back the marks, then drop the last vertex
+                level -= 1  # no vertex left to add: unmark, then remove the last vertex
                 if level >= 0:
                     u = chosen[level]
                     given_back(front, level + 1, state)
@@ -256,17 +258,17 @@ def _connected_sets(areas, prices, listing, members, ends, costs, front, growing
 
 @njit(cache=True, nogil=True)
 def light_sets(indptr, indices, weights, need, few, capacity):
-    """Every connected set of listed vertices up to the one vertex by which it meets the thresholds, each once.
+    """Every connected set of listed vertices that doesn't meet the thresholds without its last vertex, each once.
 
-    indptr, indices  the graph;  weights int64[n, t], need int64[t]
-    few      int64    a vertex that is the last of more sets than this, among the listed ones before it, is not listed
-    capacity int64    no more members are written than this; from there on nothing is listed
-    returns  members int64[], ends int64[]  the sets, one after the other
-             full bool[]                    whether the set meets the thresholds
+    indptr, indices  the graph;  weights: int64[n, t], need: int64[t]
+    few      int64: a vertex that is the last of more sets than this, among the listed ones before it, is not listed
+    capacity int64: most members to write; after that, no vertex is listed
+    returns  members int64[], ends int64[]: the sets, concatenated
+             full bool[]: whether the set meets the thresholds
              listed bool[n]
 
-    A set is found from its last vertex, so that number the vertices by falling weight.  A connected set of listed
-    vertices that meets the thresholds contains a full one, and one that does not is there itself.
+    A set is found from its last vertex, so number the vertices by descending weight. A connected set of listed vertices
+    that meets the thresholds contains a full set; one that doesn't is in the list itself.
     O(n few * depth * degree) time, O(n few * depth) space.
     """
     n, width = weights.shape
@@ -276,15 +278,15 @@ def light_sets(indptr, indices, weights, need, few, capacity):
     found = 0
     used = 0
     listed = np.ones(n, np.bool_)
-    taken = np.ones(n, np.bool_)  # or later than the last vertex, or not listed
+    taken = np.ones(n, np.bool_)  # after the last vertex, or not listed
     front = Frontier(
         np.empty(64 * n + 64, np.int64), np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
         np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64),
     )  # fmt: skip
     chosen = np.empty(n + 1, np.int64)
     total = np.zeros((n + 2, width), np.int64)
-    # As in ``_connected_sets``, from the last vertex of a set. If the root is in too many sets, what was written for it
-    # is taken back.
+    # As in ``_connected_sets``, from the last vertex of a set. If the root is in too many sets, its sets are removed
+    # from the output.
     for root in range(n):
         found_before = found
         used_before = used
@@ -292,7 +294,7 @@ def light_sets(indptr, indices, weights, need, few, capacity):
         opened(front, root)
         while level >= 0:
             if not listed[root] or front.end[level] == front.begin[level]:
-                level -= 1  # nothing left to add: give back the marks, then drop the last vertex
+                level -= 1  # no vertex left to add: unmark, then remove the last vertex
                 if level >= 0:
                     given_back(front, level + 1, taken)
                 continue
@@ -323,7 +325,7 @@ def light_sets(indptr, indices, weights, need, few, capacity):
 
 @njit(**LEAN_INNER)
 def _most_sets(total, need):
-    """How many sets that meet the thresholds the given sums could make at most."""
+    """The largest number of sets that meet the thresholds with these sums in total."""
     most = total[0] // need[0]
     for j in range(1, need.shape[0]):
         most = min(most, total[j] // need[j])
@@ -331,9 +333,9 @@ def _most_sets(total, need):
 
 
 class _Parts(NamedTuple):
-    """What the components of a graph without S are found in.
+    """Working arrays for the components of a graph without S.
 
-    kept bool[n] the best S;  queue, mark int64[n];  total int64[t] weights of a component;  pair int64[2]
+    kept bool[n]: the best S;  queue, mark: int64[n];  total: int64[t] weights of a component;  pair: int64[2]
     """
 
     kept: np.ndarray
@@ -345,7 +347,7 @@ class _Parts(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _component(areas, out, first, stamp, parts):
-    """Mark the component of a vertex outside S and add up its weights; how many vertices it has."""
+    """Mark the component of a vertex outside S and sum its weights; returns its number of vertices."""
     indptr, indices, weights = areas.indptr, areas.indices, areas.features
     queue, mark, total = parts.queue, parts.mark, parts.total
     for j in range(total.shape[0]):
@@ -369,19 +371,18 @@ def _component(areas, out, first, stamp, parts):
 
 
 def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], state: np.ndarray) -> int:
-    """Search for a vertex set S with |S| + sum over the components D of G - S of (how many regions D has room for)
-    small.
+    """Minimize |S| + sum over components D of G - S of (largest number of regions in D) over vertex sets S.
 
-    For every S that sum bounds the number of regions: a region meets S, or lies in one component.
+    For every S, the sum bounds the number of regions: a region contains a vertex of S, or lies in one component.
 
-    areas    ``Areas`` whose features are weights alone
-    out      bool[n]  S to start from; the S of least sum on return
-    search   (steps, visits, temperature)   annealing: one vertex, or two neighbors, change sides; it ends after so many
-             vertices looked at
-    state    uint64[1]  randomness
-    returns  int64    the least sum
+    areas    ``Areas`` with only weights as features
+    out      bool[n]: the initial S; on return, the S with the least sum
+    search   (steps, visits, temperature) of the annealing: one vertex, or two neighbors, change sides; it ends after so
+             many visited vertices
+    state    uint64[1]: random state
+    returns  int64: the least sum
 
-    O(size of the components touched) a step.
+    O(size of the changed components) per step.
     """
     n, t = areas.features.shape
     queue, mark, pair = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty(2, np.int64)
@@ -391,7 +392,7 @@ def separator(areas: Areas, out: np.ndarray, search: tuple[int, int, float], sta
 
 @njit(**LEAN)
 def _separator(areas, out, search, state, parts):
-    """``separator`` in arrays that Python made."""
+    """``separator`` on arrays that Python allocated."""
     indptr, indices, weights, need = areas.indptr, areas.indices, areas.features, areas.need
     steps, visits, temperature = search
     kept, _, mark, total, pair = parts
@@ -407,7 +408,7 @@ def _separator(areas, out, search, state, parts):
     best = value
     if n == 0:
         return best
-    # Annealing: a vertex, or an edge's two ends, changes sides. Only the components that touch them change their value.
+    # Annealing: a vertex, or both ends of an edge, change sides. Only the adjacent components change their value.
     for _ in range(steps):
         if visits < 0:
             break
@@ -419,7 +420,7 @@ def _separator(areas, out, search, state, parts):
             many = 2
         before = 0
         after = 0
-        for turn in range(2):  # components around the pair, before and after it changes sides
+        for turn in range(2):  # components around the pair, before and after the change
             stamp += 1
             sum_ = 0
             for a in range(many):
@@ -440,7 +441,7 @@ def _separator(areas, out, search, state, parts):
             value += after - before
             if value < best:
                 best = value
-                for v in range(n):  # a whole array at once compiles what its errors would say, a second or two
+                for v in range(n):  # assigning whole arrays would compile shape errors, which takes a second or two
                     kept[v] = out[v]
         else:
             for a in range(many):
@@ -452,10 +453,10 @@ def _separator(areas, out, search, state, parts):
 
 @njit(cache=True, nogil=True)
 def low_points(indptr, indices, gone):
-    """A depth-first search of a graph without the vertices ``gone`` (bool[n]), and Tarjan's low points; O(m + n).
+    """Depth-first search of a graph without the vertices ``gone`` (bool[n]), with Tarjan's low points; O(m + n).
 
-    returns  order int64[r] the vertices as they are reached, parent int64[n] (-1 of a root), disc int64[n] when each is
-             reached, low int64[n] the earliest that it or what lies below it has an edge to
+    returns  order int64[r]: vertices in discovery order; parent int64[n] (-1 at a root); disc int64[n]: discovery
+             index; low int64[n]: the least disc reached by an edge from the vertex or its subtree
     """
     n = gone.size
     disc, low, parent = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
@@ -467,7 +468,7 @@ def low_points(indptr, indices, gone):
         top = 0
         stack[0], disc[root], low[root], order[clock] = root, clock, clock, root
         clock += 1
-        # Follow the next edge of the vertex on top of the stack; when it has none left, its low point goes to its
+        # Follow the next edge of the vertex on top of the stack. If it has none left, its low point updates that of its
         # parent.
         while top >= 0:
             v = stack[top]
@@ -492,18 +493,18 @@ def low_points(indptr, indices, gone):
 
 @njit(cache=True, nogil=True)
 def dependent_weights(indptr, indices, weights, need):
-    """For every vertex v: its weight and that of all components of G - v that miss a threshold.
+    """For every vertex v: its weight plus that of all components of G - v that miss a threshold.
 
-    Such a component cannot hold a region, so all of it belongs to v's region, and the sum bounds that region from
-    below.
+    Such a component can't contain a region, so it belongs to v's region, and the sum is a lower bound of that region's
+    weight.
 
     weights  int64[n, t], need int64[t]
-    returns  int64[n]  in the first weight.  O(m + n t) time.
+    returns  int64[n]: in the first weight. O(m + n t) time
     """
     n, t = weights.shape
     order, parent, disc, low = low_points(indptr, indices, np.zeros(n, np.bool_))
     sub = weights.copy()
-    off = np.zeros((n, t), np.int64)  # weight of all components that v cuts off below itself
+    off = np.zeros((n, t), np.int64)  # weight of all components below v that v cuts off
     held = weights[:, 0].copy()
     root = np.arange(n)
     for i in range(n):
@@ -523,7 +524,7 @@ def dependent_weights(indptr, indices, weights, need):
                 off[p, j] += sub[v, j]
             if light:
                 held[p] += sub[v, 0]
-    for v in range(n):  # what lies above v; a root has nothing above
+    for v in range(n):  # the component above v; a root has none
         light = False
         for j in range(t):
             light = light or sub[root[v], j] - weights[v, j] - off[v, j] < need[j]

@@ -1,14 +1,14 @@
-"""Simulated annealing over partitions of a graph into connected parts: parts merged and cut anew, or areas moved.
+"""Simulated annealing over partitions of a graph into connected parts: parts are merged and recut, or areas move.
 
-Parts are cut anew along a random spanning tree; an area moves across a border between two parts, or two are exchanged
-across it.  What a search lowers is one of six forms, summed over the parts (``scale`` is k, or a unit of inertia):
+Parts are cut along a random spanning tree. An area moves across a border between two parts, or two areas are exchanged.
+The objective has one of six forms, summed over the parts (``scale`` is k, or a unit of inertia):
 
-    COUNT    0  raises the number of parts; among equals it raises the squares too, so that what is over gathers in
-             one part
+    COUNT    0  maximizes the number of parts; among equals it maximizes the squares, so that surplus accumulates in
+                one part
     SQUARES  1  (weight / scale)^2
-    OVER     2  ((weight - target) / scale)^2 where that is positive, and a little of SQUARES
+    OVER     2  ((weight - target) / scale)^2 if positive, plus a small share of SQUARES
     EXCESS   3  (weight / max(scale, heaviest vertex))^8
-    INERTIA  4  sum of mass * squared distance from the part's center, / scale, in places or in any other columns
+    INERTIA  4  sum of mass * squared distance from the part's center, / scale, in coordinates or in other columns
     BORDER   5  edges between parts
 """
 
@@ -22,18 +22,18 @@ from shoal.kernels import LEAN, LEAN_INNER, STEP, njit
 from shoal.kernels.regions.areas import Areas, cut_most, eligible, gather, long_tree, random_tree, uniform, workspace
 
 COUNT, SQUARES, OVER, EXCESS, INERTIA, BORDER = range(6)
-_FEW = 64  # so many cuts at most are tried in pairs
-_NEAR = 8_192  # vertices: steps so near each other, by the numbers of the vertices, find what they need in the cache
+_FEW = 64  # most single cuts that are tried in pairs
+_NEAR = 8_192  # window of vertex numbers of consecutive steps, so that their data stay in the cache
 
 
 class Aim(NamedTuple):
-    """What a search over partitions lowers, and how far it may go.
+    """The objective of a search over partitions, and its limits.
 
-    form     int64    as above;  scale, target float64
-    moments  float64[n or 0, c + 2]  mass, mass times each of c columns, mass times the sum of their squares; used by
-                      INERTIA
-    cap      int64    no part is made heavier than this, or than the heaviest it replaces
-    enough   int64    no form makes more parts than this (COUNT stops there, OVER when no part is over the target)
+    form     int64: see above;  scale, target: float64
+    moments  float64[n or 0, c + 2]: mass, mass times each of c columns, mass times the sum of their squares; used by
+             INERTIA
+    cap      int64: no part becomes heavier than this, or than the heaviest part that it replaces
+    enough   int64: largest number of parts (COUNT stops there; OVER stops if no part is over the target)
     """
 
     form: int
@@ -45,7 +45,7 @@ class Aim(NamedTuple):
 
 
 class Cooling(NamedTuple):
-    """An annealing: int64 steps, float64 temperatures at the first and the last of them."""
+    """An annealing schedule: int64 steps, float64 temperatures at the first and at the last step."""
 
     steps: int
     hot: float
@@ -54,7 +54,7 @@ class Cooling(NamedTuple):
 
 @njit(**LEAN_INNER)
 def value(aim, weight, heaviest):
-    """Value of one part where its weight and heaviest vertex decide."""
+    """The value of one part if it depends only on weight and heaviest vertex."""
     x = weight / aim.scale
     if aim.form == OVER:
         over = max(0.0, (weight - aim.target) / aim.scale)
@@ -67,9 +67,9 @@ def value(aim, weight, heaviest):
 
 @njit(**LEAN_INNER)
 def spread(of, less, more_less):
-    """Moment of inertia about the center, from the moments of a set less those of two subsets of it.
+    """The moment of inertia about the center, from the moments of a set minus those of two subsets of it.
 
-    of, less, more_less  float64[c + 2]  sums of mass, mass times each of c columns, mass times their squares
+    of, less, more_less  float64[c + 2]: sums of mass, mass times each of c columns, mass times their squares
     """
     last = of.size - 1
     m = of[0] - less[0] - more_less[0]
@@ -84,7 +84,10 @@ def spread(of, less, more_less):
 
 @njit(**STEP)
 def _tops(areas, aim, moments, d, s, m):
-    """The positions where one cut leaves two eligible parts, in ``heads``, and how many; what the form values by."""
+    """The positions where one cut leaves two eligible parts, in ``heads``, and their number.
+
+    Also sums that the form needs.
+    """
     features, spare = areas.features, d.spare
     few = 0
     for i in range(1, s):
@@ -133,7 +136,7 @@ def _cut_once(features, aim, moments, d, few, limit):
     """(value, position) of the best single cut."""
     best, one = np.inf, -1
     nothing, total = d.nothing, d.sub[0, 0]
-    # A cut leaves a subtree and the rest; which is worse decides whether it may be made, their sum how good it is.
+    # A cut leaves a subtree and the rest. The worse of the two decides whether it is allowed, their sum is its value.
     for c in range(few):
         i = d.heads[c]
         a = d.sub[i, 0]
@@ -163,8 +166,7 @@ def _cut_twice(areas, aim, moments, d, few, limit):
     """(value, position, position) of the best pair of cuts."""
     best, one, two = np.inf, -1, -1
     width, spare, nothing, total = d.sub.shape[1], d.spare, d.nothing, d.sub[0, 0]
-    # Two cuts leave three parts: two subtrees and the rest, or one subtree inside another, what lies between, and the
-    # rest.
+    # Two cuts leave three parts: two subtrees and the rest, or a subtree inside another, the difference, and the rest.
     for c in range(few):
         i = d.heads[c]
         for e in range(c + 1, few):
@@ -196,7 +198,7 @@ def _cut_twice(areas, aim, moments, d, few, limit):
 
 @njit(**LEAN_INNER)
 def _least(areas, aim, moments, d, s, m, q, limit):
-    """The cut of the tree into q = 2 or 3 parts of least value; marks the tops in ``part``, returns it or inf."""
+    """The least value of a cut of the tree into q = 2 or 3 parts, or inf; marks the tops in ``part``."""
     few = _tops(areas, aim, moments, d, s, m)
     if few == 0 or (q == 3 and few > _FEW):
         return np.inf
@@ -216,16 +218,16 @@ def _least(areas, aim, moments, d, s, m, q, limit):
 
 
 def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> int:
-    """Anneal a partition: merge two or three neighboring parts, draw a spanning tree of them, cut it anew.
+    """Anneal a partition: merge two or three neighboring parts, draw a spanning tree of them, cut it again.
 
-    areas.features  the first weight is the one valued
-    label      int64[n]    0..q-1, every part connected and eligible; changed in place and stays so
-    state      uint64[1]   randomness, advanced
-    returns    int64       number of parts, never less than before
+    areas.features  the objective uses the first weight
+    label      int64[n]: 0..q-1, every part connected and eligible; changed in place, with the same properties
+    state      uint64[1]: random state, advanced
+    returns    int64: number of parts, never less than before
 
-    A step takes time linear in the parts merged, and at most 64^2 more where three are cut by value.  Where there are
-    many vertices the steps go round them once, in the order of their numbers.  Python allocates the
-    work space: a kernel that allocates none compiles in three quarters of the time.
+    A step takes time linear in the merged parts, plus at most 64^2 if three are cut by value. With many vertices, the
+    steps go over them once in numerical order. Python allocates the working arrays, because a kernel without
+    allocations compiles in three quarters of the time.
     """
     n, width = areas.features.shape
     places = n if aim.form == INERTIA else 0
@@ -236,7 +238,7 @@ def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state
 
 @njit(**STEP)
 def _merged(areas, aim, label, state, v, u, d):
-    """The parts of v and u gathered, and by chance a neighboring third; how many parts and vertices."""
+    """Gather the parts of v and u and, at random, a neighboring third; returns the number of parts and of vertices."""
     indptr, indices, ids = areas.indptr, areas.indices, d.ids
     ids[0] = label[v]
     ids[1] = label[u]
@@ -257,7 +259,7 @@ def _merged(areas, aim, label, state, v, u, d):
 
 @njit(**STEP)
 def _value_before(aim, moments, label, d, q, s, m):
-    """Value of the q parts merged, as they were."""
+    """The previous value of the q merged parts."""
     ids, sums, old = d.ids, d.sums, 0.0
     for j in range(q):
         old += value(aim, d.held[ids[j]], d.heaviest[ids[j]])
@@ -285,7 +287,7 @@ def _value_before(aim, moments, label, d, q, s, m):
 
 @njit(**STEP)
 def _weigh(features, d, s):
-    """Number the new parts from their tops down, and sum what they weigh."""
+    """Number the new parts from their tops down, and sum their weights."""
     k = 0
     for i in range(s):
         x = features[d.node[d.at[i]], 0]
@@ -303,7 +305,7 @@ def _weigh(features, d, s):
 
 @njit(**STEP)
 def _relabel(aim, label, d, q, g, s, count):
-    """The g new parts in the place of q old ones; by how many more are over the target."""
+    """Replace q old parts with g new ones; returns the change in the number of parts over the target."""
     over = 0
     for j in range(q):
         over -= d.held[d.ids[j]] > aim.target
@@ -320,8 +322,10 @@ def _relabel(aim, label, d, q, g, s, count):
 
 @njit(**LEAN)
 def _recombine(areas, aim, moments, cooling, label, state, d):
-    """``recombine`` in arrays that Python made; ``moments`` None where weights alone decide, which takes out what the
-    others need."""
+    """``recombine`` on arrays that Python allocated.
+
+    If only weights count, ``moments`` is None, so that numba omits the code for the other forms.
+    """
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     n, form, (steps, hot, cold) = features.shape[0], aim.form, cooling
     count = 0
@@ -335,7 +339,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
         over += d.held[p] > aim.target
     temperature = hot
     # A step merges the regions around a random edge, draws a spanning tree of them, and cuts it: into as many parts as
-    # can be if their number counts or grows, else where the value is least. Annealing decides whether it stays.
+    # possible if their number counts or increases, else with the least value. Annealing decides whether it is accepted.
     for step in range(steps):
         if (form == COUNT and count >= aim.enough) or (form == OVER and over == 0):
             break
@@ -352,7 +356,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
             continue
         q, s = _merged(areas, aim, label, state, v, u, d)
         m = 0
-        if moments is not None and form in (INERTIA, BORDER):  # regions that are to be round
+        if moments is not None and form in (INERTIA, BORDER):  # compact or similar regions
             m = random_tree(indptr, indices, features, d, s, state)
         else:
             long_tree(indptr, indices, features, d, s, state)
@@ -386,7 +390,7 @@ def _recombine(areas, aim, moments, cooling, label, state, d):
 
 @njit(**LEAN_INNER)
 def _joined(areas, label, start, around, part, stamp, work):
-    """Whether all neighbors of ``around`` that lie in ``part`` are reached from ``start`` inside the part."""
+    """Whether all neighbors of ``around`` in ``part`` can be reached from ``start`` within the part."""
     indptr, indices, mark, queue = areas.indptr, areas.indices, work.mark, work.queue
     wanted = 0
     for e in range(indptr[around], indptr[around + 1]):
@@ -412,10 +416,10 @@ def _joined(areas, label, start, around, part, stamp, work):
 
 
 def shift(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> None:
-    """Anneal a partition by single areas; the arguments are those of ``recombine``, any form but COUNT and EXCESS.
+    """Anneal a partition by single areas; the arguments are those of ``recombine``, any form except COUNT and EXCESS.
 
-    A step moves one area into a neighboring part, or exchanges two areas of neighboring parts.  The number of
-    parts stays.  O(size of the two parts) a step, and only where the value would be accepted.
+    A step moves one area into a neighboring part, or exchanges two areas of neighboring parts. The number of parts
+    stays the same. O(size of the two parts) per step, and only if the value would be accepted.
     """
     (n, width), count, wide = areas.features.shape, int(label.max()) + 1, aim.moments.shape[1]
     work = Sums(
@@ -426,10 +430,12 @@ def shift(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np
 
 
 class Sums(NamedTuple):
-    """What single moves work in, for n areas in c parts; zeros where it is summed.
+    """Working arrays for single moves, for n areas in c parts; sums begin at zero.
 
-    sums int64[c, t + s], moments float64[c, w] of every part; mark, queue int64[n]; less, more int64[t + s],
-    a, b float64[w] two parts after a move; nothing float64[w]
+    sums, moments  int64[c, t + s], float64[c, w]: of every part
+    mark, queue    int64[n]
+    less, more     int64[t + s], and a, b float64[w]: two parts after a move
+    nothing        float64[w]: zeros
     """
 
     sums: np.ndarray
@@ -445,7 +451,7 @@ class Sums(NamedTuple):
 
 @njit(**STEP)
 def _border_change(areas, label, v, x, p, q):
-    """By how many edges the border grows when v goes to part q and x to p."""
+    """The change of the border's number of edges if v moves to part q and x to p."""
     delta = 0.0
     for turn in range(2):
         sign = 1 if turn else -1
@@ -465,7 +471,7 @@ def _border_change(areas, label, v, x, p, q):
 
 @njit(**STEP)
 def _inertia_change(aim, work, v, x, p, q):
-    """By how much the inertia grows when v goes to part q and x to p; their moments then are in a and b."""
+    """The change of the inertia if v moves to part q and x to p; afterward a and b have their moments."""
     moments, geo, a, b, nothing = work.moments, aim.moments, work.a, work.b, work.nothing
     delta = -spread(moments[p], nothing, nothing) - spread(moments[q], nothing, nothing)
     for f in range(a.size):
@@ -477,7 +483,7 @@ def _inertia_change(aim, work, v, x, p, q):
 
 @njit(**STEP)
 def _whole(areas, label, v, x, p, q, work, stamp):
-    """Whether part p without v, and part q with it, are connected once v and x have changed places."""
+    """Whether part p without v, and part q with it, are connected after v and x are exchanged."""
     indptr, indices = areas.indptr, areas.indices
     start = x
     if x < 0:
@@ -492,7 +498,7 @@ def _whole(areas, label, v, x, p, q, work, stamp):
 
 @njit(**LEAN)
 def _shift(areas, aim, cooling, label, state, work):
-    """``shift`` in arrays that Python made."""
+    """``shift`` on arrays that Python allocated."""
     indptr, indices, features = areas.indptr, areas.indices, areas.features
     (n, width), (steps, hot, cold) = features.shape, cooling
     sums, less, more = work.sums, work.less, work.more
@@ -504,8 +510,8 @@ def _shift(areas, aim, cooling, label, state, work):
                 work.moments[label[v], f] += aim.moments[v, f]
     stamp = 0
     temperature = hot
-    # A step moves an area to the part of a neighbor, at times in exchange for one of its areas. Sums are asked first,
-    # then the value, and connectedness, the dearest test, last.
+    # A step moves an area to the part of a neighbor, sometimes in exchange for another area. It checks sums first, then
+    # the value, and last connectedness, which is the most expensive test.
     for step in range(steps):
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / steps)
@@ -516,7 +522,7 @@ def _shift(areas, aim, cooling, label, state, work):
         q = label[indices[indptr[v] + int(uniform(state) * (indptr[v + 1] - indptr[v]))]]
         if p == q:
             continue
-        x = -1  # the area that comes back in exchange
+        x = -1  # the area that moves in exchange
         if uniform(state) < 0.5:
             y = indices[indptr[v] + int(uniform(state) * (indptr[v + 1] - indptr[v]))]
             if label[y] == p:

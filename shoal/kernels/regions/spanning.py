@@ -1,7 +1,7 @@
-"""Spanning trees of low degree, the cutting of a tree into parts, and Hamiltonian paths.
+"""Spanning trees of low degree, cutting a tree into parts, and Hamiltonian paths.
 
-Graphs are as in ``areas``.  A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder.  A path is
-found by rotations, insertions and exchanges.
+Graphs are as in ``areas``. A forest is ``parent`` (-1 at a root) with ``order``, its vertices in preorder. Paths are
+found by rotations, insertions, and exchanges.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import numpy as np
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.regions.areas import eligible, root_of, uniform
 
-_WIDE = 64  # above so many neighbors a vertex is left by its next free edge, not by the one with fewest exits
+_WIDE = 64  # from a vertex with more neighbors, take the next free edge instead of the neighbor with fewest exits
 
 
 @njit(cache=True, nogil=True)
 def deep_tree(indptr, indices, first, seed):
-    """A depth-first forest that steps to the free neighbor with the fewest free neighbors: long paths, low degree.
+    """A depth-first forest that goes to the free neighbor with the fewest free neighbors: long paths, low degree.
 
-    indptr   int64[n + 1], indices int64[2m]   the graph
-    first    int64     vertex to start at
-    seed     uint64    breaks ties; 0 takes the first
+    indptr   int64[n + 1], indices int64[2m]: the graph
+    first    int64: start vertex
+    seed     uint64: breaks ties; 0 takes the first
     returns  parent int64[n], order int64[n]
 
     O(sum of min(degree, 64) * degree) time, O(n) space.
@@ -50,8 +50,8 @@ def deep_tree(indptr, indices, first, seed):
         done += 1
         for e in range(indptr[root], indptr[root + 1]):
             free[indices[e]] -= 1
-        # Go to the neighbor with the fewest exits, so that dead ends are used up early and paths get long; a wide
-        # vertex takes its first free one.
+        # Go to the neighbor with the fewest exits, so that dead ends are used early and paths become long. A vertex
+        # with many neighbors takes its first free one.
         while top >= 0:
             v = stack[top]
             best = -1
@@ -87,7 +87,7 @@ def deep_tree(indptr, indices, first, seed):
 
 @njit(cache=True)
 def degrees(parent):
-    """Degree of every vertex in a forest; int64[n]."""
+    """int64[n]: the degree of every vertex in a forest."""
     found = np.zeros(parent.shape[0], np.int64)
     for v in range(parent.shape[0]):
         if parent[v] >= 0:
@@ -98,7 +98,7 @@ def degrees(parent):
 
 @njit(cache=True)
 def preorder(parent):
-    """The vertices of a forest so that every parent comes before its children and subtrees are contiguous; int64[n]."""
+    """int64[n]: the vertices of a forest in preorder: parents before children, subtrees contiguous."""
     n = parent.shape[0]
     head = np.full(n + 1, -1, np.int64)
     after = np.empty(n, np.int64)
@@ -126,15 +126,14 @@ def preorder(parent):
 
 @njit(cache=True, nogil=True)
 def cut(parent, order, features, need, l):
-    """Cut a forest into parts that are eligible and, but for what is merged back at the roots, inclusion-minimal.
+    """Cut a forest into eligible parts that are inclusion-minimal, except those merged at the roots.
 
-    Going up from the leaves, a subtree is cut off as soon as what is left of it is eligible.  What is left at a root
-    joins parts cut off directly below it, the lightest first, until the union is eligible (one is enough where only
-    thresholds count).
+    From the leaves up, a subtree is cut off when its remainder is eligible. The remainder at a root joins parts cut off
+    directly below it, the lightest first, until the union is eligible (one is enough if only thresholds count).
 
     parent, order   the forest
-    features        int64[n, t + s]  as for ``eligible``
-    returns         label int64[n]; -1 throughout a tree that is not eligible as a whole
+    features        int64[n, t + s]: as for ``eligible``
+    returns         label int64[n]; -1 in each tree that isn't eligible as a whole
 
     O(n (t + s)) time and space.
     """
@@ -151,7 +150,7 @@ def cut(parent, order, features, need, l):
     label = np.full(n, -1, np.int64)
     count = 0
     i = 0
-    # One tree after the other, each a slice of the order. Where the root's own part is too light, it first takes the
+    # Process the trees in turn, each a slice of the order. If the root's own part is too light, it first takes the
     # lightest part below it, then any.
     while i < n:
         root = order[i]
@@ -160,7 +159,7 @@ def cut(parent, order, features, need, l):
             end += 1
         if not head[root]:
             least = -1
-            label[root] = 0  # 0 marks, for a moment, the root's own part
+            label[root] = 0  # temporarily, 0 marks the root's own part
             for j in range(i + 1, end):
                 v = order[j]
                 if label[parent[v]] == 0:
@@ -176,7 +175,7 @@ def cut(parent, order, features, need, l):
             for j in range(i + 1, end):
                 v = order[j]
                 label[v] = -1
-                if head[v] and not head[root]:  # in preorder the first part met hangs directly below the root's own
+                if head[v] and not head[root]:  # in preorder, the first part found is a child of the root's own part
                     head[v] = False
                     for f in range(width):
                         rest[root, f] += rest[v, f]
@@ -196,7 +195,10 @@ def cut(parent, order, features, need, l):
 
 @njit(**INNER)
 def _swap(parent, degree, mark, stamp, u, a, b):
-    """Put (a, b) into the tree for a tree edge at u on the path between them; False, unchanged, if u is not on it."""
+    """Insert (a, b) into the tree in place of a tree edge at u on the path between them.
+
+    False without a change if u isn't on it.
+    """
     x = a
     while x >= 0:
         mark[x] = stamp
@@ -205,7 +207,7 @@ def _swap(parent, degree, mark, stamp, u, a, b):
     while y >= 0 and mark[y] != stamp:
         y = parent[y]
     meet = y
-    # Climb from either end to where the paths meet; when u is passed, drop its edge and turn the path below it around.
+    # Go up from both ends to the common ancestor. At u, remove its edge and reverse the path below it.
     for side in range(2):
         low = a if side == 0 else b
         high = b if side == 0 else a
@@ -213,9 +215,9 @@ def _swap(parent, degree, mark, stamp, u, a, b):
         child = -1
         while x != meet:
             if x == u:
-                child = x  # drop the edge above u
+                child = x  # remove the edge above u
             if parent[x] == u:
-                child = x  # drop the edge below u
+                child = x  # remove the edge below u
             if child >= 0:
                 break
             x = parent[x]
@@ -224,7 +226,7 @@ def _swap(parent, degree, mark, stamp, u, a, b):
             degree[parent[child]] -= 1
             back = high
             v = low
-            while True:  # the part hanging from ``child`` is hung up again by ``low``
+            while True:  # re-root the subtree of ``child`` at ``low``
                 above = parent[v]
                 parent[v] = back
                 if v == child:
@@ -239,7 +241,10 @@ def _swap(parent, degree, mark, stamp, u, a, b):
 
 @njit(**LEAN_INNER)
 def _queued(via, todo, done):
-    """Exchanges in ``done``, from todo[0] on, each before those that let its ends take one more edge; how many."""
+    """List the exchanges from todo[0] on in ``done``, each before those that need a smaller degree at its ends.
+
+    Returns their number.
+    """
     count = 0
     have = 1
     while have > 0 and count < done.shape[0] - 4:
@@ -260,15 +265,15 @@ def _queued(via, todo, done):
 
 @njit(cache=True, nogil=True)
 def reduce_degree(indptr, indices, parent, phases):
-    """Exchange edges until the largest degree of the forest is within one of the least possible (Fuerer, Raghavachari).
+    """Exchange edges until the forest's largest degree is within one of the least possible (Fuerer, Raghavachari).
 
-    parent   int64[n]  a spanning forest, changed in place
-    phases   int64     how many improvements to try, each O(m log n) and the exchanges' paths
-    returns  bool      whether it ended by itself: the largest degree is then at most the least possible plus one
+    parent   int64[n]: a spanning forest, changed in place
+    phases   int64: number of improvements to try, each O(m log n) plus the exchanges' paths
+    returns  bool: whether it terminated; the largest degree is then at most the least possible plus one
 
-    Vertices of degree at least D - 1 are bad.  A non-tree edge between two components of good vertices closes a cycle;
-    a vertex of degree D on it is improved, and vertices of degree D - 1 on it become good, for that edge could improve
-    them first.
+    Vertices of degree at least D - 1 are bad. A non-tree edge between two components of good vertices closes a cycle.
+    If a vertex of degree D is on the cycle, it is improved. Vertices of degree D - 1 on it become good, because that
+    edge could improve them first.
     """
     n = parent.shape[0]
     degree = degrees(parent)
@@ -281,8 +286,8 @@ def reduce_degree(indptr, indices, parent, phases):
     todo = np.empty((2 * n + 4, 3), np.int64)
     done = np.empty((2 * n + 4, 3), np.int64)
     stamp = 0
-    # A phase improves one vertex of the largest degree: it looks for an exchange while edges between components make
-    # bad vertices good, then carries it out after those that it rests on.
+    # A phase improves one vertex of the largest degree. It searches for an exchange while edges between components make
+    # bad vertices good, and then carries out the exchange after those on which it depends.
     for _ in range(phases):
         largest = 0
         for v in range(degree.shape[0]):
@@ -313,10 +318,10 @@ def reduce_degree(indptr, indices, parent, phases):
                     b = indices[e]
                     if b <= a or not good[b] or root_of(union, a) == root_of(union, b):
                         continue
-                    for sweep in range(2):  # look for a vertex of degree D first; only then make the path good
+                    for sweep in range(2):  # first look for a vertex of degree D; only otherwise mark the path as good
                         x = top[root_of(union, a)]
                         y = top[root_of(union, b)]
-                        # Climb from both ends to where the cycle closes, from the top of one component to the next.
+                        # Go up from both ends to where the cycle closes, from the top of one component to the next.
                         while x != y:
                             if depth[x] < depth[y]:
                                 x, y = y, x
@@ -362,7 +367,7 @@ def reduce_degree(indptr, indices, parent, phases):
 
 @njit(**LEAN_INNER)
 def _turned(seq, pos, first, end):
-    """The part seq[first:end] of a path turned around, and where its vertices are now."""
+    """Reverse the part seq[first:end] of a path, and update the positions of its vertices."""
     i = first
     j = end - 1
     while i < j:
@@ -377,21 +382,21 @@ def _turned(seq, pos, first, end):
 
 @njit(cache=True, nogil=True)
 def long_path(indptr, indices, steps, state):
-    """Grow one path until it visits every vertex, or the steps are used up.
+    """Extend one path until it visits every vertex, or the steps are used up.
 
     indptr, indices  a connected graph
     steps    int64, state uint64[1]
-    returns  seq int64[], the vertices in order; a Hamiltonian path when all n are there
+    returns  seq int64[]: the vertices in order; a Hamiltonian path if it has all n
 
-    A step, by what is possible: go on from an end to a vertex not visited; put such a vertex between two
-    neighbors on the path that are both its own; rotate (Posa): from the end t to a neighbor u on the path, and
-    turn around what comes after u, so that u's follower is the new end; or exchange a vertex inside for one
-    not visited.  O(n) a step.
+    A step does the first of these that is possible: extend an end to an unvisited vertex; insert an unvisited vertex
+    between two consecutive path vertices that are its neighbors; rotate (Posa): from the end t to a neighbor u on the
+    path, reverse the part after u, so that u's successor is the new end; or exchange an inner vertex for an unvisited
+    one. O(n) per step.
     """
     n = indptr.shape[0] - 1
     seq = np.empty(n, np.int64)
     pos = np.full(n, -1, np.int64)
-    free = np.empty(n, np.int64)  # vertices not visited, in any order; where[v] is the place of v
+    free = np.empty(n, np.int64)  # unvisited vertices in any order; where[v] is the index of v
     where = np.empty(n, np.int64)
     for v in range(n):
         free[v] = v
@@ -400,9 +405,9 @@ def long_path(indptr, indices, steps, state):
     length = 0
     v = int(uniform(state) * n)
     at = 0
-    # Each turn finds where a vertex goes in, and the next one puts it there; turns without one exchange or rotate.
+    # Each turn finds the position of a vertex, and the next turn inserts it. Turns without one exchange or rotate.
     for _ in range(steps + n):
-        if v >= 0:  # put v at place ``at``
+        if v >= 0:  # insert v at position ``at``
             for i in range(length, at, -1):
                 seq[i] = seq[i - 1]
                 pos[seq[i]] = i
@@ -416,7 +421,7 @@ def long_path(indptr, indices, steps, state):
             v = -1
         if left == 0:
             break
-        if uniform(state) < 0.5:  # either end in turn: turn the path around
+        if uniform(state) < 0.5:  # choose an end at random: reverse the path
             _turned(seq, pos, 0, length)
         tail = seq[length - 1]
         least = n + 1.0
@@ -466,7 +471,7 @@ def long_path(indptr, indices, steps, state):
             many += 1
             if uniform(state) * many < 1.0:
                 turn = p
-        for e in range(indptr[tail], indptr[tail + 1]):  # better: a new end that leads on
+        for e in range(indptr[tail], indptr[tail + 1]):  # preferably a new end that can be extended
             p = pos[indices[e]]
             if p < 0 or p >= length - 2:
                 continue

@@ -1,9 +1,9 @@
-"""Prices of rows under t-closeness: one pass over the classes of every lattice node makes any prices feasible.
+"""Feasible prices of rows under t-closeness, from any prices: one pass over the classes of every lattice node.
 
-Feasible means that no group within t, of any class, has prices that exceed its loss.  For each class, the kernel looks
-for the largest mean price of a group: by the shares of values that are within t, and with the equal distance also by
-whole rows.  Each of these maxima is bounded from above by multipliers, so what is found proves, however far the search
-for the best multiplier went.
+Prices are feasible if the prices of every group within t, in every class, sum to at most the group's loss. For each
+class, the kernel bounds the largest mean price of a group: by the shares of values that are within t, and with the
+equal distance also by whole rows. Each bound uses a Lagrange multiplier and holds for any multiplier, so the result is
+proved even if the search for the best multiplier stops early.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.sweep import is_lowest, split_class, unsplit
 
-TINY, SLIGHT = 1e-12, 1e-9  # shares of 1 and parts of a row that rounding leaves
-GOLDEN = 0.6180339887498949  # part of what is left that golden section search keeps
-LOOKS = 20  # multipliers that it looks at, from 0 to one that no row pays
-TRIES, LAST_TRIES = 6, 12  # moves of a level and a multiplier, and for groups larger than those counted row by row
+TINY, SLIGHT = 1e-12, 1e-9  # tolerances for shares of 1 and for parts of a row
+GOLDEN = 0.6180339887498949  # share of the interval that a step of golden section search keeps
+LOOKS = 20  # multipliers examined, from 0 to one that no row pays
+TRIES, LAST_TRIES = 6, 12  # moves of a level and a multiplier; for groups larger than those counted row by row
 
 
 class CloseShares(NamedTuple):
-    """What t-closeness asks of a group.
+    """The conditions of t-closeness on a group.
 
-    value int64[m]      sensitive value of each cell;  count int64[m]  its rows
+    value int64[m]      sensitive value of each cell;  count: int64[m], its rows
     share float64[s]    of each value in the table
-    apart float64[s, s] how far two values are from each other; empty where all are 1 apart (equal distance)
+    apart float64[s, s] distance of two values; empty if all distances are 1 (equal distance)
     t float64, least int64  the largest distance and the fewest rows
-    counted int64       with the equal distance, groups of up to so many rows are looked at with whole rows
+    counted int64       with the equal distance, groups of up to this many rows are bounded with whole rows
     """
 
     value: np.ndarray
@@ -40,13 +40,13 @@ class CloseShares(NamedTuple):
     counted: int
 
 
-class _Dear(NamedTuple):
-    """The dearest rows of one class.
+class _HighestPrices(NamedTuple):
+    """The rows of one class with the highest prices.
 
-    pay float64[s]      what each value pays at most
-    many, rows int64[s] dear rows of each value, and all
-    sums float64[s, ..]  of the dearest 0, 1, 2, .. rows of each value
-    part float64[s + 1] of a row, by which the first beyond the share of its value exceeds it
+    pay float64[s]      the most that each value pays
+    many, rows int64[s] number of these rows of each value, and of all its rows
+    sums float64[s, ..] of the highest 0, 1, 2, .. prices of each value
+    part float64[s + 1] fraction of a row by which the first row beyond the value's share exceeds it
     """
 
     pay: np.ndarray
@@ -58,21 +58,22 @@ class _Dear(NamedTuple):
 
 @njit(**INNER)
 def _mean_of_close(inside, b, e, price, asked, pay):
-    """(the largest mean price of shares within t, what rows of any value may pay without raising it); the mean is
-    infinite where the values of the class reach for no shares within t.  Cells by falling price.
+    """(the largest mean price of shares within t, what rows of any value may pay without raising it).
 
-    pay float64[s]  out: what rows of each value may pay; the same for all values that are not there
+    The mean is infinite if the values of the class can't form shares within t. Cells are sorted by descending price.
 
-    Shares within t are the table's, of which no more than t was carried to other values, each part as far as these are
-    apart.  So for any multiplier z, z * t and the table's shares, each at the value where price less z times how far it
-    is are largest, are no less than the mean.  With the equal distance taking the dearest values first finds the best.
+    pay float64[s]  out: what rows of each value may pay; equal for all values that are absent
+
+    Shares within t arise from the table's shares by transport of at most t, where distances are those of the values. So
+    for any multiplier z, an upper bound of the mean is z * t plus the table's shares, each multiplied by the largest
+    price minus z times the distance. With the equal distance, taking the highest prices first is optimal.
     """
     share, s, n = asked.share, asked.share.size, 0
     for v in range(s):
         pay[v] = -np.inf
     total, mean = 0.0, 0.0
-    # The first row of a value is its dearest. With the equal distance the dearest values take their shares, the first
-    # of them t more, until they sum to 1.
+    # The first row of a value has its highest price. With the equal distance, the values with the highest prices take
+    # their shares, the first of them t more, until the sum is 1.
     for i in range(b, e):
         v = asked.value[inside[i]]
         if pay[v] > -np.inf:
@@ -96,8 +97,8 @@ def _mean_of_close(inside, b, e, price, asked, pay):
 
 
 @njit(**INNER)
-def _mean_of_dearest(inside, b, e, price, asked):
-    """(mean price of the dearest rows of a class, as many as a group has at least, the least of these prices)."""
+def _mean_of_highest(inside, b, e, price, asked):
+    """(mean price of a class's highest-priced rows, as many as the least group has; the least of these prices)."""
     left, total = asked.least, 0.0
     for i in range(b, e):
         c = inside[i]
@@ -111,7 +112,7 @@ def _mean_of_dearest(inside, b, e, price, asked):
 
 @njit(**INNER)
 def _lowers(inside, b, e, price, more, out):
-    """Whether some cell may pay less than before if it pays so much more than its price."""
+    """Whether some cell's limit would decrease if it may pay only ``more`` above its price."""
     i = b
     while i < e and out[inside[i]] <= price[inside[i]] + more:
         i += 1
@@ -119,12 +120,14 @@ def _lowers(inside, b, e, price, more, out):
 
 
 @njit(**INNER)
-def _by_multiplier(dearest, asked, pay):
-    """The largest mean by the best multiplier, from the dearest price of each value in ``pay``, -inf where it has no
-    row; what each value pays out.  Any multiplier proves."""
+def _by_multiplier(highest, asked, pay):
+    """The largest mean, with the best multiplier found; the result is a bound for any multiplier.
+
+    pay  in: the highest price of each value, -inf if it has no row; out: what each value may pay
+    """
     share, apart, s = asked.share, asked.apart, asked.share.size
     high = pay.copy()
-    far, lowest, nearest = 0.0, dearest, 1.0
+    far, lowest, nearest = 0.0, highest, 1.0
     for v in range(s):
         least = np.inf
         for w in range(s):
@@ -137,7 +140,7 @@ def _by_multiplier(dearest, asked, pay):
             lowest = min(lowest, high[v])
     if far > asked.t:
         return np.inf
-    a, b = 0.0, (dearest - lowest) / nearest + TINY
+    a, b = 0.0, (highest - lowest) / nearest + TINY
     best, multiplier, x, y = np.inf, 0.0, b - GOLDEN * b, GOLDEN * b
     at_x, at_y = _with_multiplier(x, asked, high), _with_multiplier(y, asked, high)
     for _ in range(LOOKS):
@@ -165,7 +168,7 @@ def _by_multiplier(dearest, asked, pay):
 
 @njit(**INNER)
 def _with_multiplier(multiplier, asked, high):
-    """The mean that a multiplier allows."""
+    """The upper bound of the mean for one multiplier."""
     total = multiplier * asked.t
     for v in range(asked.share.size):
         if asked.share[v] > 0.0:
@@ -177,9 +180,9 @@ def _with_multiplier(multiplier, asked, high):
 
 
 @njit(**INNER)
-def _dear_rows(inside, b, e, price, asked, dear):
-    """The dearest rows of each value of a class into ``dear``; how many rows it has."""
-    many, rows, sums, all_rows = dear.many, dear.rows, dear.sums, 0
+def _highest_priced_rows(inside, b, e, price, asked, top):
+    """Write the highest-priced rows of each value of a class to ``top``; returns the class's number of rows."""
+    many, rows, sums, all_rows = top.many, top.rows, top.sums, 0
     most = sums.shape[1] - 1
     for v in range(many.size):
         many[v], rows[v], sums[v, 0] = 0, 0, 0.0
@@ -195,15 +198,15 @@ def _dear_rows(inside, b, e, price, asked, dear):
 
 
 @njit(**INNER)
-def _fits(asked, dear, n):
-    """Whether n rows of a class can be within t: first those that exceed no share, then those that do by least."""
-    part, need, over, some, others = dear.part, n, 0.0, 0, 0
+def _fits(asked, top, n):
+    """Whether n rows of a class can be within t: first rows that exceed no share, then those with the least excess."""
+    part, need, over, some, others = top.part, n, 0.0, 0, 0
     for v in range(asked.share.size):
         free = np.int64(asked.share[v] * n + SLIGHT)
-        need -= min(dear.rows[v], free)
-        if dear.rows[v] > free:
+        need -= min(top.rows[v], free)
+        if top.rows[v] > free:
             beyond, x = 1.0 - max(asked.share[v] * n - free, 0.0), some
-            others += dear.rows[v] - free - 1
+            others += top.rows[v] - free - 1
             while x > 0 and part[x - 1] > beyond:
                 part[x] = part[x - 1]
                 x -= 1
@@ -217,22 +220,22 @@ def _fits(asked, dear, n):
 
 
 @njit(**INNER)
-def _of_rows(asked, dear, n, way, whole):
-    """What n rows pay in the mean at most, by a level and a multiplier.
+def _of_rows(asked, top, n, way, whole):
+    """An upper bound of the mean price of n rows, by a level and a multiplier.
 
-    A row pays what it has above the level, less the multiplier times what it is beyond the share of its value: with
-    ``whole`` so many rows exactly, otherwise n or more, of which every one has its part.  Returns (mean, rows too many,
-    rows too far above shares).
+    A row contributes its price minus the level, minus the multiplier times its excess over the share of its value. With
+    ``whole``, there are exactly n rows; otherwise n or more, and each counts in proportion. Returns (mean, rows too
+    many, excess over shares too large).
     """
     level, multiplier = way
-    total, took, over, sums = 0.0, 0.0, 0.0, dear.sums
-    # Of each value the rows within its share pay while they are above the level; those beyond it only while they are
-    # also above what the multiplier asks.
+    total, took, over, sums = 0.0, 0.0, 0.0, top.sums
+    # For each value, rows within its share count while they are above the level. Rows beyond it count only while they
+    # are also above the multiplier's penalty.
     for v in range(asked.share.size):
         held = asked.share[v] * n
         free = np.int64(held + SLIGHT)
         left = max(held - free, 0.0)
-        a, b = 0, min(dear.many[v], free)
+        a, b = 0, min(top.many[v], free)
         while a < b:
             x = (a + b) // 2
             if sums[v, x + 1] - sums[v, x] > level:
@@ -244,7 +247,7 @@ def _of_rows(asked, dear, n, way, whole):
         if a < free:
             continue
         beyond = 1.0 - left
-        while a < dear.many[v]:
+        while a < top.many[v]:
             above = sums[v, a + 1] - sums[v, a] - level
             if whole or a > free:
                 above -= multiplier * beyond
@@ -263,15 +266,15 @@ def _of_rows(asked, dear, n, way, whole):
 
 
 @njit(**INNER)
-def _lowered(asked, dear, n, way, whole, bar):
-    """(mean, level, multiplier) after some moves that lower the mean, until it is no more than the bar.
+def _lowered(asked, top, n, way, whole, bar):
+    """(mean, level, multiplier) after some moves that lower the mean, until it is at most ``bar``.
 
-    Any level proves, and any multiplier of at least 0.
+    The mean is a bound for any level, and for any multiplier of at least 0.
     """
-    best, more, over = _of_rows(asked, dear, n, way, whole)
+    best, more, over = _of_rows(asked, top, n, way, whole)
     step = 0.25 * max(way[1], 1e-3)
-    # The level moves, the multiplier, or both, each towards what the rows taken lack or have too many of; where none
-    # helps, the step is halved.
+    # The level, the multiplier, or both move in the direction that corrects the number of rows or the excess. If no
+    # move helps, the step is halved.
     for _ in range(TRIES if whole else LAST_TRIES):
         if best <= bar:
             break
@@ -285,7 +288,7 @@ def _lowered(asked, dear, n, way, whole, bar):
                 other = (level, max(0.0, multiplier + dearer))
             else:
                 other = (level - dearer, max(0.0, multiplier + dearer))
-            value, rows, beyond = _of_rows(asked, dear, n, other, whole)
+            value, rows, beyond = _of_rows(asked, top, n, other, whole)
             if value < best:
                 best, more, over, way, found = value, rows, beyond, other, True
         if not found:
@@ -294,40 +297,41 @@ def _lowered(asked, dear, n, way, whole, bar):
 
 
 @njit(**INNER)
-def _mean_of_whole(inside, b, e, price, asked, low, dear):
-    """(the largest mean price of whole rows within t, what rows may pay without raising it), -inf without any."""
-    rows = _dear_rows(inside, b, e, price, asked, dear)
+def _mean_of_whole(inside, b, e, price, asked, low, top):
+    """(the largest mean price of whole rows within t, what rows may pay without raising it), -inf if there are none."""
+    rows = _highest_priced_rows(inside, b, e, price, asked, top)
     best, lowest, way = -np.inf, np.inf, (low, price[inside[b]] - low)
     for n in range(asked.least, min(asked.counted, rows) + 1):
-        if _fits(asked, dear, n):
-            found, level, multiplier = _lowered(asked, dear, n, way, True, best)
+        if _fits(asked, top, n):
+            found, level, multiplier = _lowered(asked, top, n, way, True, best)
             way, best, lowest = (level, multiplier), max(best, found), min(lowest, level)
     if rows > asked.counted:
-        found, level, multiplier = _lowered(asked, dear, max(asked.counted + 1, asked.least), way, False, best)
+        found, level, multiplier = _lowered(asked, top, max(asked.counted + 1, asked.least), way, False, best)
         best, lowest = max(best, found), min(lowest, level)
     return best, lowest
 
 
 @njit(cache=True, nogil=True)
 def close_sweep(lattice, asked, price, order, fixed, budget, out):
-    """Prices under which no group within t of any class exceeds its loss, made of any prices; one pass over the lattice
-    nodes that begin with some levels.
+    """Feasible prices from any prices, by one pass over the lattice nodes that begin with some levels.
+
+    In a feasible solution, no group within t of any class has prices that exceed its loss.
 
     lattice, asked  ``CellsInLattice``, ``CloseShares``
-    price float64[m], order int64[m]  any numbers, and the cells by falling price
-    fixed int64[f], budget int64      as of ``sweep``, which tells what is returned
-    out float64[m]  lowered to what each cell may pay in every class.  With x the largest mean price of a group in a
-                    class, that is the loss of the class less x, plus the cell's own price or a higher one that leaves
-                    x as it is
+    price float64[m], order int64[m]  any numbers, and the cells by descending price
+    fixed int64[f], budget int64      as of ``sweep``, which documents the return value
+    out float64[m]  lowered to what each cell may pay in every class. Let x be the largest mean price of a group in a
+                    class. Then this is the loss of the class minus x, plus the cell's own price or a higher one that
+                    keeps x
 
-    O(nodes m d) at worst, and what whole rows take; O(m d) space.
+    O(nodes m d) at worst, plus the time for whole rows; O(m d) space.
     """
     work, s, p, d = unsplit(lattice, order), asked.share.size, 0, lattice.columns.size
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted + 1, asked.least)
-    dear = _Dear(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
-    # Depth first over columns and levels, as in ``sweep``. Bounds from cheap to dear tell whether the class, or any
-    # within it, lowers what some cell may pay.
+    top = _HighestPrices(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    # Depth first over columns and levels, as in ``sweep``. Bounds in order of increasing cost decide whether the class,
+    # or any within it, lowers some cell's limit.
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
             level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)
@@ -342,13 +346,13 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
         b, e, loss = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
         turn[p] += 1
         inside = cells[p + 1]
-        # A class within this one has no smaller loss and no dearer groups.
-        dearest, lowest = _mean_of_dearest(inside, b, e, price, asked)
-        if not _lowers(inside, b, e, price, loss - dearest, out):
+        # A class within this one has at least its loss, and groups of at most its prices.
+        highest, lowest = _mean_of_highest(inside, b, e, price, asked)
+        if not _lowers(inside, b, e, price, loss - highest, out):
             continue
         mean, low = _mean_of_close(inside, b, e, price, asked, pay)
-        if dearest < mean < np.inf:
-            mean, low = dearest, lowest
+        if highest < mean < np.inf:
+            mean, low = highest, lowest
             for v in range(s):
                 pay[v] = lowest
         if mean == np.inf or not _lowers(inside, b, e, price, loss - mean, out):
@@ -361,8 +365,8 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
             continue
         best = np.inf
         if asked.counted > 0 and asked.apart.size == 0:
-            best, low = _mean_of_whole(inside, b, e, price, asked, low, dear)
-            if best == -np.inf:  # it holds no eligible group
+            best, low = _mean_of_whole(inside, b, e, price, asked, low, top)
+            if best == -np.inf:  # it contains no eligible group
                 continue
         for i in range(b, e):
             c = inside[i]

@@ -1,10 +1,10 @@
-"""What the cheapest connected sets with some areas of a graph weigh: for a search, and for a bound.
+"""Weights of the cheapest connected sets that contain given areas of a graph, for a search and for a bound.
 
-A group of a column of areas publishes a connected set with the areas of all its rows.  The cheapest one is a Steiner
-tree whose areas have weights.  A search asks for so many that each is grown from some of its areas by the cheapest way
-to a next one (Takahashi and Matsuyama 1980), and kept by a hash of its areas.  A bound asks for no more than the truth:
-for every set of up to ``OWN`` areas and every further area, the cheapest connected set with all of them (Dreyfus and
-Wagner 1971), which grows as areas are taken and shrinks as they are put back.
+A group publishes in a column of areas a connected set that contains the areas of all its rows. The cheapest set is a
+node-weighted Steiner tree. A search needs many of these weights, so it grows each set from some of its areas by the
+cheapest path to the next area (Takahashi and Matsuyama 1980), and caches it by a hash of its areas. A bound must not
+exceed the true weight: for every set of up to ``OWN`` areas plus one further area, it computes the cheapest connected
+set exactly (Dreyfus and Wagner 1971), incrementally when areas are added or removed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
 
-FAR = 2**60  # weight of a set that is not connected
-ROOTS = 3  # areas from which a set is grown
-OWN = 4  # areas taken together exactly; a further one is with these
+FAR = 2**60  # weight of a set that isn't connected
+ROOTS = 3  # number of areas from which a set is grown
+OWN = 4  # most areas whose set is exact; each further area is combined with these
 
 
 class AreaSets(NamedTuple):
-    """Columns of areas as a search knows them, and what it has asked.
+    """Columns of areas in a search, with a cache of weights.
 
     apart int64[..]   column by column, [n, n]: weight of the cheapest connected set with two areas, ``FAR`` for none;
                       after them the weight of all areas
-    ahead int32[..]   the same places: the area after the first on the way to the second; one place at the end unused
-    key uint64[x], weight int64[x]  sets that were asked, x a power of two: hash ^ weight, and the weight.  Threads
-                      share them: what two write at one time fits no key, and is asked again
-    scratch int64[3, n]  of one thread: the areas of a set, how near each is to what has grown, and from where
+    ahead int32[..]   same indexes: the area after the first on the way to the second; one unused entry at the end
+    key uint64[x], weight int64[x]  the cache, x a power of two: hash ^ weight, and the weight. Threads share it: an
+                                    entry that two threads write at one time matches no key, and is computed again
+    scratch int64[3, n]  of one thread: the areas of a set, the distance of each to the grown set, and from where
     """
 
     apart: np.ndarray
@@ -40,7 +40,7 @@ class AreaSets(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _ones(x):
-    """How many bits are set, of 60."""
+    """The number of set bits, of 60."""
     x = x - ((x >> 1) & 0x5555555555555555)
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
     x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -51,7 +51,7 @@ def _ones(x):
 
 @njit(**LEAN_INNER)
 def _mixed(h, x):
-    """A hash with one more word.  No product is above 64 bits."""
+    """A hash with one more word. No product exceeds 64 bits."""
     h ^= np.uint64(x)
     low, high = (h & np.uint64(0xFFFFFFFF)) * np.uint64(0x9E3779B1), (h >> np.uint64(32)) * np.uint64(0x85EBCA77)
     return low ^ (high >> np.uint64(32)) ^ (high << np.uint64(32))
@@ -59,7 +59,7 @@ def _mixed(h, x):
 
 @njit(**LEAN_INNER)
 def _grown(sets, base, n, many, root):
-    """Weight of a connected set with the areas scratch[0, :many], grown from one of them; ``FAR`` where there is none.
+    """The weight of a connected set with the areas scratch[0, :many], grown from one of them; ``FAR`` if there is none.
 
     O(areas of the set times many).
     """
@@ -70,8 +70,8 @@ def _grown(sets, base, n, many, root):
     for i in range(many):
         near[i], start[i] = apart[base + here * n + ends[i]] - total, here
     near[root] = 0
-    # The nearest area that is not connected yet is joined by a shortest path, whose areas bring others nearer
-    # (Takahashi, Matsuyama 1980).
+    # Join the closest unconnected area by a shortest path; the areas on the path bring others closer (Takahashi,
+    # Matsuyama 1980).
     for _ in range(many):
         best = -1
         for i in range(many):
@@ -93,8 +93,11 @@ def _grown(sets, base, n, many, root):
 
 
 @njit(**LEAN_INNER)
-def _ends(sets, slots, t, a, b):
-    """The areas in the join of two rows of slots into the scratch, the first of b's first; how many there are."""
+def _areas_of_join(sets, slots, t, a, b):
+    """Write the areas in the join of two rows of slots to the scratch array, the first of b's first.
+
+    Returns their number.
+    """
     many = 0
     for turn in range(2):
         for w in range(t, t + slots.table[t]):
@@ -108,8 +111,8 @@ def _ends(sets, slots, t, a, b):
 
 
 @njit(**LEAN_INNER)
-def _asked(sets, slots, t, a, b, many):
-    """Weight of a connected set with all areas of the join, from what is kept, or grown now."""
+def _set_weight(sets, slots, t, a, b, many):
+    """The weight of a connected set with all areas of the join, from the cache, or computed now."""
     base, n, h = slots.base[t], slots.width[t], np.uint64(slots.base[t])
     for w in range(t, t + slots.table[t]):
         h = _mixed(h, np.int64(a[w] | b[w]))
@@ -117,7 +120,7 @@ def _asked(sets, slots, t, a, b, many):
     weight = sets.weight[place]
     if sets.key[place] != h ^ np.uint64(weight):
         weight, ends = sets.apart[base + n * n], sets.scratch[0]
-        for i in range(1, many):  # in their order, so that the weight is the same whoever asks
+        for i in range(1, many):  # in a fixed order, so that the weight doesn't depend on the caller
             y = i
             while y > 0 and ends[y - 1] > ends[y]:
                 ends[y - 1], ends[y] = ends[y], ends[y - 1]
@@ -130,10 +133,11 @@ def _asked(sets, slots, t, a, b, many):
 
 @njit(**LEAN_INNER)
 def areas_cost(sets, slots, a, b, limit):
-    """Loss per row of the areas in the join of two rows of slots, 0 without such columns; may stop early at any value
-    above the limit.
+    """The loss per row of the areas in the join of two rows of slots, 0 without such columns.
 
-    No connected set weighs less than one with two of its areas, so that most sets need not be looked for.
+    The function may stop early at any value above the limit.
+
+    No connected set weighs less than one with two of its areas, so most sets needn't be computed.
     """
     if sets is None:
         return 0.0
@@ -141,7 +145,7 @@ def areas_cost(sets, slots, a, b, limit):
     for t in range(a.size):
         if slots.kind[t] != 4 or total > limit:
             continue
-        base, n, many = slots.base[t], slots.width[t], _ends(sets, slots, t, a, b)
+        base, n, many = slots.base[t], slots.width[t], _areas_of_join(sets, slots, t, a, b)
         if many < 2:
             continue
         row, weight = base + sets.scratch[0, 0] * n, np.int64(0)
@@ -149,17 +153,17 @@ def areas_cost(sets, slots, a, b, limit):
             weight = max(weight, sets.apart[row + sets.scratch[0, i]])
         weight = min(weight, sets.apart[base + n * n])
         if many > 2 and total + (weight - 1) * slots.unit[t] <= limit:
-            weight = _asked(sets, slots, t, a, b, many)
+            weight = _set_weight(sets, slots, t, a, b, many)
         total += (weight - 1) * slots.unit[t]
     return total
 
 
 class AreaColumn(NamedTuple):
-    """A column of areas as a bound knows it.
+    """A column of areas in a bound.
 
     column int64         of the cells
     area int64[codes]    of each code
-    apart float64[n, n]  weight of the cheapest connected set with two areas, infinite where there is none
+    apart float64[n, n]  weight of the cheapest connected set with two areas, infinite if there is none
     unit, star float64   a connected set of weight w loses (w - 1) unit, and at most what a star does
     """
 
@@ -173,10 +177,10 @@ class AreaColumn(NamedTuple):
 class Taken(NamedTuple):
     """The areas of a group as it grows.
 
-    own int64[OWN], many int64[1]    the different areas taken, up to ``OWN``
-    level float64[1]                 what the cheapest connected set with all areas taken loses at least
-    weight float64[2^OWN, n]         of the cheapest connected set with the areas of each set of ``own``, and each area
-    split float64[n]                 room
+    own int64[OWN], many int64[1]    the different areas added, up to ``OWN``
+    level float64[1]                 lower bound of the loss of the cheapest connected set with all areas added
+    weight float64[2^OWN, n]         of the cheapest connected set with each subset of ``own`` and each area
+    split float64[n]                 working array
     old int64[K + 1], was float64[K + 1]  many and level before the member of each depth
     """
 
@@ -191,7 +195,7 @@ class Taken(NamedTuple):
 
 @njit(**INNER)
 def taken_areas(areas, group):
-    """Room for the areas of a group; None without a column of areas."""
+    """Arrays for the areas of a group; None without a column of areas."""
     if areas is None:
         return None
     n = areas.apart.shape[0]
@@ -203,7 +207,7 @@ def taken_areas(areas, group):
 
 @njit(**LEAN_INNER)
 def areas_column(areas):
-    """The column of areas; -1 without one."""
+    """The index of the column of areas; -1 without one."""
     if areas is None:
         return np.int64(-1)
     return np.int64(areas.column)
@@ -211,7 +215,7 @@ def areas_column(areas):
 
 @njit(**LEAN_INNER)
 def begin_areas(areas, taken, cells, a):
-    """The area of the anchor alone."""
+    """Set the area of the anchor alone."""
     if areas is None:
         return
     here = areas.area[cells.code[a, areas.column]]
@@ -222,7 +226,7 @@ def begin_areas(areas, taken, cells, a):
 
 @njit(**LEAN_INNER)
 def more_of_areas(areas, taken, cells, c):
-    """What the areas taken lose more together with that of cell c, at least."""
+    """A lower bound of the additional loss if the area of cell c is added."""
     if areas is None:
         return 0.0
     here, many = areas.area[cells.code[c, areas.column]], taken.many[0]
@@ -235,12 +239,12 @@ def more_of_areas(areas, taken, cells, c):
 
 @njit(**LEAN_INNER)
 def take_area(areas, taken, cells, depth, c, limit):
-    """The area of cell c is taken; returns the look-ups.
+    """Add the area of cell c; returns the number of look-ups.
 
-    limit  loss from which on it is no matter what sets lose; below 0 the area counts, but no further set is sought
+    limit  losses from this on needn't be computed; below 0 the area counts, but no further set is computed
 
-    Dreyfus and Wagner's recursion over the sets of areas with the new one.  O(3^many n + 2^many n^2), of which only
-    areas count that sets below the limit can have.
+    Dreyfus and Wagner's recursion over the subsets of areas with the new one. O(3^many n + 2^many n^2), where only
+    areas count that sets below the limit can contain.
     """
     if areas is None:
         return 0
@@ -260,13 +264,13 @@ def take_area(areas, taken, cells, depth, c, limit):
     one = taken.weight[new]
     for v in range(n):
         one[v] = apart[here, v]
-    # For each set of the earlier areas with the new one, and each vertex v, the lightest tree that holds both: two
-    # parts meet at u, and a path leads from u to v.
+    # For each subset of the earlier areas with the new one, and each vertex v, the lightest tree that contains both:
+    # two parts meet at u, and a path leads from u to v.
     for rest in range(1, new):
         out = taken.weight[new + rest]
         for v in range(n):
             out[v], split[v] = np.inf, np.inf
-        other = rest  # the part of the split that lacks the new area: every set of the rest but none
+        other = rest  # the part of the split without the new area: every proper subset of the rest
         while other > 0:
             left, right = taken.weight[new + rest - other], taken.weight[other]
             for v in range(n):
@@ -286,7 +290,7 @@ def take_area(areas, taken, cells, depth, c, limit):
 
 @njit(**LEAN_INNER)
 def put_area_back(areas, taken, depth):
-    """The areas before the member of a depth."""
+    """Restore the areas before the member of a depth."""
     if areas is None:
         return
     taken.many[0], taken.level[0] = taken.old[depth], taken.was[depth]

@@ -1,28 +1,28 @@
-"""Whether a group meets privacy models, what it publishes, and what that costs: one compiled question for every model.
+"""Whether a group meets privacy models, what it publishes, and its loss: compiled functions for every model.
 
-Size, shares of 1/l and numbers of values are asked where the loops have them at hand; ``group_gap`` asks the rest.
+Size, shares of 1/l, and numbers of values are checked in the calling loops; ``group_gap`` checks the other models.
 
 Rules, for s sensitive columns:
-kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE or TREE
-                     PERSONS + one of them: asked of different persons by value, not of rows
-column int64[r]      the column it speaks of; -1 for TUPLES, which speak of all
-person int64[r]      the column that names persons where they are counted, else -1
+kind   int64[r]      BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, or TREE
+                     PERSONS + one of them: for different persons by value instead of rows
+column int64[r]      the column; -1 for TUPLES, which concern all columns
+person int64[r]      the column that identifies persons if they are counted, else -1
 number float64[r], whole int64[r]   parameters
-at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulated
-                     share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE); TREE: how many
-                     classes there are, the class of every value level by level, the share of every class
+at     int64[r]      where its table begins in ``table``: per value the share in the whole table (EQUAL), the cumulative
+                     share (ORDERED), the least and the largest share (BAND), or its charge (CHARGE); TREE: number of
+                     classes, the class of every value level by level, the share of every class
 size   int64[s]      values of each column
 
-Where there are none the kernels get None: what only rules need is then not even compiled.
+Without rules, the kernels get None, so numba doesn't compile the code for rules.
 
-What a group publishes is kept in *slots*, one int64 per group and slot; everything the kernels know of a recoding is
-how two slot values join and what a value costs a row.
+What a group publishes is stored in *slots*, one int64 per group and slot. For a recoding, the kernels only need the
+join of two slot values and the loss of a value per row.
 
 kind 0  a node of a tree, joined by a table of lowest common ancestors
-kind 1  the same for large trees: nodes are numbered level by level, so the lesser number climbs until both are equal
+kind 1  the same for large trees: nodes are numbered level by level, so the smaller number goes up until both are equal
 kind 2  a set, one bit per value (columns of more than 60 values take several slots)
 kind 3  a range of codes, low | high << 32
-kind 4  a set of areas, one bit per area, of which kind 5 are the further words; what it costs is asked of all together
+kind 4  a set of areas, one bit per area; kind 5: its further words; their loss is computed together
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from shoal.kernels.tables.connected_sets import AreaSets, areas_cost
 
 BAND, ENTROPY, RECURSIVE, EQUAL, ORDERED, TUPLES, CHARGE, TREE = 0, 1, 2, 3, 4, 5, 6, 7
 PERSONS = 8
-OF_PERSONS = 2  # ``whole`` of a PERSONS + BAND whose shares are of the persons, not of their values
+OF_PERSONS = 2  # ``whole`` of a PERSONS + BAND whose shares are those of persons instead of their values
 CLOSE = 1e-9
-FEW_ROWS = 32  # of one person, among which a linear look finds a value sooner than sorting
+FEW_ROWS = 32  # up to this many rows of one person, linear search finds a value faster than sorting
 
 
 class Rules(NamedTuple):
-    """Models as numbers; see above."""
+    """Privacy models as arrays; see the module's docstring."""
 
     kind: np.ndarray
     column: np.ndarray
@@ -55,7 +55,7 @@ class Rules(NamedTuple):
 
 
 class GroupRequirement(NamedTuple):
-    """What every group must meet: int64 k, int64[s] frequency and distinct of s sensitive columns, other rules."""
+    """The conditions on every group: int64 k, int64[s] frequency and distinct of s sensitive columns, other rules."""
 
     k: int
     frequency: np.ndarray
@@ -64,7 +64,7 @@ class GroupRequirement(NamedTuple):
 
 
 class GroupTriples(NamedTuple):
-    """Groups as they are written down, int64[..] each: so many rows of a cell are in a group."""
+    """Groups as triples, int64[..] each: (group, cell, number of rows of the cell in the group)."""
 
     cell: np.ndarray
     group: np.ndarray
@@ -72,13 +72,13 @@ class GroupTriples(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> GroupTriples:
-        """Room for so many."""
+        """Arrays of this size."""
         return cls(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
 
 
 @njit(**LEAN_INNER)
 def widest(rules):
-    """Values of the column that has most, at least 1."""
+    """The number of values of the column with most values, at least 1."""
     if rules is None:
         return np.int64(1)
     most = np.int64(1)
@@ -89,10 +89,12 @@ def widest(rules):
 
 @njit(**INNER)
 def _column_gap(rules, i, held, seen, present, n):
-    """How far rule i is from holding, 0 when it holds; held[seen[:present]] the rows of each value there is, n in all.
+    """How far rule i is from being met, 0 if it is met.
 
-    O(present), for ORDERED and for bands with floors O(values), for RECURSIVE O(present l), for TREE O(present
-    levels) and a figure cleared for each class.
+    held[seen[:present]]  the rows of each present value, n in total
+
+    O(present); for ORDERED and for bands with floors O(values), for RECURSIVE O(present l), for TREE O(present levels)
+    plus the clearing of a number for each class.
     """
     kind, number, at = rules.kind[i] % PERSONS, rules.number[i], rules.at[i]
     gap = 0.0
@@ -163,7 +165,7 @@ def _column_gap(rules, i, held, seen, present, n):
     run, total, before = np.int64(0), 0.0, 0.0
     for v in range(rules.size[rules.column[i]]):
         upto = rules.table[at + v]
-        if upto > before:  # else no row of the table has this value
+        if upto > before:  # otherwise no row of the table has this value
             run += held[v]
             total += abs(run / n - upto)
         before = upto
@@ -172,13 +174,16 @@ def _column_gap(rules, i, held, seen, present, n):
 
 @njit(**LEAN_INNER)
 def _held(many, i):
-    """Rows of the i-th of some cells; one where rows are meant."""
+    """The rows of the i-th of some cells; one if the items are rows."""
     return 1 if many is None else many[i]
 
 
 @njit(**INNER)
 def _tuples_hold(values, who, many, size, l):
-    """Whether every row of who lies in l of them that differ pairwise in every column.  Exponential in l at worst."""
+    """Whether every row of who is in a set of l rows that differ pairwise in every column.
+
+    Exponential in l at worst.
+    """
     s = values.shape[1]
     chosen = np.empty(l, np.int64)
     # Depth first from row i: each depth takes the next row that differs from all chosen ones in every column.
@@ -213,13 +218,16 @@ def _tuples_hold(values, who, many, size, l):
                 if depth == 0:
                     return False
                 at = last[depth] + 1
-        # the l rows are there
+        # l rows were found
     return True
 
 
 @njit(**LEAN_INNER)
 def names_persons(rules, j):
-    """Whether column j is one that a rule counts persons by: who refuses one person refuses most others as well."""
+    """Whether column j is one by which a rule counts persons.
+
+    A group that excludes one person then excludes most others too.
+    """
     if rules is None:
         return False
     found = False
@@ -230,14 +238,14 @@ def names_persons(rules, j):
 
 @njit(**INNER)
 def _by_person(values, j, p, who, many, size, held, seen):
-    """Persons by value of column j, counted in held[seen[:present]], where the rows come in the order of persons.
+    """Persons by value of column j, counted in held[seen[:present]], if the rows are sorted by person.
 
-    Returns (present, pairs of a person and a value, persons); present -1, and held as it was, where they come in
-    another order or a person has more than ``FEW_ROWS`` of them, so that sorting is quicker.
+    Returns (present, pairs of a person and a value, persons). present is -1, and held unchanged, if the rows aren't
+    sorted or if a person has more than ``FEW_ROWS`` of them, because sorting is then faster.
     """
     present, total, persons = 0, np.int64(0), np.int64(0)
     begin, last = 0, np.int64(-1)
-    # Each row's value counts once for its person, whose rows follow each other from ``begin`` on.
+    # Each row's value counts once for its person, whose rows are consecutive from ``begin`` on.
     for y in range(size):
         if _held(many, y) == 0:
             continue
@@ -265,7 +273,7 @@ def _by_person(values, j, p, who, many, size, held, seen):
 
 @njit(**INNER)
 def stable_argsort(keys):
-    """Indices int64[n] that sort keys float64[n], equal keys in the order of their indices: a merge sort, O(n log n).
+    """Indexes int64[n] that sort keys float64[n] stably: a merge sort, O(n log n).
 
     Each of numba's own sorts takes a second to compile, again for each type of the keys.
     """
@@ -273,7 +281,7 @@ def stable_argsort(keys):
     order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
         order[i] = i
-    while width < n:  # runs of this width are in order, and are merged two by two
+    while width < n:  # runs of this width are sorted, and are merged two by two
         for begin in range(0, n, 2 * width):
             middle, end = min(begin + width, n), min(begin + 2 * width, n)
             a, b = begin, middle
@@ -302,9 +310,9 @@ def reorder(cells, losses, order):
 
 @njit(**INNER)
 def _persons_gap(rules, i, values, who, many, size, held, seen):
-    """How far rule i, which counts different persons by value, is from holding.
+    """How far rule i, which counts different persons by value, is from being met.
 
-    O(size) where the rows of a person lie together, in the order of persons, and are few; else O(size log size).
+    O(size) if the rows are sorted by person and a person has few; else O(size log size).
     """
     j, p = rules.column[i], rules.person[i]
     people = rules.size[p]
@@ -346,11 +354,11 @@ def _persons_gap(rules, i, values, who, many, size, held, seen):
 
 @njit(**LEAN_INNER)
 def group_gap(rules, values, who, many, size, held, seen, enough):
-    """How far a group is from meeting all rules, 0 when it does; above ``enough`` no further rule is asked.
+    """How far a group is from meeting all rules, 0 if it meets them; above ``enough`` no further rule is checked.
 
-    values int[x, s] sensitive values of rows or cells; who int64[>= size] some of them, many int64[>= size] how many
-    of each, None where they are rows; held int64[widest column], all 0 before and after, seen int64[widest column]
-    O(size s) beside what the rules take.
+    values int64[x, s]: sensitive values of rows or cells; who int64[>= size]: some of them, many int64[>= size]: number
+    of each, None if they are rows; held int64[widest column]: all 0 before and after, seen int64[widest column]
+    O(size s) plus the time of the rules.
     """
     if rules is None:
         return 0.0
@@ -394,7 +402,7 @@ def group_gap(rules, values, who, many, size, held, seen, enough):
 
 @njit(cache=True, nogil=True)
 def good(rules, values, who, many, start):
-    """Which groups meet all rules, bool[g]: rows who[start[g] : start[g + 1]] with many of each.  O(rows s)."""
+    """bool[g]: which groups meet all rules; rows who[start[g] : start[g + 1]] with many of each. O(rows s)."""
     most = widest(rules)
     held, seen = np.zeros(most, np.int64), np.empty(most, np.int64)
     out = np.empty(start.size - 1, np.bool_)
@@ -408,10 +416,15 @@ LOW = np.int64(0xFFFFFFFF)
 
 
 class Slots(NamedTuple):
-    """kind int64[t]; base int64[t] into parent int32[..] and loss float64[..] (ranges: position of each code);
-    table int64[t] into ancestor int16[..], pair float64[..] (loss of that
-    ancestor), width int64[t] nodes of the tree; unit float64[t] factor of sets, ranges.
-    areas  of kind 4: base into it, table words of a set, width areas, unit of weight;  None where there are none"""
+    """The slots of a recoding: how two values of a slot are joined, and what a value loses per row.
+
+    kind   int64[t]
+    base   int64[t]: offset in parent int32[..] and in loss float64[..] (ranges: position of each code)
+    table  int64[t]: offset in ancestor int16[..] and in pair float64[..] (loss of that ancestor)
+    width  int64[t]: nodes of the tree
+    unit   float64[t]: factor of sets and ranges
+    areas  of kind 4: base in it, table words of a set, width areas, unit of weight; None if there are none
+    """
 
     kind: np.ndarray
     base: np.ndarray
@@ -448,14 +461,14 @@ def join(slots, t, a, b):
 
 @njit(**LEAN_INNER)
 def cost(slots, t, a):
-    """What publishing value a in slot t costs one row; 0 for areas."""
+    """The loss per row of publishing value a in slot t; 0 for areas."""
     kind = slots.kind[t]
     if kind > 3:
         return 0.0
     if kind < 2:
         return slots.loss[slots.base[t] + a]
     if kind == 2:
-        a = a - ((a >> 1) & 0x5555555555555555)  # number of bits, in parallel
+        a = a - ((a >> 1) & 0x5555555555555555)  # population count, in parallel
         a = (a & 0x3333333333333333) + ((a >> 2) & 0x3333333333333333)
         a = (a + (a >> 4)) & 0x0F0F0F0F0F0F0F0F
         return np.float64(((a * 0x0101010101010101) >> 56) & 127) * slots.unit[t]
@@ -464,7 +477,7 @@ def cost(slots, t, a):
 
 @njit(**LEAN_INNER)
 def joined(slots, a, b, limit):
-    """Loss per row of the join of two rows of slots; may stop early at any value above limit."""
+    """The loss per row of the join of two rows of slots; may stop early at any value above limit."""
     total = 0.0
     for t in range(a.size):
         if slots.kind[t] == 0:
@@ -478,7 +491,7 @@ def joined(slots, a, b, limit):
 
 @njit(cache=True, nogil=True)
 def prices(slots, state):
-    """What publishing each line of slots costs one row, float64[g].  O(g t)."""
+    """float64[g]: the loss per row of publishing each line of slots. O(g t)."""
     out = np.empty(state.shape[0])
     for g in range(out.size):
         out[g] = joined(slots, state[g], state[g], np.inf)

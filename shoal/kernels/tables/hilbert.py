@@ -1,4 +1,4 @@
-"""Groups along a curve: rows have been put in one order, and these loops cut that order into groups."""
+"""Groups along a space-filling curve: loops that cut a sequence of rows into groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shoal.kernels.tables.eligible import cost, group_gap, join
 
 
 class Queues(NamedTuple):
-    """The rows of each value of a sensitive column, in the order of the curve.
+    """The rows of each value of a sensitive column, in curve order.
 
-    start  int64[v + 1]  cells of value v are start[v] .. start[v+1]-1, in the order of the curve
-    place  int64[m]      position of each cell on the curve
-    count  int64[m]      rows of each cell that are in no group, updated
+    start  int64[v + 1]: cells of value v are start[v] .. start[v+1]-1, in curve order
+    place  int64[m]: position of each cell on the curve
+    count  int64[m]: rows of each cell that are in no group, updated
     """
 
     start: np.ndarray
@@ -25,7 +25,7 @@ class Queues(NamedTuple):
 
 
 class CurveGroups(NamedTuple):
-    """Groups one after the other: cell int64[n] of each row, begin int64[g + 1] where each group begins."""
+    """Groups, concatenated: cell int64[n] of each row, begin int64[g + 1] the start of each group."""
 
     cell: np.ndarray
     begin: np.ndarray
@@ -33,7 +33,10 @@ class CurveGroups(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _size(left, rest, target, l):
-    """Rows of the next group, at least target: near the end it must take all that the rest could not do without."""
+    """The rows of the next group, at least target.
+
+    Near the end it must take all rows that would leave the rest ineligible.
+    """
     while l > 1 and target < rest:
         forced = np.int64(0)
         possible = True
@@ -52,16 +55,16 @@ def _size(left, rest, target, l):
 def queues(waiting, size, l, distinct, groups, out):
     """One sensitive column: every group takes the heads of several queues, one queue per sensitive value.
 
-    waiting   ``Queues``    on return the rows left over
-    size      int64         rows of a group at the least, a multiple of l
-    l         int64         at most 1/l of a group shares a value
-    distinct  int64         at least so many different values
-    groups    int64         how many groups to aim at
+    waiting   ``Queues``: on return, the rows left over
+    size      int64: least number of rows of a group, a multiple of l
+    l         int64: at most 1/l of a group shares a value
+    distinct  int64: least number of different values
+    groups    int64: desired number of groups
     out       ``CurveGroups``, out
 
-    Returns the number of groups made.  Each takes first the rows without which the rest could not be l-diverse, then
-    the rows nearest on the curve, at most 1/l of one value, and keeps enough different values for the groups to come.
-    O(n v) time.
+    Returns the number of groups made. Each group first takes the rows that would leave the rest not l-diverse, then the
+    rows closest on the curve, at most 1/l of one value. It leaves enough different values for later groups. O(n v)
+    time.
     """
     start, place, count = waiting
     out_cell, begin = out
@@ -77,8 +80,8 @@ def queues(waiting, size, l, distinct, groups, out):
     made = 0
     at = 0
     begin[0] = 0
-    # Each group takes first what the rest could not do without, then, of the values that may still give, the row that
-    # comes first on the curve. A value of which later groups need one each is spared while others can give.
+    # Each group first takes the rows that would leave the rest ineligible, then repeatedly the first row on the curve
+    # among the values that may still give one. A value that later groups need is spared while others are available.
     for g in range(groups, 0, -1):
         target = _size(left, rest, max(size, rest // g // l * l), l)
         if target > rest:
@@ -107,7 +110,7 @@ def queues(waiting, size, l, distinct, groups, out):
             for v in range(values):
                 if now[v] >= left[v] or now[v] >= most or (only_new and now[v] > 0):
                     continue
-                # the head after the rows already chosen from this queue
+                # the head after the rows already taken from this queue
                 x = head[v]
                 skip = now[v]
                 while count[x] <= skip:
@@ -150,14 +153,14 @@ def queues(waiting, size, l, distinct, groups, out):
 
 @njit(cache=True, nogil=True)
 def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
-    """Rows that no group holds, each into the nearest group that stays l-diverse with it.
+    """Add each leftover row to the closest group that stays l-diverse with it.
 
-    value, waiting       int64[m] of each cell; ``Queues`` with the rows left over, which are reduced
-    found                ``CurveGroups`` as ``queues`` left them; groups of them
-    window               groups tried on either side
-    chosen_cell, chosen_group  int64[r]  out: the rows placed
+    value, waiting       int64[m] of each cell; ``Queues`` with the leftover rows, which are removed
+    found                ``CurveGroups`` from ``queues``; groups: their number
+    window               number of groups tried on either side
+    chosen_cell, chosen_group  int64[r]: out: the placed rows
 
-    Returns the number of rows placed.  O(r window size).
+    Returns the number of rows placed. O(r window size).
     """
     (_, place, count), (out_cell, begin) = waiting, found
     first = np.empty(groups, np.int64)
@@ -167,15 +170,15 @@ def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
             far = max(far, place[out_cell[x]])
         first[g] = far
     size = begin[1 : groups + 1] - begin[:groups]
-    latest = np.full(groups, -1, np.int64)  # chain of the rows each group was given here
+    latest = np.full(groups, -1, np.int64)  # linked list of the rows added to each group
     before = np.empty(chosen_cell.size, np.int64)
     placed = 0
     for c in range(count.size):
         for _ in range(count[c]):
             middle = np.searchsorted(first, place[c])
             done = False
-            # Groups on either side by turns. The rows that a group was given here are a chain, for its first ones lie
-            # in a row of their own.
+            # Try groups on both sides alternately. The rows added here form a linked list, because a group's first rows
+            # are stored contiguously.
             for step in range(2 * window):
                 g = middle + (step + 1) // 2 if step % 2 else middle - step // 2
                 if g < 0 or g >= groups:
@@ -206,16 +209,16 @@ def append(value, waiting, l, found, groups, window, chosen_cell, chosen_group):
 
 @njit(cache=True, nogil=True)
 def runs(count, sensitive, required, values, out):
-    """Consecutive rows of the curve, a group closed as soon as it is eligible.
+    """Consecutive rows of the curve; a group is closed when it is eligible.
 
-    count      int64[m]     rows of each cell, in the order of the curve
-    sensitive  int32[m, s]  sensitive values of each cell
+    count      int64[m]: rows of each cell, in curve order
+    sensitive  int32[m, s]: sensitive values of each cell
     required   ``GroupRequirement``
-    values     int64        number of codes of the widest sensitive column
-    out        ``Triples``, out
+    values     int64: number of codes of the widest sensitive column
+    out        ``GroupTriples``, out
 
-    Returns (triples, groups).  What is left at the end joins the groups before it until they are eligible together.
-    O(n s) time.
+    Returns (triples, groups). Rows left at the end join the groups before them until the union is eligible. O(n s)
+    time.
     """
     k, frequency, distinct, rules = required
     out_cell, out_group, out_count = out
@@ -230,7 +233,7 @@ def runs(count, sensitive, required, values, out):
     groups = 0
     opened = 0
     fits = True
-    # Row by row, with the counts of the open group; a group that is eligible is closed at once.
+    # Row by row, with the counts of the open group; an eligible group is closed at once.
     for c in range(count.size):
         fresh = True
         for _ in range(count[c]):
@@ -262,7 +265,7 @@ def runs(count, sensitive, required, values, out):
                 fresh = True
     if rows:
         x = opened - 1
-        # Whole groups join from the last one back.
+        # Whole groups join, from the last one backward.
         while x >= 0 and not fits:
             g = out_group[x]
             while x >= 0 and out_group[x] == g:
@@ -290,19 +293,19 @@ def runs(count, sensitive, required, values, out):
 def least_cuts(cell, leaf, slots, k, best, back):
     """The cheapest cut of one order of rows into groups of k to 2k - 1 consecutive rows.
 
-    cell   int64[n]        the rows as cells, in order
-    leaf   int64[m, t]     slots of each cell
-    slots  Slots           how they join and what they cost
-    best   float64[n + 1]  out: least loss of the first i rows
-    back   int64[n + 1]    out: where the last group of the first i rows begins
+    cell   int64[n]: the rows as cells, in order
+    leaf   int64[m, t]: slots of each cell
+    slots  ``Slots``: how they join and what they lose
+    best   float64[n + 1]: out: least loss of the first i rows
+    back   int64[n + 1]: out: start of the last group of the first i rows
 
-    Groups of 2k rows can be cut in two at no loss, so this is the optimum for this order.  O(n k t) time.
+    Cutting a group of 2k rows in two never increases the loss, so this is the optimum for this order. O(n k t) time.
     """
     n, width = cell.size, leaf.shape[1]
     best[:] = np.inf
     best[0] = 0.0
     now = np.empty(width, np.int64)
-    # The last group of the first i rows grows backwards row by row; its loss is carried along.
+    # The last group of the first i rows is extended backward row by row, and its loss is updated.
     for i in range(k, n + 1):
         total = 0.0
         for t in range(width):

@@ -1,4 +1,4 @@
-"""Rows without a group (unassigned rows) put into groups, each where it costs least and the group stays eligible."""
+"""Insertion of rows without a group into groups, where the loss increases least and the group stays eligible."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from shoal.kernels.tables.eligible import Rules, Slots, group_gap, join, joined,
 class Hosts(NamedTuple):
     """Groups that rows may join.
 
-    head int64[g], following int64[n]  members of a group as a chained list, -1 ends
-    size int64[g], state int64[g, t]   rows of a group and what it publishes
-    order int64[g]  the groups by rising price, those that publish alike next to each other and the small ones first
+    head int64[g], following int64[n]  members of a group as a linked list, -1 ends
+    size int64[g], state int64[g, t]   rows of a group, and what it publishes
+    order int64[g]  the groups by ascending loss per row; groups that publish the same are adjacent, the small ones
+                    first
     """
 
     head: np.ndarray
@@ -26,8 +27,10 @@ class Hosts(NamedTuple):
 
 
 class RowModels(NamedTuple):
-    """What a group must keep to as rows join it: sensitive int32[n, s] of each row, frequency int64[s] and the other
-    models, as in ``eligible``."""
+    """The models that a group must meet when rows join it.
+
+    sensitive int32[n, s] of each row, frequency int64[s], and the other models, as in ``eligible``.
+    """
 
     sensitive: np.ndarray
     frequency: np.ndarray
@@ -35,8 +38,10 @@ class RowModels(NamedTuple):
 
 
 class UngroupedRows(NamedTuple):
-    """Rows without a group: rows int64[r]; row i may go to candidate[start[i] : start[i + 1]], int64[..], to any group
-    where start is empty."""
+    """Rows without a group: rows int64[r].
+
+    Row i may join candidate[start[i] : start[i + 1]], int64[..], or any group if start is empty.
+    """
 
     rows: np.ndarray
     start: np.ndarray
@@ -45,7 +50,7 @@ class UngroupedRows(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _takes(hosts, models, work, g, x):
-    """Whether group g stays eligible when row x joins it.  O(rows of the group) at worst."""
+    """Whether group g stays eligible if row x joins it. O(rows of the group) at worst."""
     sensitive, frequency, rules = models
     held, exact = work.held, work.exact
     n = hosts.size[g]
@@ -54,7 +59,7 @@ def _takes(hosts, models, work, g, x):
             same = 1
             if (held[j, g] & (np.uint64(1) << np.uint64(sensitive[x, j] & 63))) != 0:
                 same = 2
-                if not (exact[j] and 2 * frequency[j] > n + 1):  # else two are too many already
+                if not (exact[j] and 2 * frequency[j] > n + 1):  # otherwise two are too many already
                     same = 1
                     z = hosts.head[g]
                     while z >= 0:
@@ -77,9 +82,9 @@ def _takes(hosts, models, work, g, x):
 
 
 class Best(NamedTuple):
-    """The cheapest places found, a heap with the dearest at its root.
+    """The cheapest groups found, as a heap with the most expensive at its root.
 
-    rise float64[c], at int64[c]  by which they are compared, what a row costs first;  host int64[c]  the group
+    rise float64[c], at int64[c]  the sort key: the increase of the loss per row comes first;  host: int64[c], the group
     """
 
     rise: np.ndarray
@@ -89,7 +94,7 @@ class Best(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _after(best, a, b):
-    """Whether place a of the heap is dearer than place b."""
+    """Whether entry a of the heap is more expensive than entry b."""
     return best.rise[a] > best.rise[b] or (best.rise[a] == best.rise[b] and best.at[a] > best.at[b])
 
 
@@ -102,7 +107,7 @@ def _swap(best, a, b):
 
 @njit(**LEAN_INNER)
 def _sink(best, many):
-    """The root of a heap of ``many`` put where it belongs.  O(log many)."""
+    """Move the root of a heap of ``many`` to its position. O(log many)."""
     i = 0
     while 2 * i + 1 < many:
         child = 2 * i + 1
@@ -116,7 +121,7 @@ def _sink(best, many):
 
 @njit(**LEAN_INNER)
 def _keep(best, many, most, rise, at, g):
-    """A place kept, in the dearest one's stead where there are ``most`` already; how many there are.  O(log most)."""
+    """Add an entry, in place of the most expensive one if there are ``most``; returns their number. O(log most)."""
     i = many if many < most else 0
     best.rise[i], best.at[i], best.host[i] = rise, at, g
     if many == most:
@@ -130,7 +135,7 @@ def _keep(best, many, most, rise, at, g):
 
 @njit(**LEAN_INNER)
 def _next(skip, stamp, now, y):
-    """The first place from y on that is not known to be closed to rows of the value that has the number ``now``."""
+    """The first position from y on that isn't known to reject rows of the value with number ``now``."""
     while y < stamp.size and stamp[y] == now:
         after = skip[y]
         if after < stamp.size and stamp[after] == now:
@@ -140,14 +145,14 @@ def _next(skip, stamp, now, y):
 
 
 class InsertionWorkspace(NamedTuple):
-    """What ``insert`` works in, for g groups, s sensitive columns and r rows.
+    """Working arrays of ``insert`` for g groups, s sensitive columns, and r rows.
 
-    now, price, each float64[g]  the loss of a group, of one of its rows at first and by now
-    held, shared uint64[s, g]    a bit for every value there is in a group, in all groups from a place to its run's end
-    exact bool[s]                whether the bits of a column are its values
-    place, end int64[g]          where a group stands in the order, where the run of a place ends
-    moved bool[g], joiner int64[g]  the groups that are no longer what they were
-    skip, stamp int64[g]         the next place after one whose group takes no row of a value; the number of that value
+    now, price, each float64[g]  loss of a group; loss of one of its rows initially and now
+    held, shared uint64[s, g]    a bit for every value in a group, and in all groups from a position to its run's end
+    exact bool[s]                whether the bits of a column correspond to its values one to one
+    place, end int64[g]          position of a group in the order; end of the run of a position
+    moved bool[g], joiner int64[g]  the groups that changed
+    skip, stamp int64[g]         the next position after one whose group rejects a value; the number of that value
     best                         the cheapest groups for the rows of a cell
     ask int64[widest], int64[widest], int64[rows of all], int64[rows of all]  for ``group_gap``
     """
@@ -170,7 +175,7 @@ class InsertionWorkspace(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _begin(slots, models, hosts, rows, work):
-    """What the groups lose, and which values they hold."""
+    """Compute the loss of the groups, and the values that they contain."""
     sensitive, frequency = models.sensitive, models.frequency
     for g in range(hosts.size.size):
         work.price[g] = joined(slots, hosts.state[g], hosts.state[g], np.inf)
@@ -190,7 +195,7 @@ def _begin(slots, models, hosts, rows, work):
 
 @njit(**LEAN_INNER)
 def _runs(hosts, work):
-    """Runs of groups that publish alike, each with its end and what all from a place to it hold."""
+    """Runs of groups that publish the same, with their ends, and the values common to all groups up to the end."""
     order, state, held = hosts.order, hosts.state, work.held
     last = order.size
     for y in range(order.size - 1, -1, -1):
@@ -210,19 +215,18 @@ def insert(
     slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: Hosts, waiting: UngroupedRows,
     steps: float = np.inf,
 ) -> np.ndarray:  # fmt: skip
-    """Put rows, one by one, where they raise the loss least and no group loses its eligibility.
+    """Insert rows, one by one, where the loss increases least and every group stays eligible.
 
-    leaf int64[m, t] slots of each cell; cell int64[n] of each row
-    hosts  the groups; all but their order is updated
-    steps  about how often the innermost loop will run, as ``quick`` wants to know
-    returns bool[r]: whether a place was found
+    leaf int64[m, t]: slots of each cell; cell int64[n] of each row
+    hosts  the groups; all fields except their order are updated
+    steps  approximate number of iterations of the innermost loop, as ``quick`` requires
+    returns bool[r]: whether a group was found
 
-    Of places that cost the same the first in the order is taken, among candidates the first.  Groups that publish the
-    same tuple are looked at once, the smallest ones that take the row.  Rows of a cell that follow each other go
-    together: the cheapest places for as many as there are, and each takes rows until it takes no more, for no other
-    becomes cheaper meanwhile.  O(runs of rows alike (runs of groups alike + groups joined before) t + r log r), or
-    O(runs of rows alike * candidates t).  Python allocates the work space: a kernel that allocates
-    none compiles in three quarters of the time.
+    Ties go to the first in the order, or to the first candidate. Groups that publish the same tuple are examined once,
+    the smallest ones that accept the row. Consecutive rows of a cell are inserted together: the cheapest groups for all
+    of them are found, and each takes rows until it accepts no more, because no other group becomes cheaper meanwhile.
+    O(runs of equal rows (runs of equal groups + changed groups) t + r log r), or O(runs of equal rows * candidates t).
+    Python allocates the working arrays, because a kernel without allocations compiles in three quarters of the time.
     """
     (rows, _, _), rules = waiting, models.rules
     g, s = hosts.size.size, models.frequency.size
@@ -243,7 +247,7 @@ def insert(
 
 @njit(**LEAN)
 def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
-    """``insert`` in arrays that Python made; done bool[r] out."""
+    """``insert`` on arrays that Python allocated; done: bool[r], out."""
     (sensitive, frequency, rules), (rows, start, candidate) = models, waiting
     size, state, order = hosts.size, hosts.state, hosts.order
     now, price, each, held, shared, exact, place, end, moved, joiner, skip, stamp, best, _ = work
@@ -254,8 +258,8 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
     while free < size.size and price[order[free]] <= 0.0:
         free = end[free]
     joins, i, value = 0, 0, 1
-    # Rows of one cell at a time. Groups come by rising price, so the scan ends at the dearest place kept; groups that
-    # took rows here have another price and are looked at by themselves.
+    # Rows of one cell at a time. Groups are sorted by loss per row, so the scan ends at the most expensive entry kept.
+    # Groups that took rows here have another loss, and are examined separately.
     while i < rows.size:
         x, stop = rows[i], i + 1
         for j in range(frequency.size):
@@ -265,15 +269,16 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
         while stop < rows.size and cell[rows[stop]] == cell[x]:
             stop += 1
         many, most = 0, stop - i
-        least, last = np.inf, size.size  # of the dearest place kept, once there are enough
-        for turn in range(2 if every else 0):  # groups that lose something first: most often one of them is best
+        least, last = np.inf, size.size  # of the most expensive entry kept, once there are enough
+        for turn in range(2 if every else 0):  # groups with a loss first, because one of them is usually best
             y, end_ = (free, size.size) if turn == 0 else (0, free)
             y = _next(skip, stamp, value, y)
-            # A run of groups that publish the same tuple: their loss with the row is asked once, and the smallest that
-            # takes the row is kept. ``skip`` leads past groups that can't take the value.
+            # A run of groups that publish the same tuple: their loss with the row is computed once, and the smallest
+            # that accepts the row is kept. ``skip`` jumps over groups that reject the value.
             while y < end_:
                 g = order[y]
-                if price[g] > least or (price[g] == least and y >= last):  # a row costs at least what the group's do
+                # a row costs at least the group's loss per row
+                if price[g] > least or (price[g] == least and y >= last):
                     break
                 if moved[g] or size[g] == 0:
                     skip[y], stamp[y] = y + 1, value
@@ -317,10 +322,10 @@ def _insert(slots, leaf, cell, models, hosts, waiting, work, done):
                 many = _keep(best, many, most, rise, at, g)
                 if many == most:
                     least, last = best.rise[0], best.at[0]
-        for kept in range(many - 1, 0, -1):  # the heap sorted, the cheapest first
+        for kept in range(many - 1, 0, -1):  # sort the heap, cheapest first
             _swap(best, 0, kept)
             _sink(best, kept)
-        # Each place takes rows until it takes no more; then its state and price are computed anew.
+        # Each group takes rows until it accepts no more; then its state and loss are recomputed.
         for kept in range(many):
             g = best.host[kept]
             first = True

@@ -1,13 +1,13 @@
-"""The cascade: walks through the generalization lattice that publish classes of rows which agree at a node's levels.
+"""The cascade: visits nodes of the generalization lattice and publishes classes of rows that agree at a node's levels.
 
-A class is published as soon as it is eligible, or, led by row prices, as soon as it loses little more than its rows
-must lose.  Layout shared by the kernels, for m cells, d columns and s sensitive columns:
+A class is published when it is eligible. If row prices guide the cascade, a class is published when it loses little
+more than the minimum of its rows. Layout shared by the kernels, for m cells, d columns, and s sensitive columns:
 
 quasi   int32[m, d]   code of every cell in every column
 up      int32[..]     class of a code at a level: up[at[j] + level * size[j] + code]
 at      int64[d], size int64[d]
 levels  int32[v, d]   v lattice nodes, one level per column
-exact   bool          whether a class fits one int64 in mixed radix; otherwise keys are hashes, checked on a match
+exact   bool          whether a class fits in one int64 in mixed radix; otherwise keys are hashes, checked on a match
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["GeneralizedCells", "GroupRequirement", "HeldBackRows", "UnpublishedR
 
 
 class GeneralizedCells(NamedTuple):
-    """Cells and the classes of their codes at every level, as above."""
+    """Cells, and the classes of their codes at every level; see the module's docstring."""
 
     quasi: np.ndarray
     up: np.ndarray
@@ -34,11 +34,12 @@ class GeneralizedCells(NamedTuple):
 
 
 class HeldBackRows(NamedTuple):
-    """Rows held back for groups that lack one.
+    """Rows that are held back for groups that lack one row.
 
-    common  bool[values of the column]  empty, or: with one sensitive column and no frequency, rows of other values than
-            these are held back where their group does without them
-    spare   int64[m]  rows of each cell held back;  home int64[m]  the group they return to unless another takes them
+    common  bool[values of the column]: empty, or: with one sensitive column and no frequency, rows of other values than
+            these are held back if their group doesn't need them
+    spare   int64[m]: rows of each cell held back;  home: int64[m], the group to which they return unless another takes
+            them
     """
 
     common: np.ndarray
@@ -47,8 +48,11 @@ class HeldBackRows(NamedTuple):
 
 
 class UnpublishedRows(NamedTuple):
-    """The rows of cells: sensitive int32[m, s], left int64[m] rows not yet published, order int64[m] in which cells are
-    looked at, those of a person together where a rule counts persons, and the rows held back."""
+    """The unpublished rows of cells.
+
+    sensitive int32[m, s]; left int64[m]: rows not yet published; order int64[m]: the order in which cells are
+    processed, where those of a person are adjacent if a rule counts persons; and the rows held back.
+    """
 
     sensitive: np.ndarray
     left: np.ndarray
@@ -57,10 +61,10 @@ class UnpublishedRows(NamedTuple):
 
 
 class ClassNumbering(NamedTuple):
-    """Where classes get their numbers.
+    """The hash table that numbers classes.
 
-    slots     int64[w]   table of class numbers, w a power of two above 2 a for a cells; -1 outside a call
-    key_at    int64[>=a]  key of each class;  first_at int64[>=a]  its first cell
+    slots     int64[w]: class numbers, w a power of two above 2 a for a cells; -1 outside a call
+    key_at    int64[>=a]: key of each class;  first_at: int64[>=a], its first cell
     """
 
     slots: np.ndarray
@@ -69,8 +73,11 @@ class ClassNumbering(NamedTuple):
 
 
 class CellsByClass(NamedTuple):
-    """Cells by class: rows, reserved int64[>= classes] rows of each class still there, and held back; start int64[>=
-    classes] where a class ends in order int64[m], -1 where it is too small."""
+    """Cells sorted by class.
+
+    rows, reserved int64[>= classes]: remaining rows of each class, and rows held back; start int64[>= classes]: end of
+    a class in order int64[m], -1 if the class is too small.
+    """
 
     rows: np.ndarray
     reserved: np.ndarray
@@ -80,11 +87,11 @@ class CellsByClass(NamedTuple):
 
 @njit(**LEAN_INNER)
 def classes(raised, level, cells, numbering, of):
-    """Number the classes of some cells at one lattice node, in order of first appearance; returns how many.
+    """Number the classes of some cells at one lattice node, in order of first occurrence; returns their number.
 
     raised, numbering    ``GeneralizedCells``, ``ClassNumbering``
     level     int32[d]; cells int64[a]
-    of        int64[a]   out: class of each of the cells
+    of        int64[a]: out: class of each of the cells
 
     O(a d) expected time.
     """
@@ -93,7 +100,7 @@ def classes(raised, level, cells, numbering, of):
     d = quasi.shape[1]
     mask = slots.size - 1
     found = 0
-    # Open addressing: probe until the class is found or a slot is free. Where keys are hashes, codes are compared too.
+    # Open addressing: probe until the class or a free slot is found. If keys are hashes, codes are compared too.
     for i in range(cells.size):
         c = cells[i]
         key = np.int64(0)
@@ -124,7 +131,7 @@ def classes(raised, level, cells, numbering, of):
                     of[i] = x
                     break
             h = (h + 1) & mask
-    for x in range(found):  # leave the table as it was found
+    for x in range(found):  # clear the table
         key = key_at[x]
         h = key * np.int64(-7046029254386353131)
         h = (h ^ (h >> 31)) & mask
@@ -136,7 +143,7 @@ def classes(raised, level, cells, numbering, of):
 
 @njit(**INNER)
 def numbering_for(cells, active):
-    """(``ClassNumbering``, of) for ``classes`` of so many of all cells."""
+    """(``ClassNumbering``, of) for ``classes`` with this many of all cells."""
     width = 16
     while width < 2 * active + 2:
         width *= 2
@@ -149,7 +156,9 @@ def numbering_for(cells, active):
 
 @njit(**LEAN_INNER)
 def by_class(active, of, found, left, spare, smallest, out):
-    """Sort active cells by class into ``CellsByClass``, without classes that are too small; whether any class is left.
+    """Sort active cells by class into ``CellsByClass``, without classes that are too small.
+
+    Returns whether a class remains.
 
     O(active).
     """
@@ -188,7 +197,7 @@ def by_class(active, of, found, left, spare, smallest, out):
 
 @njit(**INNER)
 def _ruled(required, cells, stock, scratch, group, out, written):
-    """Publish what ``part_of`` says of a class; returns the triples written now."""
+    """Publish the part of a class that ``part_of`` allows; returns the number of triples written."""
     sensitive, left, _, _ = stock
     frequency, part, many = required.frequency, scratch.part, scratch.many
     if not part_of(required, sensitive, cells, left, scratch):
@@ -208,10 +217,11 @@ def _ruled(required, cells, stock, scratch, group, out, written):
 
 @njit(**LEAN_INNER)
 def _allowed(required, cells, stock, scratch, smallest, size):
-    """What a class may publish: (whether anything, most rows of a value, rows, the cell it takes a row of or -1).
+    """What a class may publish: (whether anything, most rows of a value, rows, the cell that gives it a row or -1).
 
-    smallest  least rows of a group;  size  the class's rows, and those held back
-    The row taken is one that loses least by moving: home groups are numbered in order of rising loss.
+    smallest  least rows of a group
+    size      the class's rows, including those held back
+    The row taken is the one that loses least by moving: home groups are numbered in order of increasing loss.
     """
     sensitive, left, _, reserve = stock
     k, frequency, distinct, _ = required
@@ -220,8 +230,8 @@ def _allowed(required, cells, stock, scratch, smallest, size):
     h = np.int64(1) << 60
     lacking = n < k
     fine = s > 0 or not lacking
-    # Each column says how many rows the class may keep of a value, or whether it may keep any. If only one row or value
-    # is lacking, a row held back may fill it.
+    # Each column limits how many rows of a value the class may keep, or whether it may keep any. If only one row or
+    # value is missing, a row held back may fill the gap.
     for j in range(s):
         present, top = 0, np.int64(0)
         for i in range(cells.size):
@@ -263,7 +273,7 @@ def _allowed(required, cells, stock, scratch, smallest, size):
 
 @njit(**LEAN_INNER)
 def _dispensable(required, cells, stock, scratch, n):
-    """How many rows of values that are not common a class of n rows can do without: one stays, and k rows do."""
+    """How many rows of rare values a class of n rows doesn't need: one of them and k rows must remain."""
     sensitive, left, common = stock.sensitive, stock.left, stock.reserve.common
     k, distinct = required.k, required.distinct
     held, seen = scratch.held, scratch.seen
@@ -288,8 +298,10 @@ def _dispensable(required, cells, stock, scratch, n):
 
 @njit(**LEAN_INNER)
 def _whole(required, cells, stock, scratch, limits, group, out, written):
-    """Publish what a class may; limits are (least rows of a group, the class's rows and those held back); returns the
-    triples written now."""
+    """Publish what a class may. limits: (least rows of a group, the class's rows including those held back).
+
+    Returns the number of triples written.
+    """
     fine, h, n, taken = _allowed(required, cells, stock, scratch, limits[0], limits[1])
     if not fine:
         return written
@@ -304,7 +316,8 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
         back = _dispensable(required, cells, stock, scratch, n)
     held = scratch.held
     capped = frequency.size == 1 and frequency[0] > 1
-    # With a cap, each value gives at most h rows; else rows of rare values that the class can do without are held back.
+    # With a cap, each value gives at most h rows. Otherwise, rows of rare values that the class doesn't need are held
+    # back.
     for i in range(cells.size):
         c = cells[i]
         give = left[c]
@@ -333,7 +346,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
 
 @njit(**LEAN_INNER)
 def still(active, left, spare):
-    """Move cells with rows left or held back to the front; returns how many, 0 when no row is left.  O(active)."""
+    """Move cells with rows left or held back to the front; returns their number, 0 if no row is left. O(active)."""
     here = 0
     any_left = False
     for i in range(active.size):
@@ -348,17 +361,17 @@ def still(active, left, spare):
 
 @njit(cache=True, nogil=True)
 def publish(rules, raised, levels, stock, required, values, group, out):
-    """The cascade: at each lattice node in turn, publish the eligible part of every class of the rows still there.
+    """The cascade: at each lattice node in turn, publish the eligible part of every class of the remaining rows.
 
-    stock     ``UnpublishedRows``, updated;  values int64[s]  number of codes of each sensitive column
-    required  ``GroupRequirement``, only of the columns of which something is asked; with other models and one sensitive
-              column a class keeps what ``part_of`` says
-    rules     those of ``required``, by themselves: what an argument that is None asks for is not compiled
-    group     int64      number of the next group
-    returns (nodes done, triples written, next group); stops early when the output might not suffice
+    stock     ``UnpublishedRows``, updated;  values: int64[s], number of codes of each sensitive column
+    required  ``GroupRequirement``, only for columns with a condition; with other models and one sensitive column, a
+              class keeps the part that ``part_of`` allows
+    rules     those of ``required``, as a separate argument: if it is None, numba omits the code for rules
+    group     int64: number of the next group
+    returns (nodes done, triples written, next group); stops early if the output might not suffice
 
-    With one sensitive column a class keeps min(count, h) rows of every value, with several all or nothing.
-    Space O(m), time O(cells left * d) per node.
+    With one sensitive column, a class keeps min(count, h) rows of every value; with several, all rows or none.
+    Space O(m), time O(remaining cells * d) per node.
     """
     _, left, order, reserve = stock
     k, frequency, distinct, _ = required
@@ -383,8 +396,8 @@ def publish(rules, raised, levels, stock, required, values, group, out):
     for j in range(s):
         smallest = max(smallest, frequency[j], distinct[j])
     written, v = 0, 0
-    # The rows left are sorted into the node's classes. The hash table shrinks with the rows, so that later nodes cost
-    # little.
+    # The remaining rows are sorted into the node's classes. The hash table shrinks with the rows, so that later nodes
+    # take little time.
     while v < levels.shape[0]:
         if active.size == 0 or written + 2 * active.size + 2 > out.cell.size:
             break
@@ -418,10 +431,10 @@ def publish(rules, raised, levels, stock, required, values, group, out):
 
 
 class CascadePrices(NamedTuple):
-    """What leads the cascade.
+    """The prices that guide the cascade.
 
-    loss float64[..] laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many
-    values make a group eligible, ``size`` int64 of them (K); allowance float64 a row
+    loss float64[..], laid out like up; price float64[m] of a row; value int64[m], distinct 1 or 2: rows of so many
+    values make a group eligible, ``size`` int64 of them (K); allowance float64 per row
     """
 
     loss: np.ndarray
@@ -433,10 +446,10 @@ class CascadePrices(NamedTuple):
 
 
 @njit(**INNER)
-def _dearest(cells, left, led, top, cell):
-    """The K dearest rows of some cells, of two values where these are asked; whether there are.
+def _highest_priced(cells, left, led, top, cell):
+    """The K rows with the highest prices among some cells, of two values if required; returns whether they exist.
 
-    top, cell [K]  out: their prices, falling, and their cells
+    top, cell [K]  out: their prices, descending, and their cells
     """
     price, value, held, size = led.price, led.value, 0, led.size
     for c in cells:
@@ -466,17 +479,19 @@ def _dearest(cells, left, led, top, cell):
 
 @njit(cache=True, nogil=True)
 def publish_priced(raised, levels, led, left, floor, group, out):
-    """Publish, node by node, the dearest rows of every class whose mean cost is within an allowance of their prices.
+    """Publish the highest-priced rows of classes, node by node, if their prices almost pay the cost.
+
+    A class qualifies if its mean cost exceeds the mean price of these rows by at most an allowance.
 
     left int64[m] updated
-    floor float64[v]   out: loss per row above the prices of the class that came nearest to them, published or not
+    floor float64[v]: out: the least excess of loss per row over prices among the classes, published or not
     out ``GroupTriples``, written as by ``publish``;  returns (nodes done, triples written, next group).
-    O(cells left * (d + K)) per node.
+    O(remaining cells * (d + K)) per node.
     """
     quasi, _, at, size, _ = raised
     price, group_size, allowance = led.price, led.size, led.allowance
     m, d = left.size, quasi.shape[1]
-    none = np.zeros(m, np.int64)  # no row is held back either
+    none = np.zeros(m, np.int64)  # no row is held back
     active = np.empty(m, np.int64)
     for c in range(m):
         active[c] = c
@@ -500,8 +515,8 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             continue
         end = 0
         changed = False
-        # A class is published if its K dearest rows nearly pay its cost: with these rows, and all others that pay it
-        # themselves.
+        # A class is published if the prices of its K highest-priced rows almost pay its cost: with these rows, and all
+        # others that pay it alone.
         for x in range(found):
             if start[x] < 0:
                 continue
@@ -509,7 +524,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             cost = 0.0
             for j in range(d):
                 cost += led.loss[at[j] + level[j] * size[j] + quasi[numbering.first_at[x], j]]
-            if not _dearest(order[begin:end], left, led, top, cell):
+            if not _highest_priced(order[begin:end], left, led, top, cell):
                 continue
             short = group_size * cost
             for y in range(group_size):

@@ -1,7 +1,7 @@
-"""Minimum-cost flow and transportation in whole numbers.
+"""Minimum-cost flow and transportation with integer costs.
 
-Flow is by cost scaling, push and relabel (Goldberg, Tarjan 1990), with global updates of the prices (Goldberg 1997);
-transportation by shortest augmenting paths.
+The flow uses cost scaling with push and relabel (Goldberg, Tarjan 1990), with global updates of the prices (Goldberg
+1997); transportation uses shortest augmenting paths.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 from shoal.kernels import LEAN, LEAN_INNER, njit
 
-FAR = 8192  # steps of error to a deficit, beyond which nodes are not told apart
-OFTEN = 0.5  # relabels for each node between two looks at all of them
+FAR = 8192  # largest distance to a deficit, in units of the error, that is distinguished
+OFTEN = 0.5  # relabels per node between two global updates
 
 
 class FlowNetwork(NamedTuple):
-    """A network of n nodes; the arcs of node u, reverse ones among them, are start[u] .. start[u + 1] - 1.
+    """A network of n nodes; the arcs of node u, including reverse ones, are start[u] .. start[u + 1] - 1.
 
-    start int64[n + 1]; to int32[a], price int64[a], back int32[a]  head, cost and reverse arc of each
-    left int64[a]  what an arc can still take; reverse arcs take 0 at first and have the cost negated
+    start int64[n + 1]; to int32[a], price int64[a], back int32[a]: head, cost, and reverse arc of each
+    left int64[a]: residual capacity; reverse arcs begin with 0 and have the negative cost
     """
 
     start: np.ndarray
@@ -31,10 +31,10 @@ class FlowNetwork(NamedTuple):
 
 
 class FlowWorkspace(NamedTuple):
-    """What ``ship`` works in.
+    """Working arrays of ``ship``.
 
-    queue int32[n + 1], waiting bool[n], at int64[n]  nodes with an excess; the next arc of each
-    dist int64[n], head int32[FAR], after, before int32[n]  nodes by their distance to a deficit, as lists
+    queue int32[n + 1], waiting bool[n], at int64[n]: nodes with an excess; the current arc of each
+    dist int64[n], head int32[FAR], after, before int32[n]: nodes by their distance to a deficit, as linked lists
     """
 
     queue: np.ndarray
@@ -47,14 +47,15 @@ class FlowWorkspace(NamedTuple):
 
 
 def ship(net: FlowNetwork, excess: np.ndarray, potential: np.ndarray, error: int, shrink: int) -> None:
-    """Carry every excess to the deficits; the cost is at most the number of nodes above the least.
+    """Send every excess to the deficits; the cost is at most the optimum plus the number of nodes.
 
-    excess int64[n]     in and out: what is to leave a node, below 0 what is to arrive; sums to 0; zeros at the end
-    potential int64[n]  in and out: arcs that take something should cost at least -error with them, else they are filled
-    error, shrink       first error (the largest cost, or less where the potentials are nearly right), and what it is
-                        divided by from scale to scale, until 1
+    excess int64[n]: in and out: flow that must leave a node, below 0 flow that must arrive; sums to 0; zeros at the end
+    potential int64[n]: in and out: reduced costs of arcs with residual capacity should be at least -error; other arcs
+    are saturated
+    error, shrink       initial error (the largest cost, or less if the potentials are nearly optimal), and the factor
+                        by which it is divided in each scale, until 1
 
-    A flow that carries everything must exist.  O(n^2 a log(error)) at worst, nearly linear as a rule.
+    A feasible flow must exist. O(n^2 a log(error)) at worst, usually nearly linear.
     """
     from shoal.kernels import quick
 
@@ -66,7 +67,7 @@ def ship(net: FlowNetwork, excess: np.ndarray, potential: np.ndarray, error: int
 
 @njit(**LEAN_INNER)
 def _moved(work, u, d):
-    """Node u put where nodes d steps from a deficit are, out of where it was."""
+    """Move node u from its list to the list of nodes with distance d from a deficit."""
     if work.dist[u] < FAR:
         if work.before[u] >= 0:
             work.after[work.before[u]] = work.after[u]
@@ -82,10 +83,11 @@ def _moved(work, u, d):
 
 @njit(**LEAN_INNER)
 def _update(net, excess, potential, error, work):
-    """Potentials lowered by the distance to a deficit: arcs that take something cost at least -error after as before.
+    """Lower potentials by the distance to a deficit; reduced costs of residual arcs stay at least -error.
 
-    An arc is as long as the errors that fit into its cost, and one more: lists of nodes by distance (Dial 1969), until
-    no node with an excess is left; what is farther goes down as far as the last one.  O(a + FAR).
+    The length of an arc is its reduced cost in units of the error, rounded down, plus one. Nodes are in lists by
+    distance (Dial 1969), until no node with an excess remains. Nodes farther away are lowered by the largest distance.
+    O(a + FAR).
     """
     n = excess.size
     todo = 0
@@ -97,7 +99,7 @@ def _update(net, excess, potential, error, work):
         if excess[u] < 0:
             _moved(work, u, 0)
     d = 0
-    # Dijkstra's algorithm from the deficits backwards, with a list of nodes for each distance.
+    # Dijkstra's algorithm from the deficits backward, with a list of nodes for each distance.
     while d < FAR - 1 and todo > 0:
         v = work.head[d]
         if v < 0:
@@ -123,11 +125,11 @@ def _update(net, excess, potential, error, work):
 
 @njit(**LEAN)
 def _ship(net, excess, potential, error, shrink, often, work):
-    """Excess pushed along admissible arcs, vertices relabelled; a global update after every ``often`` relabels."""
+    """Push excess along admissible arcs, and relabel nodes; a global update after every ``often`` relabels."""
     start, to, left, price, back = net
     queue, waiting, at = work.queue, work.waiting, work.at
     n = excess.size
-    # A scale: fill every arc of negative reduced cost, then discharge nodes until no excess is left.
+    # A scale: saturate every arc of negative reduced cost, then discharge nodes until no excess remains.
     while True:
         for u in range(n):
             for e in range(start[u], start[u + 1]):
@@ -151,7 +153,7 @@ def _ship(net, excess, potential, error, shrink, often, work):
             u = queue[first]
             first = first + 1 if first < n else 0
             waiting[u] = False
-            # Push along admissible arcs; after the last arc, relabel the node so that one becomes admissible.
+            # Push along admissible arcs. After the last arc, relabel the node so that one becomes admissible.
             while excess[u] > 0:
                 if at[u] == start[u + 1]:
                     best = -(np.int64(1) << 60)
@@ -183,9 +185,9 @@ def _ship(net, excess, potential, error, shrink, often, work):
 
 @njit(cache=True, nogil=True)
 def prices(cost, u, v):
-    """First prices, below every cost: v the least of each column, then u the least of what remains of each row.
+    """Initial prices, below every cost: v is the least of each column, then u the least of the remainder of each row.
 
-    cost  int32[a, b];  u int64[a], v int64[b] out, u[i] + v[j] <= cost[i, j].  O(a b).
+    cost  int32[a, b];  u: int64[a], v: int64[b], out, u[i] + v[j] <= cost[i, j].  O(a b).
     """
     a, b = cost.shape
     for j in range(b):
@@ -201,8 +203,11 @@ def prices(cost, u, v):
 
 
 class Parcels(NamedTuple):
-    """What is shipped: head int64[b] first parcel of each column, -1 for none, after int64[p] the next one; source,
-    amount int64[p] row and size of each parcel, p the total supply."""
+    """The shipments of a transportation problem, where p is the total supply.
+
+    head int64[b]: first parcel of each column, -1 for none; after int64[p]: the next one
+    source, amount int64[p]: row and size of each parcel
+    """
 
     head: np.ndarray
     after: np.ndarray
@@ -212,7 +217,10 @@ class Parcels(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _added(j, r, some, parcels, used):
-    """More of row r shipped to column j, in its parcel there or in a free or new one; the parcels in use."""
+    """Ship more of row r to column j, in its existing parcel there or in a free or new one.
+
+    Returns the parcels in use.
+    """
     head, after, source, amount = parcels
     p = head[j]
     free = -1
@@ -233,27 +241,27 @@ def _added(j, r, some, parcels, used):
 
 @njit(cache=True, nogil=True)
 def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
-    """Ship the supply of rows low .. high - 1 by shortest augmenting paths; prices stay below every cost throughout.
+    """Ship the supply of rows low .. high - 1 by shortest augmenting paths; the prices remain feasible throughout.
 
     cost    int32[a, b]
-    supply  int64[a], demand int64[b]  what is not shipped yet; both sums are equal at the start
-    dual    u int64[a], v int64[b]     prices, u[i] + v[j] <= cost[i, j], equal where something is shipped
+    supply  int64[a], demand int64[b]: what isn't shipped yet; both sums are equal at the start
+    dual    u int64[a], v int64[b]: prices, u[i] + v[j] <= cost[i, j], with equality for shipments
     parcels ``Parcels``
-    used    int64      parcels in use;  low, high  int64  rows
+    used    int64: parcels in use;  low, high: int64, rows
 
-    Returns the parcels in use; parcels may have size 0.  O(a b) time for each path.
+    Returns the parcels in use; parcels may have size 0. O(a b) time for each path.
     """
     (u, v), (head, after, source, amount) = dual, parcels
     a, b = cost.shape
     dist = np.empty(b, np.int64)
-    through = np.empty(b, np.int64)  # row through which a column was reached
+    through = np.empty(b, np.int64)  # row from which a column was reached
     done = np.empty(b, np.bool_)
-    reached = np.empty(a, np.int64)  # distance of a row, -1 when not reached
+    reached = np.empty(a, np.int64)  # distance of a row, -1 if not reached
     parcel = np.empty(a, np.int64)  # parcel along which a row was reached
     came = np.empty(a, np.int64)  # and its column
     todo = np.empty(a, np.int64)
     far = np.int64(1) << 60
-    for i in range(low, high):  # what costs no more than the prices goes at once
+    for i in range(low, high):  # arcs with reduced cost 0 are used first
         for j in range(b):
             if supply[i] == 0:
                 break
@@ -265,7 +273,7 @@ def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
                 head[j] = used
                 used += 1
     for i in range(low, high):
-        # Dijkstra's algorithm from row i until a column with demand is reached; prices move by the distances, and the
+        # Dijkstra's algorithm from row i until a column with demand is reached; prices change by the distances, and the
         # parcels along the path are exchanged.
         while supply[i] > 0:
             dist[:] = far
@@ -274,8 +282,8 @@ def ship_by_paths(cost, supply, demand, dual, parcels, used, low, high):
             reached[i] = 0
             todo[0] = i
             waiting = 1
-            # Rows reached last lower the distances of columns; the nearest column is done, and the rows that ship to it
-            # are reached.
+            # The rows reached last lower the distances of columns. The closest column is done, and the rows that ship
+            # to it are reached.
             while True:
                 for x in range(waiting):
                     r = todo[x]

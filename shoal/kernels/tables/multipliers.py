@@ -1,8 +1,8 @@
 """Lagrange multipliers and row prices of tables: moved along subgradients, and lowered until they prove a bound.
 
-``docs/bounds.md`` has the programs.  The kernels here move multipliers of the class program in whole numbers, say how
-far row prices are above what classes that are nearly tight allow, write down classes of a lattice with their dearest
-cells, and list the pairs and triples of types that a linear program could still use.
+``docs/bounds.md`` has the programs. The kernels here move the multipliers of the class program in integers, compute by
+how much row prices exceed what nearly tight classes allow, list classes of a lattice with their highest-priced cells,
+and list the pairs and triples of types that a linear program could still use.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import numpy as np
 from shoal.kernels import INNER, LEAN, njit
 
 FADE, SHARE = 0.7, 0.03
-REST = 12  # passes without a row after which the multipliers of a class rest: a hundredth of its trend is left
-CALM = 0.02  # shorter steps repeat the same choices, which would spoil the average
+# after this many passes without a row, the multipliers of a class stay fixed; a hundredth of its trend remains
+REST = 12
+CALM = 0.02  # shorter steps repeat the same choices, which would bias the average
 
 
 class Arcs(NamedTuple):
-    """Where rows may go.
+    """The pairs to which rows may be assigned.
 
-    start int64[m + 1], pair int32[a]  rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    start int64[m + 1], pair int32[a]: rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
     count int64[m]      rows of each cell
-    owner int64[p]      class of each pair (class, sensitive value), rising
+    owner int64[p]      class of each pair (class, sensitive value), ascending
     first int64[v + 1]  the pairs of class c are first[c] .. first[c + 1] - 1, at least one
-    cost int64[v]       what a row loses there, in whole units
-    scale float64[v]    how far the multipliers of a class move compared with others
-    l int64, weight int64[p], top int64[v]  of the N rows of a class, n of them of each value, the sum of
-                        z (l n - weight N) is at most top N times the largest z, for any z of at least 0
-    most int64          no multiplier is above it
+    cost int64[v]       loss of a row in the class, in integer units
+    scale float64[v]    relative step size of the class's multipliers
+    l int64, weight int64[p], top int64[v]  for a class with N rows, n of each value: the sum of z (l n - weight N) is
+        at most top N times the largest z, for any z of at least 0
+    most int64          upper limit of the multipliers
     """
 
     start: np.ndarray
@@ -47,16 +48,16 @@ class Arcs(NamedTuple):
 
 
 class MultiplierAscent(NamedTuple):
-    """The state of an ascent of multipliers; all in and out.
+    """The state of an ascent of multipliers; all arrays are in and out.
 
     multiplier int64[p], best int64[p]  multipliers, at least 0, and those of the largest bound so far
     trend float64[p]    smoothed direction
     share float64[v]    smoothed rows of each class
-    state float64[3]    largest bound so far, length of steps, passes since it rose
-    reduced int64[p]    what a row of each pair pays
-    held int64[h, p]    rows of each pair, those of each part of the cells by themselves
+    state float64[3]    largest bound so far, step length, passes since the last increase
+    reduced int64[p]    reduced cost of a row of each pair
+    held int64[h, p]    rows of each pair, separately for each part of the cells
     still int64[v]      passes since a class had rows: 0 at first
-    moved bool[v]       whether a class has multipliers unlike those of ``best``
+    moved bool[v]       whether a class's multipliers differ from those of ``best``
     """
 
     multiplier: np.ndarray
@@ -71,7 +72,10 @@ class MultiplierAscent(NamedTuple):
 
 
 def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: int = 1) -> MultiplierAscent:
-    """An ascent from multipliers int64[p] and shares float64[v], which stay as they are; parts of cells that choose."""
+    """An ascent from multipliers int64[p] and shares float64[v], which aren't changed.
+
+    parts  number of parts of the cells, which choose separately
+    """
     p, v = multiplier.size, share.size
     empty = np.zeros(p, np.int64), np.zeros((parts, p), np.int64), np.zeros(v, np.int64), np.zeros(v, np.bool_)
     return MultiplierAscent(
@@ -81,13 +85,13 @@ def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: 
 
 @njit(**LEAN)
 def move(arcs, ascent, step, start, end):
-    """Multipliers of the classes start .. end - 1 moved along their trend, and what a row of each pair then pays.
+    """Move the multipliers of the classes start .. end - 1 along their trend, and compute reduced costs of pairs.
 
-    A class that no row chose for some passes has hardly any trend left: its multipliers rest until one does.
+    If no row chose a class for some passes, its trend is almost zero, and its multipliers stay fixed until a row does.
     """
     multiplier, trend, reduced, held = ascent.multiplier, ascent.trend, ascent.reduced, ascent.held
-    # What a row of a pair pays is the class's cost, l times its own multiplier, less what all rows of the class are
-    # given.
+    # The reduced cost of a pair is the class's cost plus l times the pair's multiplier, minus what all rows of the
+    # class receive.
     for c in range(start, end):
         if ascent.still[c] > REST:
             continue
@@ -108,32 +112,37 @@ def move(arcs, ascent, step, start, end):
 
 @njit(**LEAN)
 def choose(arcs, ascent, part, start, end):
-    """Rows of the cells start .. end - 1 sent where they pay least; what they pay together, in whole numbers."""
+    """Assign rows of the cells start .. end - 1 to the pair with the least reduced cost.
+
+    Returns their total, an integer.
+    """
     reduced, held = ascent.reduced, ascent.held
     paid = np.int64(0)
     for i in range(start, end):
         e = arcs.start[i]
         least = reduced[arcs.pair[e]]
-        for f in range(e + 1, arcs.start[i + 1]):  # no branch in it: a processor looks at several at once
+        for f in range(e + 1, arcs.start[i + 1]):  # without branches, so that the processor can vectorize it
             least = min(least, reduced[arcs.pair[f]])
         while reduced[arcs.pair[e]] > least:
             e += 1
         at = arcs.pair[e]
         paid += arcs.count[i] * least
         held[part, at] += arcs.count[i]
-        ascent.still[arcs.owner[at]] = -1  # whichever part says it first
+        ascent.still[arcs.owner[at]] = -1  # the parts set the same value
     return paid
 
 
 @njit(**LEAN)
 def follow(arcs, ascent, best, start, end):
-    """Trends and shares of the classes start .. end - 1 after their rows have chosen; the squared length of a step.
+    """Update trends and shares of the classes start .. end - 1 after their rows chose.
 
-    best  whether the multipliers proved most so far, and are kept
+    Returns the squared length of the step.
+
+    best  whether the multipliers proved the largest bound so far, and are stored
     """
     multiplier, trend, held, still = ascent.multiplier, ascent.trend, ascent.held, ascent.still
     length = 0.0
-    # Keep the best multipliers, sum what the parts of the cells chose, and smooth the direction that it asks for.
+    # Store the best multipliers, sum what the parts of the cells chose, and smooth the resulting direction.
     for c in range(start, end):
         first, last = arcs.first[c], arcs.first[c + 1]
         if best and ascent.moved[c]:
@@ -152,7 +161,7 @@ def follow(arcs, ascent, best, start, end):
         if still[c] > REST:
             continue
         highest = -1
-        if arcs.top[c] > 0:  # of equal multipliers that of the value which is most above its share
+        if arcs.top[c] > 0:  # of equal multipliers, that of the value with the largest excess over its share
             highest = first
             for p in range(first + 1, last):
                 over = arcs.l * (held[0, p] - held[0, highest]) - (arcs.weight[p] - arcs.weight[highest]) * rows
@@ -168,7 +177,7 @@ def follow(arcs, ascent, best, start, end):
 
 @njit(**INNER)
 def _sort(member, begin, end, price):
-    """Members by falling price; they are nearly so, from the pass before."""
+    """Sort members by descending price; they are almost sorted from the previous pass."""
     for x in range(begin + 1, end):
         i = member[x]
         y = x
@@ -179,7 +188,7 @@ def _sort(member, begin, end, price):
 
 
 class BoundedRows(NamedTuple):
-    """What is asked of rows, many int64[m] of each cell: K of them in a class, of so many different values int64[m]."""
+    """The conditions on rows, many int64[m] of each cell: K of them in a class, with ``distinct`` values int64[m]."""
 
     many: np.ndarray
     value: np.ndarray
@@ -189,12 +198,14 @@ class BoundedRows(NamedTuple):
 
 @njit(**INNER)
 def take(member, begin, end, cost, asked, price, seen, taken):
-    """The most by which K rows or more of a class, with ``distinct`` values, are above its cost; they are added to
-    ``taken`` where that has room.  Members begin .. end - 1 by falling price; rows not above are taken while K or
-    values lack.  seen int64[distinct]"""
+    """The largest excess of prices over cost for K or more rows of a class with ``distinct`` values.
+
+    These rows are added to ``taken`` if it has room. Members begin .. end - 1 are sorted by descending price. Rows with
+    negative excess are taken only while rows or values are missing. seen: int64[distinct].
+    """
     count, value, distinct, group = asked
     held, values, over = 0, 0, 0.0
-    # All rows above the cost are taken; of others only as many as K or the values ask.
+    # All rows above the cost are taken; of the others only as many as K or the values require.
     for x in range(begin, end):
         i = member[x]
         above, y = price[i] - cost, 0
@@ -207,7 +218,7 @@ def take(member, begin, end, cost, asked, price, seen, taken):
             seen[values] = value[i]
             values += 1
         many = count[i]
-        if above <= 0.0:  # no more than K asks beside the values that are to come
+        if above <= 0.0:  # no more than K requires in addition to the missing values
             many = min(many, max(group - held - (distinct - values), 1 if new else 0))
         if many <= 0:
             continue
@@ -220,10 +231,10 @@ def take(member, begin, end, cost, asked, price, seen, taken):
 
 @njit(cache=True, nogil=True)
 def taken(classes, asked, price, first, last, rows):
-    """The most by which K rows or more of each of the classes first .. last - 1 are above their cost, summed.
+    """The sum over the classes first .. last - 1 of the largest excess of K or more rows over the cost.
 
-    classes  as in ``kernels.tables.multipliers``; their members are put in order here
-    asked    ``BoundedRows``;  price float64[m];  rows int64[m]  out: those rows
+    classes  ``Classes``; their members are sorted here
+    asked    ``BoundedRows``;  price: float64[m];  rows: int64[m], out, the rows that attain it
     """
     start, member, cost = classes.start, classes.member, classes.cost
     none, seen = np.empty(0, np.int64), np.empty(asked.distinct, np.int64)
@@ -233,7 +244,7 @@ def taken(classes, asked, price, first, last, rows):
         highest = cost[t]
         for x in range(start[t], start[t + 1]):
             highest = max(highest, price[member[x]])
-        if highest == cost[t]:  # most classes, and they need no order
+        if highest == cost[t]:  # most classes, which needn't be sorted
             continue
         _sort(member, start[t], start[t + 1], price)
         over = take(member, start[t], start[t + 1], cost[t], asked, price, seen, none)
@@ -243,9 +254,13 @@ def taken(classes, asked, price, first, last, rows):
 
 
 class Tight(NamedTuple):
-    """Room for classes: used int64[1] how many there are; name int64[t, 2] the node of each and its first cell;
-    cost float64[t] what a row loses; its dearest cells, those of ``rows`` rows or all, are
-    member[start[t] : start[t + 1]]."""
+    """Output arrays for classes.
+
+    used int64[1]: their number
+    name int64[t, 2]: the node and the first cell of each
+    cost float64[t]: the loss of a row
+    member: the highest-priced cells of a class, with ``rows`` rows or all, are member[start[t] : start[t + 1]]
+    """
 
     used: np.ndarray
     name: np.ndarray
@@ -256,14 +271,14 @@ class Tight(NamedTuple):
 
     @classmethod
     def empty(cls, members: int, rows: int) -> Tight:
-        """Room for so many members."""
+        """Arrays for this many members."""
         many = members // 16
         return cls(np.zeros(1, np.int64), np.empty((many, 2), np.int64), np.zeros(many + 1, np.int64), np.empty(many),
                    np.empty(members, np.int32), rows)  # fmt: skip
 
 
 class Classes(NamedTuple):
-    """Classes in the order of their names, each once; fields as in ``Tight``."""
+    """Classes sorted by name, each once; fields as in ``Tight``."""
 
     name: np.ndarray
     start: np.ndarray
@@ -272,7 +287,7 @@ class Classes(NamedTuple):
 
     @classmethod
     def of(cls, found: Sequence[Tight]) -> Classes:
-        """Those that a sweep has found."""
+        """The classes that a sweep found."""
         used = [int(t.used[0]) for t in found]
         parts = [
             (t.name[:n], np.diff(t.start[: n + 1]), t.cost[:n], t.member[: t.start[n]])
@@ -282,7 +297,7 @@ class Classes(NamedTuple):
         return _once(name, size, cost, member)
 
     def joined(self, other: Classes) -> Classes:
-        """Both; of a class that both have, this one's members."""
+        """The union of both; of a class in both, this one's members."""
         return _once(
             np.concatenate([self.name, other.name]),
             np.concatenate([np.diff(self.start), np.diff(other.start)]),
@@ -292,7 +307,7 @@ class Classes(NamedTuple):
 
 
 def _once(name: np.ndarray, size: np.ndarray, cost: np.ndarray, member: np.ndarray) -> Classes:
-    """The first of each name."""
+    """The first class of each name."""
     kept = np.unique(name, axis=0, return_index=True)[1]
     at, many = (np.cumsum(size) - size)[kept], size[kept]
     start = np.append(0, np.cumsum(many)).astype(np.int64)
@@ -300,12 +315,12 @@ def _once(name: np.ndarray, size: np.ndarray, cost: np.ndarray, member: np.ndarr
 
 
 class Types(NamedTuple):
-    """Types of rows, and what they lose together.
+    """Types of rows, and their losses when published together.
 
-    code   int32[t, d]   the types
-    count  int64[t]      rows of each; a group may hold a type more than once when it has the rows
-    pair   int64[...]    loss of two codes of column j published as one: pair[start[j] + a * size[j] + b]
-    start  int64[d], size int64[d], kind int64[d]  (2: a set, three different values lose twice what two lose)
+    code   int32[t, d]: the types
+    count  int64[t]: rows of each; a group may contain a type more than once if it has the rows
+    pair   int64[...]: loss of two codes of column j published together: pair[start[j] + a * size[j] + b]
+    start  int64[d], size int64[d], kind int64[d]: 2: a set, where three different values lose twice as much as two
     """
 
     code: np.ndarray
@@ -317,13 +332,13 @@ class Types(NamedTuple):
 
 
 class ColumnPrices(NamedTuple):
-    """What a column pays for.
+    """The prices of the linear program.
 
-    fine   int64         losses are multiplied by this before prices are taken off
-    row    int64[t]      price of a row of each type
-    start  int64[t + 1], of int64[...]   the sets of every type
-    member uint8[s, t]   sets of types; a column with an odd number of its rows in one earns that set's bonus
-    bonus  int64[s]      at least 0
+    fine   int64: losses are multiplied by this before prices are subtracted
+    row    int64[t]: price of a row of each type
+    start  int64[t + 1], of int64[...]: the sets that contain each type
+    member uint8[s, t]: sets of types; a column with an odd number of rows in a set earns its bonus
+    bonus  int64[s]: at least 0
     """
 
     fine: int
@@ -363,7 +378,7 @@ def _three(types, a, b, c):
 def nearest(types, index, distance):
     """The m nearest other types of every type, nearest first, ties by number.
 
-    index int32[t, m], distance int64[t, m]   out; -1 where there are fewer others.  O(t^2 d).
+    index int32[t, m], distance int64[t, m]: out; -1 if there are fewer others. O(t^2 d).
     """
     t, m = index.shape
     index[:] = -1
@@ -389,7 +404,7 @@ def nearest(types, index, distance):
 
 @njit(**INNER)
 def _odd(prices, a, b, c):
-    """Sum of the bonuses of the sets that hold an odd number of a, b, c (c = -1: of a, b)."""
+    """The sum of the bonuses of the sets that contain an odd number of a, b, c (c = -1: of a, b)."""
     cut_start, cut_of, member, bonus = prices.start, prices.of, prices.member, prices.bonus
     total = np.int64(0)
     for x in range(cut_start[a], cut_start[a + 1]):
@@ -411,17 +426,17 @@ def _odd(prices, a, b, c):
 
 @njit(cache=True, nogil=True)
 def price(types, prices, under, least, out, least_reduced):
-    """Pairs and triples with reduced cost under a threshold, all arithmetic in whole numbers.
+    """Pairs and triples with reduced cost below a threshold, in exact integer arithmetic.
 
-    under     int64      report columns with  fine * cost - prices - bonuses < under
-    least     int64      0: report all of them.  Otherwise at most this many pairs and triples for every lowest type
-    out       int32[most, 3]   types in rising order, -1 as third of a pair
-    least_reduced  int64[2]    out: least reduced cost of a pair, of a triple, where below `under`
-    returns   number of columns, -1 when out is full
+    under     int64: report columns with  fine * cost - prices - bonuses < under
+    least     int64: 0: report all of them. Otherwise at most this many pairs and triples for every lowest type
+    out       int32[most, 3]: types in ascending order, -1 as third of a pair
+    least_reduced  int64[2]: out: least reduced cost of a pair, of a triple, if below `under`
+    returns   number of columns, -1 if out is full
 
-    Complete because a triple loses at least what each of its pairs loses, and because a row brings at most its price
-    and all its sets' bonuses, say p: with P the largest p, a triple on a < b needs 3 fine loss(a, b) - p(a) - p(b) - P
-    < under.  O(t^2 d) and the triples looked at.
+    The list is complete, because a triple loses at least what each of its pairs loses, and because a row earns at most
+    its price and all its sets' bonuses, say p. With P the largest p, a triple on a < b needs 3 fine loss(a, b) - p(a) -
+    p(b) - P < under. O(t^2 d) plus the triples examined.
     """
     count, fine, price_of = types.count, prices.fine, prices.row
     t, most = count.size, out.shape[0]
@@ -438,8 +453,8 @@ def price(types, prices, under, least, out, least_reduced):
     keep = least if least > 0 else 1
     best = np.empty((2, keep), np.int64)
     who = np.empty((2, keep, 2), np.int64)
-    # First the pairs of a with a later type, which leave those near enough for a triple; then two of these, with bounds
-    # from cheap to dear before the exact loss.
+    # First the pairs of a with a later type, which give the candidates near enough for a triple. Then two of these,
+    # with bounds in order of increasing cost before the exact loss.
     for a in range(t):
         held = np.zeros(2, np.int64)
         n = 0

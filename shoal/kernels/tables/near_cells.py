@@ -1,9 +1,11 @@
-"""Near cells of every cell: a graph of nearest neighbors, and how far away the cells are that are not in it.
+"""Near cells of every cell: a graph of nearest neighbors, and lower bounds of the distance to all other cells.
 
-Cells are near where publishing them together loses little.  A box around a cell may end where no near cell is left.
+Two cells are near if publishing them together loses little. The search of a box around a cell may end if no near cell
+remains.
 
-What two cells lose together is mostly a metric: of every column a tree's ultrametric, a distance on a line, or one
-price for all that differ.  So cells lie around centers, and the triangle inequality passes over those that are too far.
+The loss of two cells together is usually a metric: for every column a tree's ultrametric, a distance on a line, or a
+constant for all different values. So cells are stored around centers, and the triangle inequality excludes those that
+are too far.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ import numpy as np
 from shoal.kernels import INNER, LEAN, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import joined, reorder, stable_argsort
 
-AT_ONCE = 2048  # cells whose losses stay in the nearest memory
-AT_FIRST = 64  # of the dearest cells, which mostly suffice
+AT_ONCE = 2048  # cells whose losses fit in the fastest cache
+AT_FIRST = 64  # of the highest-priced cells, which usually suffice
 
 
 NOTHING, ENTROPY, EQUAL, ORDERED = -1, 1, 3, 4  # as in ``eligible``
 
 
 class ValueShares(NamedTuple):
-    """What the shares of a sensitive column's v values are like in every group that is eligible.
+    """The conditions on the shares of a sensitive column's v values in every eligible group.
 
-    high float64[v]  the largest share of each value;  low float64[v] the least;  none of either where nothing is asked
-    needed int64[x]  the values of which every group has a row
-    kind, number     a model that these do not say, with its parameter
-    table float64[v] share in the whole table (EQUAL), the same cumulated (ORDERED), 1 where the table has it (ENTROPY)
+    high float64[v]: the largest share of each value;  low: float64[v], the least; both empty without conditions
+    needed int64[x]: the values that every group contains
+    kind, number     a further model, with its parameter
+    table float64[v]: share in the whole table (EQUAL), the same cumulated (ORDERED), 1 if the table has it (ENTROPY)
     """
 
     high: np.ndarray
@@ -40,7 +42,7 @@ class ValueShares(NamedTuple):
 
 
 class CellTable(NamedTuple):
-    """A table of m cells and d columns, what two of its rows lose together, and what a group of them needs.
+    """A table of m cells and d columns, the losses of two rows together, and the conditions of a group.
 
     losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
                         at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
@@ -67,7 +69,7 @@ class CellTable(NamedTuple):
 
 @njit(**INNER)
 def pair_loss(cells, j, a, b):
-    """Loss of two different codes of a column published together."""
+    """The loss of two different codes of a column published together."""
     losses, at, shape = cells.losses, cells.at, cells.shape
     if shape[j] == 0:
         return losses[at[j] + a * cells.width[j] + b]
@@ -78,7 +80,7 @@ def pair_loss(cells, j, a, b):
 
 @njit(**INNER)
 def _value(values, least, held, distinct, value, distance):
-    """A row of a value so far away: the ``distinct`` nearest values, nearest first; returns how many there are."""
+    """Add a row of a value at a distance to the ``distinct`` nearest values, nearest first; returns their number."""
     y = 0
     while y < held and values[y] != value:
         y += 1
@@ -98,7 +100,7 @@ def _value(values, least, held, distinct, value, distance):
 
 @njit(**INNER)
 def _nearer(near, far_of, held, most, c, distance):
-    """Cell c among the ``most`` nearest, a heap with the farthest first; returns how many there are."""
+    """Add cell c to the ``most`` nearest cells, a heap with the farthest first; returns their number."""
     if held < most:
         y = held
         held += 1
@@ -121,7 +123,7 @@ def _nearer(near, far_of, held, most, c, distance):
 
 @njit(**INNER)
 def _rising(near, far_of, held):
-    """The cells of the heap, the nearest first; of those as near the first."""
+    """The cells of the heap, nearest first; ties in order of first."""
     number = np.empty(held)
     for y in range(held):
         number[y] = near[y]
@@ -131,7 +133,7 @@ def _rising(near, far_of, held):
 
 @njit(**INNER)
 def _proved(near, far_of, held, known, least, cells, own):
-    """What a row of a cell loses at least: the (K - 1)-th least loss, or the least at which there are the values."""
+    """A lower bound of a row's loss: the (K - 1)-th least loss, or the least at which enough values are reached."""
     out = least[cells.distinct - 1] if known == cells.distinct else 0.0
     rows, y = cells.count[own], 0
     while rows < cells.group and y < held:
@@ -141,15 +143,15 @@ def _proved(near, far_of, held, known, least, cells, own):
 
 
 class CenterIndex(NamedTuple):
-    """Cells around centers: those of center b are start[b] .. start[b + 1] - 1, by rising loss together with it.
+    """Cells stored around centers: those of center b are start[b] .. start[b + 1] - 1, by increasing loss with it.
 
     column uint32[d, m]  codes of the cells
     center uint32[d, c]  codes of the centers, which need not be those of a cell
     start int64[c + 1]
-    far   float64[m]     what each cell loses together with its center;  own int32[m] its center
-    rim   float64[c]     the largest of each center's cells, below 0 where it has none
-    next  int32[c, c]    centers by rising loss together with each
-    metric bool          whether losses keep to the triangle inequality; else nothing is passed over
+    far   float64[m]     loss of each cell together with its center;  own: int32[m], its center
+    rim   float64[c]     the largest loss among each center's cells, below 0 if it has none
+    next  int32[c, c]    centers by increasing loss together with each
+    metric bool          whether losses satisfy the triangle inequality; otherwise nothing is excluded
     """
 
     column: np.ndarray
@@ -162,15 +164,18 @@ class CenterIndex(NamedTuple):
     metric: bool
 
 
-WIDE = 1024  # codes of a line above which its losses are not written down for every cell
-MARGIN = 1e-9  # by which sums of losses may be off
-ASK = 24  # codes tried for a center in a column, at most
-HEARD = 64  # of its cells that they are compared with, at most
+WIDE = 1024  # above this many codes, losses of a line's codes aren't tabulated for every cell
+MARGIN = 1e-9  # tolerance of sums of losses
+ASK = 24  # most codes that are tried for a center in a column
+HEARD = 64  # most of its cells with which they are compared
 
 
 @njit(**INNER)
 def places(cells):
-    """Where the losses of each column's codes together with one code go, int64[d]; -1 for none; and how many."""
+    """int64[d]: where the losses of each column's codes together with one code are stored, -1 for none.
+
+    And the total size.
+    """
     d = cells.width.size
     out, total = np.empty(d, np.int64), 0
     for j in range(d):
@@ -184,7 +189,7 @@ def places(cells):
 
 @njit(**LEAN_INNER)
 def write_down(cells, place, column, i, own):
-    """What every code of every column loses together with those of column[:, i]: out, float64[..]."""
+    """Tabulate the losses of every code of every column together with those of column[:, i]: out, float64[..]."""
     losses, at, width = cells.losses, cells.at, cells.width
     for j in range(width.size):
         if place[j] < 0:
@@ -202,9 +207,9 @@ def write_down(cells, place, column, i, own):
 
 @njit(**LEAN_INNER)
 def losses_with(cells, place, own, column, i, codes, begin, distance):
-    """What column[:, i], whose losses are written down, loses together with codes[:, begin ..], float64[..]: out.
+    """The losses of column[:, i], tabulated, together with codes[:, begin ..], float64[..]: out.
 
-    Column by column, without a choice within the loops: the machine then takes several cells at a time.
+    Column by column, without branches in the loops, so that the compiler can vectorize them.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
     for c in range(distance.size):
@@ -228,7 +233,7 @@ def losses_with(cells, place, own, column, i, codes, begin, distance):
 
 @njit(**LEAN_INNER)
 def first_above(far, first, last, least):
-    """The first place of rising numbers, from one place to another, with a number above."""
+    """The index of the first number above ``least`` in an ascending range."""
     while first < last:
         middle = (first + last) // 2
         if far[middle] > least:
@@ -240,7 +245,7 @@ def first_above(far, first, last, least):
 
 @njit(**LEAN_INNER)
 def part_of(index, b, distance, limit):
-    """The cells of center b, ``distance`` from a cell, that may lose less than ``limit`` together with it: from, to."""
+    """The range of cells of center b that may lose less than ``limit`` together with a cell at ``distance`` from b."""
     first, last = index.start[b], index.start[b + 1]
     if not index.metric or not limit < np.inf:
         return first, last
@@ -253,7 +258,7 @@ def part_of(index, b, distance, limit):
 
 @njit(cache=True, nogil=True)
 def nearest_centers(cells, column, center, first, last, own, far):
-    """The nearest center int32[m] of cells, codes uint32[d, m], and what they lose together, float64[m]: out.
+    """The nearest center int32[m] of cells, codes uint32[d, m], and their losses together, float64[m]: out.
 
     O((last - first) c d).
     """
@@ -268,7 +273,10 @@ def nearest_centers(cells, column, center, first, last, own, far):
 
 @njit(cache=True, nogil=True)
 def next_centers(cells, center, first, last, following):
-    """Centers by rising loss together with each of some, int32[c, c]: out.  O((last - first) c (d + log c))."""
+    """Centers by increasing loss together with each center of a range, int32[c, c]: out.
+
+    O((last - first) c (d + log c)).
+    """
     place, size = places(cells)
     row, distance = np.empty(max(1, size)), np.empty(center.shape[1])
     for b in range(first, last):
@@ -281,13 +289,13 @@ def next_centers(cells, center, first, last, following):
 
 @njit(**LEAN)
 def recentered(cells, column, start, member, center):
-    """Each center moved, column by column, to the code that loses least together with its cells.
+    """Move each center, column by column, to the code that loses least together with its cells.
 
     center uint32[d, c]: in and out;  those of b are column[:, member[start[b] .. start[b + 1] - 1]]
-    O(c d) for the cells that are asked.
+    O(c d) for the sampled cells.
     """
     losses, at, shape, width = cells.losses, cells.at, cells.shape, cells.width
-    # Of a large part only some codes are asked, and only some cells are heard.
+    # Of a large part only some codes are tried, on a sample of cells.
     for b in range(center.shape[1]):
         many = start[b + 1] - start[b]
         ask, hear = max(1, many // ASK), max(1, many // HEARD)
@@ -311,13 +319,13 @@ def recentered(cells, column, start, member, center):
 
 @njit(cache=True, nogil=True)
 def near_cells(cells, index, first, last, near, far, out):
-    """The cells nearest to each cell, and what its rows lose at least together with their nearest rows.
+    """The cells nearest to each cell, and lower bounds of its rows' loss together with their nearest rows.
 
-    cells                first .. last - 1 are asked about;  K is at most one more than ``near`` has places
-    near int32[m, w]     out: nearest first, -1 after the last;  far float64[m] out: how far all others are at least,
-                         infinite where they are among them
-    out float64[m]       out: the (K - 1)-th least loss with another row, or the least at which there are the values
-    Returns how many look-ups it took.
+    cells                first .. last - 1 are processed;  K is at most one more than the width of ``near``
+    near int32[m, w]: out: nearest first, -1 after the last;  far float64[m]: out: lower bound of the loss together with
+    all others, infinite if there are none
+    out float64[m]: out: the (K - 1)-th least loss with another row, or the least at which enough values are reached
+    Returns the number of look-ups.
     O((last - first) m d) at worst.
     """
     looks = (last - first) * index.center.shape[1]
@@ -330,8 +338,8 @@ def near_cells(cells, index, first, last, near, far, out):
         held, known = 0, _value(values, least, 0, distinct, value[i], 0.0)
         write_down(cells, place, column, i, own)
         losses_with(cells, place, own, column, i, center, 0, distance)
-        # Parts of the index, those near the cell's own first; of each only the cells that its center's distance can't
-        # rule out.
+        # Parts of the index, those near the cell's own first; of each only the cells that the center's distance can't
+        # exclude.
         for z in range(center.shape[1]):
             limit, b = np.inf, following[index.own[i], z]
             if held == most and known == distinct:
@@ -359,8 +367,11 @@ def near_cells(cells, index, first, last, near, far, out):
 
 
 class CellsByPrice(NamedTuple):
-    """Cells by falling price: price, base float64[m] of a row and what any box of a cell loses, order int64[m], and
-    their codes in this order, column uint32[d, m]."""
+    """Cells by descending price.
+
+    price, base float64[m]: of a row; the loss of any box of a cell
+    order int64[m], column uint32[d, m]: the cells in this order, and their codes
+    """
 
     price: np.ndarray
     base: np.ndarray
@@ -369,7 +380,7 @@ class CellsByPrice(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The cells nearest to each cell, near int32[m, w], and how far all others are at least, far float64[m]."""
+    """The cells nearest to each cell, near int32[m, w], and a lower bound for all others, far float64[m]."""
 
     near: np.ndarray
     far: np.ndarray
@@ -377,22 +388,24 @@ class Nearest(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def far_slack(cells, codes, first, last, by_price, nearest, out):
-    """What boxes with a cell that is not near leave each cell at least: the least of K c - the prices of K of its rows.
+    """A lower bound of the slack of boxes with a far cell: the least of K c minus the prices of K of their rows.
 
-    codes uint32[d, m]  of the cells;  by_price, nearest  ``CellsByPrice``, ``Nearest``, far: any box with such a cell
+    codes uint32[d, m]  of the cells;  by_price, nearest: ``CellsByPrice``, ``Nearest``, where far is for any box with
+                        such a cell
     out float64[m]
-    Such a box loses as much as the cell and any other in it lose together: of its rows the dearest other one counts.
+    Such a box loses at least what the cell and any other cell in it lose together, so only its highest-priced other row
+    counts.
     O((last - first) m d) at worst.
     """
     (price, base, order, column), (near, far) = by_price, nearest
     m, count, group = column.shape[1], cells.count, cells.group
     place, size = places(cells)
     scratch, own = np.empty(min(AT_ONCE, m)), np.empty(max(1, size))
-    # Cells by falling price, until even the dearest of the rest would leave more than the least slack so far.
+    # Cells by descending price, until even the highest price of the rest would leave more than the least slack so far.
     for i in range(first, last):
         write_down(cells, place, codes, i, own)
         least, best = max(far[i], base[i]), np.inf
-        for y in range(near.shape[1]):  # these first, so that few others have to be looked at
+        for y in range(near.shape[1]):  # near cells first, so that few others have to be examined
             c = near[i, y]
             if c >= 0:
                 best = min(best, group * max(least, base[c]) - (group - 1) * price[c] - price[i])
@@ -410,7 +423,7 @@ def far_slack(cells, codes, first, last, by_price, nearest, out):
 
 @njit(**LEAN_INNER)
 def _offer(near, far, held, b, d):
-    """Insert b at distance d into a list kept by rising distance; returns how many it holds."""
+    """Insert b at distance d into a list sorted by distance; returns its length."""
     w = near.size
     for y in range(held):
         if near[y] == b:
@@ -430,8 +443,12 @@ def _offer(near, far, held, b, d):
 
 
 class Orders(NamedTuple):
-    """Some orders of all cells: order int64[o, m] cells in each, rank int64[o, m] their places; int64 reach, places
-    looked at on each side."""
+    """Several orders of all cells.
+
+    order  int64[o, m]: cells in each
+    rank   int64[o, m]: their positions
+    reach  int64: positions examined on each side
+    """
 
     order: np.ndarray
     rank: np.ndarray
@@ -440,10 +457,10 @@ class Orders(NamedTuple):
 
 @njit(**LEAN)
 def windows(slots, leaf, orders, low, high, near, far):
-    """Start the graph: of every cell, the nearest of those that stand next to it in some orders of all cells.
+    """Initialize the graph: for every cell, the nearest of the cells that are close to it in some of the orders.
 
-    leaf int64[m, t] slots of each cell; orders ``Orders``; low, high: the cells asked about
-    near int32[m, w], far float64[m, w]   out, by rising loss; -1 and inf after the last
+    leaf int64[m, t]: slots of each cell; orders: ``Orders``; low, high: the range of cells
+    near int32[m, w], far float64[m, w]: out, by increasing loss; -1 and inf after the last
     O((high - low) o reach t).
     """
     order, rank, reach = orders
@@ -465,14 +482,14 @@ def windows(slots, leaf, orders, low, high, near, far):
 
 @njit(**LEAN)
 def descend(slots, leaf, old, low, high, near, far, stamp):
-    """One pass of the descent: the neighbors of a cell's neighbors are offered to it.
+    """One pass of neighbor descent: the neighbors of a cell's neighbors become candidates.
 
-    old int32[m, w] the graph before; near, far: out for the cells low .. high, in: as in old.
-    stamp int32[m]  scratch, all -1
+    old int32[m, w]: the previous graph; near, far: out for the cells low .. high, in: as in old.
+    stamp int32[m]: working array, all -1
     O((high - low) w^2 t).
     """
     w = old.shape[1]
-    # The cell itself, its neighbors, and each cell that was offered are stamped, so that nothing is looked at twice.
+    # The cell itself, its neighbors, and each candidate are stamped, so that nothing is examined twice.
     for a in range(low, high):
         stamp[a] = a
         held = 0
@@ -496,7 +513,7 @@ def descend(slots, leaf, old, low, high, near, far, stamp):
 
 @njit(cache=True, nogil=True)
 def between(slots, state, one, other):
-    """By how much each group is nearer to one group than to another, float64[g]; state int64[g, t]."""
+    """float64[g]: how much nearer each group is to one group than to another; state int64[g, t]."""
     out = np.empty(state.shape[0])
     for g in range(out.size):
         out[g] = joined(slots, state[g], state[one], np.inf) - joined(slots, state[g], state[other], np.inf)

@@ -1,6 +1,7 @@
-"""A few near groups of rows taken apart and grouped anew: rows put in and taken out, every group eligible at the end.
+"""Regrouping of a few near groups: rows are inserted and removed, and every group is eligible at the end.
 
-What a group publishes, costs and holds of each value is kept as rows come and go, and rows can be grouped from scratch.
+The published values, the loss, and the value counts of a group are updated with each row. Rows can also be grouped from
+scratch.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from shoal.kernels.tables.eligible import BAND, EQUAL, GroupRequirement, Rules, 
 
 
 class Near(NamedTuple):
-    """A few near groups taken apart, r rows and at most g groups.
+    """A few near groups, dissolved: r rows and at most g groups.
 
-    leaf int64[r, t]; value int64[r, s] sensitive values numbered among these rows
-    group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r] rows of each value
-    state int64[g, t]; price float64[g] loss of one row
-    rest int64[r, t] join of the other rows of a row's group; without float64[r] what one of them would then lose
-    looked int64[r], changed int64[g]  the turn at which a row was last looked at, and a group last changed;
-    while groups grow, looked is how many rows of each value have no group yet
+    leaf int64[r, t]; value int64[r, s]: sensitive values numbered among these rows
+    group int64[r]; member int64[g, r], size int64[g]; held int64[g, s, r]: rows of each value
+    state int64[g, t]; price float64[g]: loss of one row
+    rest int64[r, t]: join of the other rows of a row's group; without float64[r]: loss of one of them without the row
+    looked int64[r], changed int64[g]: the turn at which a row was last examined, and a group last changed; while groups
+    grow, looked is the number of rows of each value without a group
     k int64[1]; frequency, distinct int64[s]
-    rules  the other models; code int64[r, s] the values as those number them; who int64[r] room for a group
-    count, seen int64[widest column] room for its values, count all 0
-    value_class int64[r] rows with the same values in all columns have the same; value_classes int64[1] their number
-    known int8[g, c + 1, c + 1] what was found out of a group, [.., out + 1, in + 1]: whether it stays eligible
-    when a row of one class leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; without rules unused
-    far float64[c] room for a figure of each class
+    rules  the other models; code int64[r, s]: the values as rules number them; who int64[r]: working array for a group
+    count, seen int64[widest column]: working arrays for its values, count all 0
+    value_class int64[r]: equal for rows with the same values in all columns; value_classes int64[1]: their number
+    known int8[g, c + 1, c + 1]: cached answers for a group, [.., out + 1, in + 1]: whether it stays eligible if a row
+    of one class leaves and one of another comes (0: none): 0 unknown, 1 yes, 2 no; unused without rules
+    far float64[c]: working array with a number for each class
     """
 
     leaf: np.ndarray
@@ -58,7 +59,7 @@ class Near(NamedTuple):
 
 
 def few(most: int, parts: int, width: int, asked: GroupRequirement) -> Near:
-    """Room for ``most`` rows in at most ``parts`` groups, with ``width`` slots."""
+    """Arrays for ``most`` rows in at most ``parts`` groups, with ``width`` slots."""
     k, frequency, distinct, rules = asked
     s = frequency.size
     known = 1 if rules is None else most + 1
@@ -87,7 +88,7 @@ def put(near, x, g):
 
 @njit(**LEAN_INNER)
 def drop(near, x):
-    """Take row x out of its group."""
+    """Remove row x from its group."""
     g = near.group[x]
     n = near.size[g]
     for i in range(n):
@@ -101,9 +102,9 @@ def drop(near, x):
 
 @njit(**LEAN_INNER)
 def refresh(slots, near, g):
-    """State and price of a group, and of its rest without each row, by joins from the left and from the right."""
+    """Update the state and price of a group, and of its rest without each row, by joins from both ends."""
     n = near.size[g]
-    # The join of all rows before a row, then that of all rows after it: together the group without it.
+    # The join of all rows before a row, then of all rows after it; both together give the group without it.
     for t in range(near.leaf.shape[1]):
         first = near.member[g, 0]
         a = near.leaf[first, t]
@@ -129,7 +130,7 @@ def refresh(slots, near, g):
 
 @njit(**LEAN_INNER)
 def number(near, rules):
-    """Rows with the same sensitive values given the same class.  O(r c s) for c classes."""
+    """Assign rows with the same sensitive values to the same class. O(r c s) for c classes."""
     if rules is None:
         return
     near.value_classes[0] = 0
@@ -149,7 +150,7 @@ def number(near, rules):
 
 @njit(**LEAN_INNER)
 def forget(near, rules, g):
-    """Nothing is known of group g any more: its rows have changed."""
+    """Clear the cached answers about group g, because its rows have changed."""
     if rules is None:
         return
     for a in range(near.value_classes[0] + 1):
@@ -159,9 +160,9 @@ def forget(near, rules, g):
 
 @njit(**LEAN_INNER)
 def fits(near, rules, g, gone, come):
-    """Whether group g stays eligible when row gone leaves it (-1: none) and row come joins it (-1: none).
+    """Whether group g stays eligible if row gone leaves it (-1: none) and row come joins it (-1: none).
 
-    With rules each question about a group is answered once.
+    With rules, each answer about a group is cached.
     """
     if rules is None:
         return _stays(near, rules, g, gone, come)
@@ -174,12 +175,12 @@ def fits(near, rules, g, gone, come):
 
 @njit(**LEAN_INNER)
 def _stays(near, rules, g, gone, come):
-    """Whether group g stays eligible, found by looking at its rows."""
+    """Whether group g stays eligible, computed from its rows."""
     n = near.size[g] - (gone >= 0) + (come >= 0)
     if n < near.k[0]:
         return False
-    # Counts of values tell most cases; only where a row leaves does the share of a value, or the last row of one, ask
-    # for a look at the group.
+    # Counts of values decide most cases. Only if a row leaves, the share of a value or the last row of a value may
+    # require a pass over the group.
     for j in range(near.frequency.size):
         held = near.held[g, j]
         out = near.value[gone, j] if gone >= 0 else -1
@@ -214,17 +215,18 @@ def _stays(near, rules, g, gone, come):
 
 @njit(**LEAN_INNER)
 def _exchanged(near, rules, g, gone, come):
-    """Whether the other models still hold in group g when row gone leaves it and row come joins it."""
+    """Whether the other models still hold in group g if row gone leaves it and row come joins it."""
     if rules is None:
         return True
-    if gone >= 0 and come >= 0 and near.value_class[gone] == near.value_class[come]:  # rows that no model tells apart
+    # no model distinguishes these rows
+    if gone >= 0 and come >= 0 and near.value_class[gone] == near.value_class[come]:
         return True
     return gap_of(near, rules, g, gone, come) <= 0.0
 
 
 @njit(**LEAN_INNER)
 def gap_of(near, rules, g, gone, come):
-    """How far group g is from the other models when row gone leaves it (-1: none) and row come joins it (-1: none)."""
+    """How far group g is from meeting the other models if row gone leaves and row come joins it (-1: none)."""
     if rules is None:
         return 0.0
     n = 0
@@ -240,7 +242,7 @@ def gap_of(near, rules, g, gone, come):
 
 @njit(**LEAN_INNER)
 def holds(near, g):
-    """Whether group g is eligible as it is.  O(r s)."""
+    """Whether group g is eligible. O(r s)."""
     if near.size[g] < near.k[0]:
         return False
     for j in range(near.frequency.size):
@@ -255,7 +257,7 @@ def holds(near, g):
 
 @njit(**LEAN_INNER)
 def absorb(slots, near, g, into):
-    """All rows of group g move to another."""
+    """Move all rows of group g to another group."""
     while near.size[g] > 0:
         x = near.member[g, near.size[g] - 1]
         drop(near, x)
@@ -277,8 +279,8 @@ def draw(random):
 
 
 @njit(**LEAN_INNER)
-def _ask_anew(near, rules):
-    """Nothing is known of any class."""
+def _clear_all_answers(near, rules):
+    """Clear the cached answers about all classes."""
     if rules is None:
         return
     for y in range(near.value_classes[0]):
@@ -287,7 +289,7 @@ def _ask_anew(near, rules):
 
 @njit(**LEAN_INNER)
 def _too_many(near, rules, g, y, target):
-    """Whether a row of y's class brings a value above what a group of target rows may hold under the other models."""
+    """Whether a row of y's class raises a value above the limit of a group of target rows under the other models."""
     if rules is None:
         return False
     if near.far[near.value_class[y]] < 0.0:
@@ -297,7 +299,7 @@ def _too_many(near, rules, g, y, target):
 
 @njit(**LEAN_INNER)
 def _above(near, rules, g, y, target):
-    """Whether y brings a value above what a group of target rows may hold, found by looking at the group's rows."""
+    """Whether y raises a value above what a group of target rows may contain, computed from the group's rows."""
     for i in range(rules.kind.size):
         j = rules.column[i]
         if j < 0:
@@ -308,7 +310,7 @@ def _above(near, rules, g, y, target):
             return True
         if rules.kind[i] == EQUAL:
             over = max(0.0, held / target - rules.table[rules.at[i] + v])
-            for x in range(near.size[g]):  # each row bears its part of what its value has too much of
+            for x in range(near.size[g]):  # the excess of a value is divided equally among its rows
                 w = near.member[g, x]
                 many = near.held[g, j, near.value[w, j]]
                 share = rules.table[rules.at[i] + near.code[w, j]]
@@ -321,7 +323,7 @@ def _above(near, rules, g, y, target):
 
 @njit(**LEAN_INNER)
 def _crowded(near, g, y):
-    """Whether row y brings group g more of a value than its share: of the other values a row more leaves less."""
+    """Whether row y gives group g more of a value than its share; for other values, another row lowers the share."""
     for j in range(near.frequency.size):
         if (near.held[g, j, near.value[y, j]] + 1) * near.frequency[j] > near.size[g] + 1:
             return True
@@ -330,17 +332,20 @@ def _crowded(near, g, y):
 
 @njit(**LEAN_INNER)
 def _complete(slots, near, rules, g, most):
-    """Rows without a group join group g until the other models hold: each time the one that leads nearest to that,
-    of equals the cheapest.  False when no row leads nearer, or the group would have more than ``most`` rows."""
+    """Add rows without a group to group g until the other models hold.
+
+    Each time, the row that lowers the gap most is added, the cheapest of equals. The result is False if no row lowers
+    the gap, or if the group would have more than ``most`` rows.
+    """
     if rules is None:
         return True
     gap = gap_of(near, rules, g, -1, -1)
-    # Rows alike in their values lead equally near, so the gap is asked once for each class of values.
+    # Rows with equal values lower the gap equally, so it is computed once for each class of values.
     while gap > 0.0:
         if near.size[g] >= most:
             return False
         best, lowest, least = -1, np.inf, np.inf
-        _ask_anew(near, rules)
+        _clear_all_answers(near, rules)
         for y in range(near.group.size):
             if near.group[y] >= 0 or _crowded(near, g, y):
                 continue
@@ -363,7 +368,7 @@ def _complete(slots, near, rules, g, most):
 
 @njit(**LEAN_INNER)
 def _shared(near):
-    """The first column of which no value may take more than a share, and l of the share 1/l; -1 where none is."""
+    """The first column in which values are limited to a share, and l of the share 1/l; -1 if there is none."""
     for j in range(near.frequency.size):
         if near.frequency[j] > 1:
             return j, near.frequency[j]
@@ -371,8 +376,8 @@ def _shared(near):
 
 
 @njit(**LEAN_INNER)
-def _owed(near, most):
-    """How many rows the group that grows must take, so that no value is left to the others in more than ``most``."""
+def _rows_to_take(near, most):
+    """How many rows the growing group must take so that no value has more than ``most`` of the remaining rows."""
     owed = 0
     for v in range(near.group.size):
         owed += max(np.int64(0), near.looked[v] - most)
@@ -381,11 +386,11 @@ def _owed(near, most):
 
 @njit(**LEAN_INNER)
 def grow(slots, near, groups, target, random):
-    """Group the rows from scratch: each group grows from a random row by the row that costs least.
+    """Group the rows from scratch: each group starts from a random row and adds the row that costs least.
 
-    Leaves at most ``groups`` groups; returns their number, or -1 when none could be made.  What a row would cost only
-    rises while a group grows, so its last price tells which rows need no other look.  Where no value may be more than
-    a share of a group, a group takes what would be too much for the rows that stay behind it.
+    Makes at most ``groups`` groups; returns their number, or -1 if none could be made. The cost of adding a row only
+    increases while a group grows, so its last cost shows which rows needn't be examined again. If values are limited to
+    a share of a group, a group takes the rows that would be too many among the remaining ones.
     """
     r, s = near.group.size, near.frequency.size
     for g in range(groups):
@@ -401,8 +406,8 @@ def grow(slots, near, groups, target, random):
         near.looked[:] = 0
         for x in range(r):
             near.looked[near.value[x, asked]] += 1
-    # A random row, then row by row the cheapest one that the group may take. A group that gets stuck is dissolved, and
-    # ends the growing.
+    # Start with a random row, then add row by row the cheapest one that the group may take. A group that gets stuck is
+    # dissolved, and growing ends.
     while left >= target and made < groups:
         pick = int(draw(random) * left)
         for x in range(r):
@@ -420,11 +425,11 @@ def grow(slots, near, groups, target, random):
         stuck = False
         while near.size[g] < target:
             places = target - near.size[g]
-            most = r if asked < 0 else (left - target) // l  # rows of a value that the rows left over may hold
-            if most < r and _owed(near, most) < places:
+            most = r if asked < 0 else (left - target) // l  # most rows of one value among the remaining rows
+            if most < r and _rows_to_take(near, most) < places:
                 most = -1
             best, least = -1, np.inf
-            _ask_anew(near, near.rules)
+            _clear_all_answers(near, near.rules)
             for y in range(r):
                 if near.group[y] >= 0 or near.without[y] >= least:
                     continue
@@ -468,7 +473,7 @@ def grow(slots, near, groups, target, random):
         made += 1
     if made == 0:
         return -1
-    # Rows that are left join the group where the loss rises least; where none takes any, they become a pool.
+    # Remaining rows join the group where the loss increases least. If no group takes any, they become a pool.
     while left > 0:
         waiting = left
         for x in range(r):
@@ -494,7 +499,7 @@ def grow(slots, near, groups, target, random):
 
 @njit(**LEAN_INNER)
 def _gap_together(near, rules, one, other):
-    """How far two groups together are from the other models."""
+    """How far the union of two groups is from meeting the other models."""
     if rules is None:
         return 0.0
     n = 0
@@ -507,9 +512,11 @@ def _gap_together(near, rules, one, other):
 
 @njit(**LEAN_INNER)
 def _pool(slots, near, rules, made):
-    """Rows without a group join, together, the groups that make them eligible at the least loss; returns the groups.
+    """Merge the rows without a group with the groups that make them eligible at the least loss.
 
-    Ends at the latest with everything in one group, which is a union of eligible ones.
+    Returns the number of groups.
+
+    Ends at the latest with one group of all rows, which is a union of eligible groups.
     """
     r, pool = near.group.size, made
     near.size[pool] = 0
@@ -523,8 +530,8 @@ def _pool(slots, near, rules, made):
                 a = near.leaf[x, t]
                 near.state[pool, t] = a if near.size[pool] == 1 else join(slots, t, near.state[pool, t], a)
     made += 1
-    # The group that costs least, with a penalty for what the two then lack, joins the pool; the last group takes the
-    # place that becomes free.
+    # The group that costs least, with a penalty for what the union then lacks, joins the pool. The last group moves to
+    # the free index.
     while not holds(near, pool):
         if made == 1:
             return -1
@@ -540,7 +547,7 @@ def _pool(slots, near, rules, made):
                 best, least = g, price
         absorb(slots, near, pool, best)
         made -= 1
-        if pool < made:  # the last group takes the empty place
+        if pool < made:  # the last group moves to the empty index
             absorb(slots, near, made, pool)
             near.price[pool] = near.price[made]
             pool = pool if best == made else best

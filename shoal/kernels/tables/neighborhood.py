@@ -1,4 +1,4 @@
-"""Neighborhood search: near groups are taken apart, their rows grouped anew, and what is not dearer is kept."""
+"""Neighborhood search: near groups are dissolved and regrouped, and results that don't cost more are kept."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from shoal.kernels.tables.near_groups import (
     refresh,
 )
 
-TINY = 1e-10  # of the sums compared
-DRAWS = 200  # of rows, until one loses anything
-PLAIN = 0.3  # share of the neighborhoods that begin anywhere: a group that loses nothing may have what others lack
-NO_LOSS = 1e-12  # a loss that is none: sums of weights leave as much
-AT_ONCE = 12  # near groups looked for, one to all of which are taken apart with the first
+TINY = 1e-10  # relative tolerance of compared sums
+DRAWS = 200  # rows drawn until one loses anything
+PLAIN = 0.3  # share of neighborhoods that start anywhere, because a group without loss may have what others lack
+NO_LOSS = 1e-12  # losses below this are zero up to rounding
+AT_ONCE = 12  # near groups searched for; between one and all of them are dissolved with the first
 
 
 @njit(**LEAN_INNER)
 def to_a_local_optimum(slots, near, groups):
     """Move or swap rows between groups while that lowers the loss; every group stays eligible.
 
-    What a group loses without a row is the least it can lose with another one instead, so most pairs of rows need no
-    join.  Of two rows looked at before nothing is asked again until one of their groups has changed.
+    The loss of a group without a row is a lower bound of its loss with another row instead, so most pairs of rows need
+    no join. Two rows that were examined are examined again only if one of their groups has changed.
     """
     r = near.group.size
     near.looked[:] = 0
     near.changed[:groups] = 1
     quiet, x = 0, 0
-    # Row x in turn: the best move to another group, then the best swap with another row, until a whole round finds
+    # For each row x: the best move to another group, then the best swap with another row, until a full round finds
     # nothing.
     for turn in range(2, 200 * r + 2):
         if quiet >= r:
@@ -68,7 +68,7 @@ def to_a_local_optimum(slots, near, groups):
                 continue
             m = near.size[b]
             work = best + n * old + m * near.price[b]
-            work -= TINY * (1.0 + work)  # sums that stopped early may round to the bar itself
+            work -= TINY * (1.0 + work)  # partial sums may round to the limit itself
             other = m * near.without[y]
             if rest + other >= work or max(before, near.looked[y]) > max(near.changed[a], near.changed[b]):
                 continue
@@ -97,9 +97,9 @@ def to_a_local_optimum(slots, near, groups):
 class RowsByCell(NamedTuple):
     """The rows of the table, cell after cell.
 
-    leaf int64[n, t]; cell int64[n] rising from 0, first int64[cells + 1] where the rows of each cell begin
-    near_cell int32[cells, w] other cells, nearest first, -1 for none: where near groups are looked for
-    sensitive int64[n, s] numbered 0 .. n-1 at most, with rules as in these
+    leaf int64[n, t]; cell int64[n]: ascending from 0, first int64[cells + 1]: the first row of each cell
+    near_cell int32[cells, w]: other cells, nearest first, -1 for none: candidates for near groups
+    sensitive int64[n, s]: numbered 0 .. n-1 at most, or as rules number them
     """
 
     leaf: np.ndarray
@@ -110,12 +110,12 @@ class RowsByCell(NamedTuple):
 
 
 class SearchWorkspace(NamedTuple):
-    """What a search works in, for n rows and at most g groups, ``most`` rows taken apart at once.
+    """Working arrays of the search, for n rows and at most g groups, with ``most`` rows dissolved at once.
 
-    group int64[n]  label of each row; head, size int64[g], following int64[n]  the rows of each group as a list
-    state int64[g, t]; price float64[g] loss of one row
-    chosen int64[c + 1], distance float64[c] the nearest groups; who, before int64[most] the rows taken apart and the
-    part each comes from; random uint64[1]
+    group int64[n]: label of each row;  head, size int64[g], following int64[n]: the rows of each group as a linked list
+    state int64[g, t]; price float64[g]: loss of one row
+    chosen int64[c + 1], distance float64[c]: the nearest groups; who, before int64[most]: the dissolved rows and the
+    group of each; random uint64[1]
     """
 
     group: np.ndarray
@@ -133,11 +133,11 @@ class SearchWorkspace(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """Neighborhoods that a search tries.
+    """The neighborhoods that a search tries.
 
-    steps int64, seed uint64   how many, start of the random numbers
-    most  int64  rows taken apart at once; groups above it are left alone
-    heat  float64  loss that a neighborhood may become dearer by chance: as much with a probability of 1/e
+    steps int64, seed uint64: their number, the random seed
+    most  int64: rows dissolved at once; larger groups aren't dissolved
+    heat  float64: temperature: an increase of the loss by this much is accepted with probability 1/e
     """
 
     steps: int
@@ -154,12 +154,12 @@ def improve(
     groups: int,
     turns: Turns,
 ) -> float:
-    """Neighborhood search: take near groups apart, group their rows anew, descend, keep what is not dearer by chance.
+    """Neighborhood search by simulated annealing: dissolve near groups, regroup their rows, and descend.
 
-    group int64[n] labels below groups, updated; every group given meets what is asked, and so does every group left
-    returns the change of the loss, at most 0 without heat.  Space O(n t), time O(steps (n + most^2) t).
+    group int64[n]: labels below groups, updated; every given group must meet the requirement, and so does every result
+    returns the change of the loss, at most 0 if heat is 0. Space O(n t), time O(steps (n + most^2) t).
 
-    Python allocates the work space: a kernel that allocates none compiles in three quarters of the time.
+    Python allocates the working arrays, because a kernel without allocations compiles in three quarters of the time.
     """
     n, width = rows.leaf.shape
     need = int(max([asked.k, *asked.frequency, *asked.distinct]))
@@ -176,7 +176,7 @@ def improve(
 
 @njit(**LEAN_INNER)
 def _chained(slots, rows, work):
-    """Lists, states and prices of the groups as they are given."""
+    """Compute linked lists, states, and prices of the given groups."""
     for x in range(work.group.size):
         g = work.group[x]
         for t in range(rows.leaf.shape[1]):
@@ -192,7 +192,7 @@ def _chained(slots, rows, work):
 
 @njit(**LEAN_INNER)
 def _keep(work, found, g, far):
-    """Group g among the nearest found, in their order; how many they are.  O(nearest)."""
+    """Insert group g among the nearest found, sorted; returns their number. O(nearest)."""
     y = -1
     for z in range(found):
         if work.chosen[z] == g:
@@ -215,10 +215,10 @@ def _keep(work, found, g, far):
 
 @njit(**LEAN_INNER)
 def _nearest(slots, rows, work, x0, largest):
-    """The nearest groups to that of row x0, with at most ``largest`` rows each; how many they are.
+    """The nearest groups to that of row x0, with at most ``largest`` rows each; returns their number.
 
-    Near is what loses little together, up to 30 % by chance, and together are by chance two rows, a group and a row,
-    or two groups.  They are looked for in the cells near the row's own, or near all rows of its group.
+    Distance is the loss together, randomly increased by up to 30 %. It is computed between two rows, a group and a row,
+    or two groups, at random. Candidates are the cells near the row's own, or near all rows of its group.
     """
     g0, random = work.group[x0], work.random
     found = 0
@@ -226,7 +226,7 @@ def _nearest(slots, rows, work, x0, largest):
     by_rows, wide = kind < 0.5, kind > 0.75
     middle = work.state[g0] if wide else rows.leaf[x0]
     source = work.head[g0] if wide else x0
-    # The groups of rows in the cells near the row's, or near those of all rows in its group, the nearest of them kept.
+    # The groups of rows in the cells near the row's cell, or near those of all rows in its group; the nearest are kept.
     while source >= 0:
         for q in range(-1, rows.near_cell.shape[1]):
             c = rows.cell[source] if q < 0 else np.int64(rows.near_cell[rows.cell[source], q])
@@ -253,9 +253,9 @@ def _nearest(slots, rows, work, x0, largest):
 
 @njit(**LEAN_INNER)
 def _ungrouped(work, near_by, most):
-    """The rows of the groups ``near_by`` listed, those of the first ones that are at most ``most`` rows together.
+    """The rows of the groups listed in ``near_by``, of the first groups with at most ``most`` rows in total.
 
-    near_by int64[p]  groups, those taken are moved to its beginning
+    near_by int64[p]: groups; those taken are moved to its beginning
     returns (rows, groups, their loss)
     """
     r, taken, old = 0, 0, 0.0
@@ -277,7 +277,7 @@ def _ungrouped(work, near_by, most):
 
 @njit(**LEAN_INNER)
 def _read(rows, near, who):
-    """What the rows taken apart publish and hold, the values numbered among themselves.  O(r (t + r s))."""
+    """The published values and sensitive values of the dissolved rows, renumbered. O(r (t + r s))."""
     for x in range(near.group.size):
         for t in range(near.leaf.shape[1]):
             near.leaf[x, t] = rows.leaf[who[x], t]
@@ -293,7 +293,7 @@ def _read(rows, near, who):
 
 @njit(**LEAN_INNER)
 def _exchange(near, before, groups, random):
-    """The groups as they were, but for one to four pairs of rows exchanged."""
+    """The original groups with one to four pairs of rows exchanged."""
     r = near.group.size
     for g in range(groups):
         near.size[g] = 0
@@ -321,7 +321,7 @@ def _exchange(near, before, groups, random):
 
 @njit(**LEAN_INNER)
 def _put_back(near, work, taken, made):
-    """The new groups under the labels of those taken apart, then under free ones."""
+    """Store the new groups under the labels of the dissolved ones, then under free labels."""
     free = 0
     for z in range(taken.size):
         work.size[taken[z]] = 0
@@ -345,10 +345,10 @@ def _put_back(near, work, taken, made):
 
 
 @njit(**LEAN_INNER)
-def _dear(slots, rows, work):
-    """Of three random rows the one that loses most; where these lose nothing, further ones until one loses anything.
+def _row_with_large_loss(slots, rows, work):
+    """Of three random rows the one with the largest loss; if none loses anything, draw until one does.
 
-    A slot may cost something by itself, as a set of one value does: what a row loses is what its group costs above it.
+    A slot may have a loss of its own, such as a set of one value. A row's loss is the group's loss above that.
     """
     random, best, most = work.random, 0, -np.inf
     draws = 3 if draw(random) < PLAIN else DRAWS
@@ -364,19 +364,19 @@ def _dear(slots, rows, work):
 
 @njit(**LEAN)
 def _improve(slots, rows, need, steps, work, big):
-    """Neighborhoods of random groups taken apart and grouped anew, as ``improve`` says; their change of the loss.
+    """Dissolve and regroup neighborhoods of random groups, as ``improve`` documents; returns the change of the loss.
 
-    need int64  rows of the least group;  work ``SearchWorkspace``;  big ``Near`` with room for ``most`` rows
+    need int64: rows of the least group;  work: ``SearchWorkspace``;  big: ``Near`` for ``most`` rows
     """
     most, random = big.group.size, work.random
     for _ in range(8):
         draw(random)
     _chained(slots, rows, work)
     gained = 0.0
-    # A neighborhood is a group that loses much with some near ones. It is grouped from scratch or disturbed, brought to
-    # a local optimum, and put back if annealing accepts it.
+    # A neighborhood is a group with a large loss and some near groups. It is regrouped from scratch or perturbed,
+    # brought to a local optimum, and stored if annealing accepts it.
     for _ in range(steps):
-        x0 = _dear(slots, rows, work)
+        x0 = _row_with_large_loss(slots, rows, work)
         g0 = work.group[x0]
         if work.size[g0] > most - need:
             continue
@@ -399,9 +399,9 @@ def _improve(slots, rows, need, steps, work, big):
         made = -1
         if draw(random) < 0.9:
             target = need
-            if near.rules is not None:  # the least size leaves some models no freedom
+            if near.rules is not None:  # with the least size, some models leave no choice
                 target += int(draw(random) * (need // 2 + 1))
-            if draw(random) < 0.5:  # a multiple of l leaves no share unused
+            if draw(random) < 0.5:  # a multiple of l uses the full share
                 for j in range(near.frequency.size):
                     target = -(-target // near.frequency[j]) * near.frequency[j]
             made = grow(slots, near, min(r // need, near.size.size), target, random)

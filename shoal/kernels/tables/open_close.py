@@ -1,6 +1,6 @@
-"""Published tuples opened and closed, and rows moved between them, while that lowers the loss; k alone is asked.
+"""Local search that opens and closes published tuples and moves rows between them; only k is required.
 
-Of every open tuple its rows are kept, and of every cell the open tuples that cover it, the cheapest first.
+Each open tuple has a list of its rows, and each cell has a list of the open tuples that cover it, the cheapest first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
 
 
 class PublishedTable(NamedTuple):
-    """What does not change.
+    """The constant data.
 
-    slots, leaf int64[m, t]   trees alone; the cells
+    slots, leaf int64[m, t]   trees only; the cells
     first int64[m + 1]        rows of each cell: first[i] .. first[i + 1] - 1
     cell int64[n]             of each row
-    bits uint64[nodes, w]     cells below each node of each tree, one bit each, 0 at first: ``open_close`` writes them;
-                              words uint64[w] is scratch
+    bits uint64[nodes, w]     cells below each node of each tree, one bit each, initially 0: ``open_close`` fills them;
+                              words uint64[w] is a working array
     k int64                   least rows of a tuple
     """
 
@@ -37,12 +37,12 @@ class PublishedTable(NamedTuple):
 
 
 class Open(NamedTuple):
-    """The tuples that are open, numbered below v, and the rows of each.
+    """The open tuples, numbered below v, and the rows of each.
 
-    of int64[n], following int64[n], previous int64[n], head int64[v]   tuple of each row, chained
-    state int64[v, t], price float64[v], size int64[v]   an empty place has size 0
+    of int64[n], following int64[n], previous int64[n], head int64[v]   tuple of each row, as linked lists
+    state int64[v, t], price float64[v], size int64[v]   an unused index has size 0
     cover int32[m, c], covers int64[m]   open tuples that cover each cell, cheapest first
-    free int64[v], frees int64[1]        empty places
+    free int64[v], frees int64[1]        unused indexes
     """
 
     of: np.ndarray
@@ -59,12 +59,13 @@ class Open(NamedTuple):
 
 
 class OpeningPlan(NamedTuple):
-    """What opening a tuple would do.
+    """The effects of opening a tuple.
 
-    inside bool[m], cells int64[m]   cells it covers
-    source int64[v], has int64[v]    tuples with rows there, and how many (0 elsewhere)
-    take int64[v], closing bool[v], target bool[v]   rows taken of each; tuples closed; tuples that rows of those go to
-    loss float64[v]                  what closing a tuple would lose, NaN until it was asked
+    inside bool[m], cells int64[m]   cells that it covers
+    source int64[v], has int64[v]    tuples with rows there, and their number (0 elsewhere)
+    take int64[v], closing bool[v], target bool[v]   rows taken of each; tuples that close; tuples that get rows of
+    those
+    loss float64[v]                  the loss of closing a tuple, NaN if not computed yet
     """
 
     inside: np.ndarray
@@ -79,12 +80,12 @@ class OpeningPlan(NamedTuple):
 
 @njit(**INNER)
 def covered(table, state, out):
-    """Cells that a tuple covers, written to out int64[m]; returns how many."""
+    """Write the cells that a tuple covers to out int64[m]; returns their number."""
     slots, words, found = table.slots, table.words, 0
     every = True
     for t in range(state.size):
         a = slots.base[t] + state[t]
-        if slots.parent[a] == state[t]:  # the root covers all
+        if slots.parent[a] == state[t]:  # the root covers all cells
             continue
         line = table.bits[a]
         if every:
@@ -110,7 +111,7 @@ def covered(table, state, out):
 
 @njit(**INNER)
 def _place(low):
-    """The position of the only bit set: the bits below it, counted in parallel, as branches would be guessed wrong."""
+    """The index of the only set bit, by a parallel population count, because branches would be mispredicted."""
     a = low - ONE
     a = a - ((a >> ONE) & np.uint64(0x5555555555555555))
     a = (a & np.uint64(0x3333333333333333)) + ((a >> TWO) & np.uint64(0x3333333333333333))
@@ -120,7 +121,7 @@ def _place(low):
 
 @njit(**INNER)
 def move(open_, x, to):
-    """Row x leaves its tuple for another; -1 for none on either side."""
+    """Move row x from its tuple to another; -1 for no tuple on either side."""
     s = open_.of[x]
     if s >= 0:
         before, after = open_.previous[x], open_.following[x]
@@ -143,7 +144,7 @@ def move(open_, x, to):
 
 @njit(**INNER)
 def cheapest(open_, plan, i, s):
-    """The cheapest open tuple that covers cell i and is neither s nor about to be closed; -1 for none."""
+    """The cheapest open tuple that covers cell i, except s and tuples that are about to close; -1 for none."""
     for y in range(open_.covers[i]):
         c = np.int64(open_.cover[i, y])
         if c != s and not plan.closing[c]:
@@ -153,7 +154,7 @@ def cheapest(open_, plan, i, s):
 
 @njit(**INNER)
 def enlist(open_, i, g):
-    """Tuple g joins the list of a cell, which has room."""
+    """Add tuple g to the list of a cell, which has room."""
     y = open_.covers[i]
     while y > 0 and open_.price[open_.cover[i, y - 1]] > open_.price[g]:
         open_.cover[i, y] = open_.cover[i, y - 1]
@@ -164,7 +165,7 @@ def enlist(open_, i, g):
 
 @njit(**INNER)
 def strike(table, open_, plan, g):
-    """Tuple g leaves the lists and is free."""
+    """Remove tuple g from the lists and mark it as unused."""
     many = covered(table, open_.state[g], plan.cells)
     for y in range(many):
         i = plan.cells[y]
@@ -178,14 +179,14 @@ def strike(table, open_, plan, g):
     open_.frees[0] += 1
 
 
-CLOSES, OTHERS, JOINS = 0.05, 0.3, 0.85  # what a step tries, by a random number
-POOLED = 0.7  # tries that are of the pool, where there is one
-REACH = 100  # rows of a tuple among which one is drawn
+CLOSES, OTHERS, JOINS = 0.05, 0.3, 0.85  # thresholds of a random number that selects the kind of step
+POOLED = 0.7  # share of attempts from the pool, if there is one
+REACH = 100  # number of a tuple's rows from which one is drawn
 
 
 @njit(**INNER)
 def _closing_loss(table, open_, plan, s, price):
-    """What the rows of tuple s lose more when it is closed, those covered by the new one at this price at most."""
+    """The additional loss of tuple s's rows if it closes; those that the new tuple covers lose at most this price."""
     total = 0.0
     x = open_.head[s]
     while x >= 0:
@@ -203,7 +204,7 @@ def _closing_loss(table, open_, plan, s, price):
 
 @njit(**INNER)
 def _mark_closing(table, open_, plan, s, price):
-    """Tuple s is to be closed; returns how many of its rows go to the new one."""
+    """Mark tuple s to be closed; returns how many of its rows move to the new one."""
     plan.closing[s] = True
     plan.take[s] = 0
     x = open_.head[s]
@@ -220,10 +221,10 @@ def _mark_closing(table, open_, plan, s, price):
 
 @njit(**INNER)
 def _planned(table, open_, plan, sources, price, bar):
-    """The least loss found for opening a tuple at this price, infinite where it cannot be or where it is above the bar.
+    """The least change of the loss found for opening a tuple at this price, infinite if impossible or above the bar.
 
-    First what gains takes all it can, then tuples that cannot spare rows close where that gains more, then rows that
-    lose are added until there are k.
+    First take all rows that gain. Then close tuples that can't spare rows if that gains more. Then add rows that lose
+    until there are k.
     """
     k = table.k
     change, inflow = 0.0, np.int64(0)
@@ -251,8 +252,8 @@ def _planned(table, open_, plan, sources, price, bar):
             change += more + plan.take[s] * gain
             inflow -= plan.take[s]
             inflow += _mark_closing(table, open_, plan, s, price)
-    # The tuple needs k rows: always the cheapest way to get one, by taking rows that a tuple can spare or by closing
-    # it.
+    # The tuple needs k rows: repeatedly the cheapest way to get one, by taking rows that a tuple can spare or by
+    # closing it.
     while inflow < k:
         if change >= bar:
             return np.inf
@@ -294,7 +295,7 @@ def _planned(table, open_, plan, sources, price, bar):
 
 @njit(**INNER)
 def _done(table, open_, plan, cells, sources, state, price, turn):
-    """The plan carried out: the tuple is opened, rows move, others close.  False where there is no room."""
+    """Carry out the plan: open the tuple, move rows, close others. False if there is no room."""
     g = open_.free[open_.frees[0] - 1]
     for i in range(cells):
         if open_.covers[plan.cells[i]] == open_.cover.shape[1]:
@@ -330,9 +331,10 @@ def _done(table, open_, plan, cells, sources, state, price, turn):
 
 @njit(**INNER)
 def _try(table, open_, plan, state, seed, bar, turn):
-    """Open a tuple if that changes the loss by less than the bar; returns the change, 0 where it was not opened.
+    """Open a tuple if the change of the loss is below the bar.
 
-    -inf says that a list had no room."""
+    Returns the change, 0 if it wasn't opened, or -inf if a list had no room.
+    """
     price = joined(table.slots, state, state, np.inf)
     i = table.cell[seed]
     for y in range(open_.covers[i]):
@@ -386,7 +388,7 @@ def _try(table, open_, plan, state, seed, bar, turn):
 
 @njit(**INNER)
 def _move_to_cheaper(table, open_, plan, s):
-    """Rows that tuple s can spare go to cheaper tuples; returns the change of the loss."""
+    """Move rows that tuple s can spare to cheaper tuples; returns the change of the loss."""
     change = 0.0
     x = open_.head[s]
     while x >= 0 and open_.size[s] > table.k:
@@ -401,7 +403,7 @@ def _move_to_cheaper(table, open_, plan, s):
 
 @njit(**INNER)
 def _close(table, open_, plan, s, bar):
-    """Close tuple s if that changes the loss by less than the bar."""
+    """Close tuple s if the change of the loss is below the bar."""
     change = _closing_loss(table, open_, plan, s, np.inf)
     if change >= bar:
         return 0.0
@@ -416,7 +418,7 @@ def _close(table, open_, plan, s, bar):
 
 @njit(**INNER)
 def _step_down(table, state, t, leaf):
-    """State t one node nearer to a leaf below it."""
+    """Move state t one node closer to a leaf below it."""
     base, a = table.slots.base[t], leaf
     while a != state[t] and np.int64(table.slots.parent[base + a]) != state[t]:
         a = np.int64(table.slots.parent[base + a])
@@ -425,7 +427,7 @@ def _step_down(table, state, t, leaf):
 
 @njit(**INNER)
 def _drawn(table, open_, x, kind, random, new):
-    """A tuple near row x, written to new int64[t]: its own, another open one or a join, columns up and down."""
+    """Write a tuple near row x to new int64[t]: its own, another open one, or a join, with random columns moved."""
     slots, leaf, cell = table.slots, table.leaf, table.cell
     s, i = open_.of[x], cell[x]
     base = s
@@ -460,15 +462,20 @@ def _drawn(table, open_, x, kind, random, new):
 
 
 class TuplesToTry(NamedTuple):
-    """Tuples worth a try, the likeliest first: pool int64[p, t], seat int64[p] a cell that each covers; may be none."""
+    """Tuples to try, the most promising first: pool int64[p, t], seat int64[p]: a cell that each covers.
+
+    Both may be empty.
+    """
 
     pool: np.ndarray
     seat: np.ndarray
 
 
 class Annealing(NamedTuple):
-    """int64 steps, uint64 seed; heat float64: a change up to this times a random number (exponential, mean 1) is
-    carried out although the loss rises."""
+    """An annealing: int64 steps, uint64 seed, float64 heat.
+
+    heat  an increase of the loss up to this times an exponential random number (mean 1) is accepted.
+    """
 
     steps: int
     seed: np.uint64
@@ -477,14 +484,15 @@ class Annealing(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def open_close(table, of, state, cover, tried, annealing):
-    """Open tuples near those there are, close others, move rows; keep what lowers the loss.
+    """Open tuples near the open ones, close others, and move rows; keep changes that lower the loss.
 
     table, tried, annealing   ``PublishedTable``, ``TuplesToTry``, ``Annealing``
-    of int64[n]   tuple of each row, in and out; state int64[v, t] the tuples, in and out, v more than n / k
+    of int64[n]   tuple of each row, in and out; state int64[v, t]: the tuples, in and out, v more than n / k
     cover int32[m, c]   room for the open tuples that cover a cell
-    returns the change of the loss, steps done and tuples opened; it ends early where ``cover`` has no room.
+    returns the change of the loss, steps done, and tuples opened; it ends early if ``cover`` has no room.
 
-    A step asks every word of the sets of cells once a column, and every row of the tuple it tries: O(w t + rows there).
+    A step reads every word of the sets of cells once per column, and every row of the tuple that it tries: O(w t + rows
+    there).
     """
     slots, leaf, first, cell, bits, _, k = table
     (pool, seat), (steps, seed, heat) = tried, annealing
@@ -523,7 +531,7 @@ def open_close(table, of, state, cover, tried, annealing):
                 enlist(open_, plan.cells[y], g)
     gained, step, opened = 0.0, 0, 0
     new = np.empty(leaf.shape[1], np.int64)
-    # A step closes the tuple of a dear row, or opens one drawn near it or out of the pool.
+    # A step closes the tuple of a row with a large loss, or opens one near it or from the pool.
     while fits and step < steps:
         step += 1
         x = int(draw(random) * n)

@@ -1,8 +1,8 @@
-"""New groups opened around scarce sensitive values, and rows put into the groups where the loss rises least.
+"""Opens new groups around scarce sensitive values, and inserts rows into the groups where the loss increases least.
 
-Where a sensitive value is scarce, dear groups are large because each has a single row of it, and no exchange between
-near groups makes them smaller: what helps is a row of the scarce value from a group that has two.  Proposals are made
-against one fixed state, so any number of cores may make them; they are carried out one by one, each checked again.
+If a sensitive value is scarce, groups with a large loss are large because each has only one row of it. Exchanges
+between near groups can't make them smaller; a row of the scarce value from a group with two of them can. Proposals are
+computed for one fixed state, so all cores can compute them. They are carried out one by one, each after a check.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.kernels.tables.eligible import Slots, join, joined
 
 
 class ValuedRows(NamedTuple):
-    """n rows with t slots and s sensitive columns, and what a group of them needs; every group meets it.
+    """n rows with t slots and s sensitive columns, and the requirement, which every group meets.
 
     slots, leaf int64[n, t]   as in ``slots``, one line per row
     value int64[n, s]         sensitive values, numbered from 0
@@ -32,8 +32,13 @@ class ValuedRows(NamedTuple):
 
 
 class GroupMembers(NamedTuple):
-    """group int64[n] label of each row; member[start[g] : start[g + 1]] the rows of g, int64[g + 1] and int64[n];
-    price float64[g] what each group costs one row; free bool[n] rows their group can do without (``spare``)."""
+    """Groups and their rows.
+
+    group int64[n]: label of each row
+    start int64[g + 1], member int64[n]: the rows of g are member[start[g] : start[g + 1]]
+    price float64[g]: loss of one row
+    free bool[n]: rows that their group can spare (``spare``)
+    """
 
     group: np.ndarray
     start: np.ndarray
@@ -43,10 +48,10 @@ class GroupMembers(NamedTuple):
 
 
 class Chained(NamedTuple):
-    """Groups that change, with room for new ones.
+    """Groups as linked lists, with room for new ones.
 
-    group int64[n] label of each row;  head int64[g], following int64[n] members of each as a chained list
-    size int64[g], state int64[g, t], price float64[g]  rows, what is published and what that costs one row
+    group int64[n]: label of each row;  head int64[g], following int64[n]: members of each as a linked list
+    size int64[g], state int64[g, t], price float64[g]: number of rows, what is published, and the loss of one row
     """
 
     group: np.ndarray
@@ -58,11 +63,12 @@ class Chained(NamedTuple):
 
 
 class SeedNeighborhood(NamedTuple):
-    """How the rows around a seed are looked at.
+    """How the rows around a seed are searched.
 
-    pull  float64    what share of its present cost makes a row preferred
-    shift int64      start of the scan, so that ties do not always fall to the same rows
-    near  int64      rows near the seed that are considered, and as many again of other values of the first column
+    pull  float64: weight of a row's current loss in the choice of rows
+    shift int64: start of the scan, so that ties aren't always resolved in favor of the same rows
+    near  int64: number of rows near the seed that are considered, and as many again with other values of the first
+          column
     """
 
     pull: float
@@ -71,8 +77,12 @@ class SeedNeighborhood(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """rows int64[r, w] of each new group, the seed first; many int64[r] how many, 0: none; gain float64[r] estimate of
-    what is gained: groups that lose rows are taken to publish what they did."""
+    """Proposed groups.
+
+    rows int64[r, w]: those of each new group, the seed first
+    many int64[r]: their number, 0 for none
+    gain float64[r]: estimated gain, under the assumption that groups that lose rows publish the same as before
+    """
 
     rows: np.ndarray
     many: np.ndarray
@@ -81,11 +91,11 @@ class Proposals(NamedTuple):
 
 @njit(**INNER)
 def _meets(rows, r, table):
-    """Whether rows[:r] together meet the requirement.  O(r^2 s) at worst, O(r s l) as a rule."""
+    """Whether rows[:r] together meet the requirement. O(r^2 s) at worst, usually O(r s l)."""
     value, frequency, distinct = table.value, table.frequency, table.distinct
     if r < table.k:
         return False
-    # Groups are small, so values are compared pairwise instead of counted.
+    # Groups are small, so pairwise comparison of values is faster than counting.
     for j in range(frequency.size):
         if frequency[j] <= 1 and distinct[j] <= 1:
             continue
@@ -124,7 +134,7 @@ def _among(gone, m, x):
 
 @njit(**INNER)
 def _without(gone, m, g, groups, rest):
-    """Rows of group g that are not among gone[:m], into rest; returns how many."""
+    """Write the rows of group g that aren't among gone[:m] to rest; returns their number."""
     r = 0
     for i in range(groups.start[g], groups.start[g + 1]):
         x = groups.member[i]
@@ -136,7 +146,7 @@ def _without(gone, m, g, groups, rest):
 
 @njit(cache=True, nogil=True)
 def spare(table, groups):
-    """Which rows their group can do without, into groups.free.  O(n * largest group) at worst."""
+    """Find the rows that their group can spare, and mark them in groups.free. O(n * largest group) at worst."""
     value, k, frequency, distinct = table.value, table.k, table.frequency, table.distinct
     start, member, out = groups.start, groups.member, groups.free
     n, s = value.shape
@@ -147,7 +157,7 @@ def spare(table, groups):
         for x in range(n):
             top = max(top, value[x, j] + 1)
     held = np.zeros(top, np.int64)
-    # Where only values are asked, counts tell; where shares are, each row is left out in turn.
+    # If only the number of values is limited, counts decide; if shares are, each row is left out in turn.
     for g in range(start.size - 1):
         a, b = start[g], start[g + 1]
         if b - a <= k:
@@ -180,7 +190,7 @@ def spare(table, groups):
 
 @njit(**INNER)
 def _insert(near, far, first, size, held, y, score):
-    """Row y among the ``size`` nearest from place ``first`` on; returns how many there are."""
+    """Insert row y among the ``size`` nearest from index ``first`` on; returns their number."""
     z = first + (held if held < size else size - 1)
     while z > first and far[z - 1] > score:
         far[z], near[z] = far[z - 1], near[z - 1]
@@ -191,11 +201,11 @@ def _insert(near, far, first, size, held, y, score):
 
 @njit(**INNER)
 def _around(table, groups, look, x, near, far):
-    """Free rows near row x, and such of other values in the second half; returns how many of either.  O(n t)."""
+    """Free rows near row x and, in the second half, those with other values; returns the number of each. O(n t)."""
     slots, leaf, value = table.slots, table.leaf, table.value
     n, size, places = leaf.shape[0], look.near, 2 * look.near
     first, second = 0, 0
-    # Two sorted lists: the nearest rows, and the nearest of another value than the seed's.
+    # Two sorted lists: the nearest rows, and the nearest with another value than the seed's.
     for e in range(n):
         y = e + look.shift
         if y >= n:
@@ -221,7 +231,7 @@ def _around(table, groups, look, x, near, far):
 
 @njit(**INNER)
 def _fits(table, chosen, r, y, need):
-    """Whether r rows chosen and row y can still come to the values that are asked, with ``need`` rows in all."""
+    """Whether the r chosen rows and row y can be completed to the required values, with ``need`` rows in total."""
     if r >= need:
         return True
     value, distinct = table.value, table.distinct
@@ -242,9 +252,9 @@ def _fits(table, chosen, r, y, need):
 
 @njit(cache=True, nogil=True)
 def propose(table, groups, seeds, look, made):
-    """For each seed the best new group found around it, into made.
+    """For each seed, write the best new group found around it to made.
 
-    seeds   int64[r]   rows, all free
+    seeds   int64[r]: rows, all free
 
     O(r (n t + w near t)).
     """
@@ -270,7 +280,7 @@ def propose(table, groups, seeds, look, made):
         for t in range(width):
             state[t] = leaf[x, t]
         best_gain, best_many = 0.0, 0
-        # The group takes the row that costs least beyond what it loses now, if its old group can do without; the best
+        # The group takes the row with the least loss beyond its current loss, if its old group can spare it; the best
         # size on the way is kept.
         while r < most:
             best, least = -1, np.inf
@@ -320,10 +330,10 @@ def propose(table, groups, seeds, look, made):
 
 @njit(cache=True, nogil=True)
 def carry_out(table, groups, order, made):
-    """Open the proposed groups one by one where that still lowers the loss; returns how many.
+    """Open the proposed groups one by one if that still lowers the loss; returns their number.
 
-    groups   ``Chained``, with room for r more; updated: labels of new groups follow those that were
-    order  int64[r]   proposals, in the order in which they are tried
+    groups   ``Chained``, with room for r more; updated: labels of new groups come after the existing ones
+    order  int64[r]: proposals, in the order in which they are tried
 
     O(r * rows of the groups concerned * (t + w)).
     """
@@ -337,7 +347,8 @@ def carry_out(table, groups, order, made):
     states = np.empty((out.shape[1], width), np.int64)
     prices = np.empty(out.shape[1])
     opened = 0
-    # Earlier proposals may have changed the groups that give, so each is priced again before it is carried out.
+    # Earlier proposals may have changed the groups that give rows, so each proposal is evaluated again before it is
+    # carried out.
     for q in order:
         r = many[q]
         if r == 0:
@@ -407,12 +418,14 @@ def carry_out(table, groups, order, made):
 
 @njit(cache=True, nogil=True)
 def cheapest(slots, leaf, rows, state, size, price, order, out):
-    """The groups whose loss rises least when a row joins, for each of some rows; those of the row before are a guess.
+    """For each row, the groups whose loss increases least if it joins.
 
-    rows int64[r]; size int64[g]; order int64[g] the groups by rising price, empty ones left out
-    out  int64[r, c]   out: the c groups, nearest first, -1 beyond
+    The groups of the previous row are the initial candidates.
 
-    A row that joins costs at least what the group costs a row already, so the scan ends early.  O(r g t) at worst.
+    rows int64[r]; size int64[g]; order int64[g]: the nonempty groups by ascending price
+    out  int64[r, c]: out: the c groups, best first, -1 beyond
+
+    A row that joins loses at least the group's current loss per row, so the scan ends early. O(r g t) at worst.
     """
     c = out.shape[1]
     best = np.empty(c)
@@ -427,7 +440,7 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
             continue
         held = 0
         guesses = c if i else 0
-        # The groups of the row before come first, since they make the bar low; then all by rising price.
+        # The groups of the previous row come first, because they give a low limit; then all groups by ascending price.
         for e in range(-guesses, order.size):
             g = out[i - 1, e + guesses] if e < 0 else order[e]
             if g < 0:
@@ -456,9 +469,11 @@ def cheapest(slots, leaf, rows, state, size, price, order, out):
 
 @njit(cache=True, nogil=True)
 def place(slots, leaf, rows, candidates, group, state, size, price):
-    """Put rows, one by one, into the candidate where the loss rises least now; group, state, size, price updated.
+    """Insert rows, one by one, into the candidate where the loss increases least.
 
-    Only for requirements that a group goes on to meet whatever joins it.  O(r c t).
+    The arrays group, state, size, and price are updated.
+
+    Only for requirements that adding a row can't violate. O(r c t).
     """
     for i in range(rows.size):
         x = rows[i]

@@ -1,4 +1,4 @@
-"""Every class of every lattice node, by splitting classes column by column and leaving those that cannot matter."""
+"""Enumerates the classes of all lattice nodes, by splitting classes column by column and pruning irrelevant ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from shoal.kernels import INNER, njit
 from shoal.kernels.tables.multipliers import BoundedRows, take
 
-OTHERS = 8  # cells of other values than the dearest that are written down with a class
+OTHERS = 8  # cells of other values than the highest-priced that are stored with a class
 
 
 class CellsInLattice(NamedTuple):
     """A table of m cells and d columns in the lattice of its columns' levels.
 
-    quasi    int32[m, d]   codes
-    up       int32[..]     class of a code at a level: up[at[j] + level * size[j] + code]
-    at, size, height  int64[d]  place, codes and levels of each column
-    columns  int64[d]      the order in which columns are split
-    loss     float64[..]   laid out like up, rising with the level, of a level above a class no less than below
+    quasi    int32[m, d]: codes
+    up       int32[..]: class of a code at a level: up[at[j] + level * size[j] + code]
+    at, size, height  int64[d]: offset, number of codes, and number of levels of each column
+    columns  int64[d]: the order in which columns are split
+    loss     float64[..]: laid out like up, nondecreasing in the level: at a level, at least the loss of each class
+             below
     """
 
     quasi: np.ndarray
@@ -32,11 +33,12 @@ class CellsInLattice(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What a class is asked, and of which sets of its rows prices are summed.
+    """The conditions on a class, and the sets of rows whose prices are summed.
 
-    sensitive int32[m, s], values int64[s] number of codes, count int64[m]
-    least int64, distinct int64[s]  a class counts when it has this many rows, and this many values of every column
-    group int64      size K <= least of the sets: rows, or with per_value rows of different values
+    sensitive int32[m, s], values int64[s]: number of codes, count int64[m]
+    least int64, distinct int64[s]: a class counts if it has at least this many rows, and this many values of every
+    column
+    group int64: size K <= least of the sets: rows, or with per_value rows of different values
     """
 
     sensitive: np.ndarray
@@ -48,12 +50,12 @@ class Need(NamedTuple):
     per_value: bool
 
 
-# what a pass over the lattice looks for; see ``sweep``
+# modes of a pass over the lattice; see ``sweep``
 CHEAPEST, LEAST_SLACK, SHARED_SLACK, LEAST_AT_NODE, TIGHT_CLASSES, SLACK_WITH_VALUES, EXCESS = range(7)
 
 
 class CellPrices(NamedTuple):
-    """price float64[m], order int64[m] the cells by falling price (any order for CHEAPEST), active bool[m]."""
+    """price float64[m], order int64[m]: the cells by descending price (any order for CHEAPEST), active bool[m]."""
 
     price: np.ndarray
     order: np.ndarray
@@ -61,17 +63,19 @@ class CellPrices(NamedTuple):
 
 
 class SweepResult(NamedTuple):
-    """What a pass over the lattice lowers: out float64[m], at_node float64[nodes] or a sum float64[1]."""
+    """The output that a pass over the lattice lowers: out float64[m], at_node float64[nodes], or a sum float64[1]."""
 
     out: np.ndarray
     at_node: np.ndarray
 
 
 @njit(**INNER)
-def _dearest(inside, b, e, need, price, seen, high):
-    """Sum of the K largest prices among some cells (rows of K different values with per_value); cells by falling
-    price, enough of them for K.  Returns (sum, the K-th); seen int64[K], high float64[K]
-    out with per_value: those values and the price of each."""
+def _highest_prices(inside, b, e, need, price, seen, high):
+    """The sum of the K largest prices among some cells (rows of K different values with per_value).
+
+    Cells are sorted by descending price and suffice for K. Returns (sum, the K-th). seen int64[K], high float64[K]: out
+    with per_value: those values and the price of each.
+    """
     sensitive, group = need.sensitive, need.group
     held, total, last = 0, 0.0, 0.0
     for i in range(b, e):
@@ -98,7 +102,7 @@ def _dearest(inside, b, e, need, price, seen, high):
 
 @njit(**INNER)
 def _tops(inside, b, e, sensitive, distinct, tops):
-    """The dearest cell of each of the ``distinct`` dearest values of column 0, by falling price, as the cells are."""
+    """The highest-priced cell of each of the ``distinct`` highest-priced values of column 0, in order of the cells."""
     n = 0
     for i in range(b, e):
         y = 0
@@ -113,8 +117,10 @@ def _tops(inside, b, e, sensitive, distinct, tops):
 
 @njit(**INNER)
 def _mean(inside, b, e, need, price, tops, own, instead):
-    """The largest mean price of K rows or more, one of them of cell ``own`` and one of each of the ``tops`` but that
-    at ``instead``; cells by falling price."""
+    """The largest mean price of K rows or more with one of cell ``own`` and one of each other value.
+
+    The other values are those of the ``tops`` except that at ``instead``. Cells are sorted by descending price.
+    """
     count, group, distinct = need.count, need.group, need.distinct[0]
     n, total = 1, price[own]
     for y in range(distinct):
@@ -138,8 +144,10 @@ def _mean(inside, b, e, need, price, tops, own, instead):
 
 @njit(**INNER)
 def _noted(tight, inside, b, e, node, cost, need, distinct):
-    """A class is written down with its dearest cells, as many as have ``tight.rows`` rows, and with some of other
-    values where such are asked for; False without room."""
+    """Store a class with its highest-priced cells, as many as have ``tight.rows`` rows.
+
+    Some cells of other values are added if these are required. The result is False without room.
+    """
     count, sensitive = need.count, need.sensitive
     t, at, held, lowest = tight.used[0], tight.start[tight.used[0]], 0, inside[b]
     if t == tight.cost.size:
@@ -166,11 +174,13 @@ def _noted(tight, inside, b, e, node, cost, need, distinct):
 
 
 class Work(NamedTuple):
-    """Classes on the way down, at depth p a part of that at p - 1, the cells cells[p, first[p] : last[p]].
+    """The stack of classes during the search.
+
+    A class at depth p is part of that at p - 1: the cells cells[p, first[p] : last[p]].
 
     cells int64[d + 1, m], first, last, level, parts, turn int64[d + 1], spent float64[d + 1]
-    begin, end int64[d, widest], cost float64[d, widest]  the parts of each, and what they cost
-    code_of int64[m], rows, fill, below, touched int64[widest], mixed bool[widest]  of one class while it is split
+    begin, end int64[d, widest], cost float64[d, widest]: the parts of each, and their costs
+    code_of int64[m], rows, fill, below, touched int64[widest], mixed bool[widest]: of one class while it is split
     """
 
     cells: np.ndarray
@@ -193,12 +203,12 @@ class Work(NamedTuple):
 
 @njit(**INNER)
 def unsplit(lattice, order):
-    """All cells as one class that is not split yet, in some order int64[m]."""
+    """All cells as one class that isn't split yet, in the given order int64[m]."""
     m, d, widest = order.size, lattice.columns.size, 1
     for j in range(d):
         widest = max(widest, lattice.size[j])
     cells = np.empty((d + 1, m), np.int64)
-    for i in range(m):  # an assignment of arrays would compile how it fails: three seconds
+    for i in range(m):  # assigning arrays would compile error handling, which takes three seconds
         cells[0, i] = order[i]
     first, last, spent = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1)
     level, parts, turn = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
@@ -212,7 +222,7 @@ def unsplit(lattice, order):
 
 @njit(**INNER)
 def split_class(lattice, count, least, work, p):
-    """The class at depth p split by the level of its column, but for parts too small and classes of a lower level."""
+    """Split the class at depth p by the level of its column, without parts too small and classes of a lower level."""
     cells, code_of, rows, fill, below, mixed = work.cells, work.code_of, work.rows, work.fill, work.below, work.mixed
     j, level = lattice.columns[p], work.level[p]
     base = lattice.at[j] + level * lattice.size[j]
@@ -258,7 +268,11 @@ def split_class(lattice, count, least, work, p):
 
 @njit(**INNER)
 def _various(inside, b, e, sensitive, distinct, stamp, mark):
-    """Whether some cells hold as many values of every column as are asked; stamp int64[values], mark unused so far."""
+    """Whether some cells have the required number of values in every column.
+
+    stamp  int64[values]
+    mark   a number that was not used before
+    """
     for w in range(distinct.size):
         different = 0
         for i in range(b, e):
@@ -275,10 +289,10 @@ def _various(inside, b, e, sensitive, distinct, stamp, mark):
 
 @njit(**INNER)
 def _of_each_value(inside, b, e, need, price, cost, seen, out):
-    """Lowers ``out`` to K cost - K (the dearest mean with each cell); ``seen`` as ``_tops`` left it."""
+    """Lower ``out`` to K cost - K (the largest mean with each cell); ``seen`` as ``_tops`` left it."""
     sensitive, distinct = need.sensitive, need.distinct[0]
     for y in range(distinct):
-        for i in range(b, e):  # the dearest first, and none after one that is below its cost
+        for i in range(b, e):  # highest price first; after one below its cost, all others are too
             c, own = inside[i], 0
             while own < distinct - 1 and sensitive[seen[own], 0] != sensitive[c, 0]:
                 own += 1
@@ -291,7 +305,7 @@ def _of_each_value(inside, b, e, need, price, cost, seen, out):
 
 @njit(**INNER)
 def is_lowest(inside, b, e, lattice, level):
-    """Whether no column of some cells agrees a level below its own: else a cheaper node has the same class."""
+    """Whether no column of some cells agrees at a level below its own; otherwise a cheaper node has the same class."""
     for p in range(lattice.columns.size):
         j = lattice.columns[p]
         if level[p] > 0:
@@ -306,7 +320,7 @@ def is_lowest(inside, b, e, lattice, level):
 
 @njit(**INNER)
 def _awake(inside, b, e, active, count, group):
-    """Rows of active cells, K at most."""
+    """Rows of active cells, at most K."""
     awake = np.int64(0)
     for i in range(b, e):
         if active[inside[i]]:
@@ -317,15 +331,18 @@ def _awake(inside, b, e, active, count, group):
 
 
 @njit(**INNER)
-def _lower(inside, b, e, need, prices, asleep, dearest, out):
-    """Lowers ``out`` to the least slack with each cell's row, which if it is not among the K dearest replaces the one
-    of its own value, or else the cheapest; dearest (cost, sum, K-th, share, values, prices)."""
-    cost, dear, kth, share, seen, high = dearest
+def _lower(inside, b, e, need, prices, asleep, highest, out):
+    """Lower ``out`` to the least slack with each cell's row.
+
+    If the row isn't among the K highest-priced, it replaces the one of its own value, or else the cheapest. highest:
+    (cost, sum, K-th, share, values, prices).
+    """
+    cost, top_sum, kth, share, seen, high = highest
     for i in range(b, e):
         c = inside[i]
         if asleep and not prices.active[c]:
             continue
-        with_own = dear
+        with_own = top_sum
         if need.per_value:
             instead = kth
             for y in range(need.group):
@@ -343,26 +360,26 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
     """One pass over the lattice nodes that begin with some levels; out float64[m] is lowered in place.
 
     lattice, need, prices, least_of  ``CellsInLattice``, ``Need``, ``CellPrices``, ``SweepResult``
-    tight  ``Tight``; or None, with which TIGHT_CLASSES and EXCESS are not compiled
-    fixed int64[f]  levels of the first f columns
-    budget int64  cells it may look at; returns how many are left, below 0 when it gave up (out is then too high)
+    tight  ``Tight``; or None, with which TIGHT_CLASSES and EXCESS aren't compiled
+    fixed int64[f]: levels of the first f columns
+    budget int64: cells it may examine; returns the remainder, below 0 if it gave up (out is then too high)
     mode  CHEAPEST            out = cost c of the cheapest class that counts
-          LEAST_SLACK         out = least slack K c - (price + prices of the K - 1 dearest others)
+          LEAST_SLACK         out = least slack K c - (price + prices of the K - 1 highest-priced others)
           SHARED_SLACK        the same for active cells, divided by min(K, active rows of the class)
-          LEAST_AT_NODE       out stays as it is; at_node float64[nodes], in mixed radix of the levels in the order of
-                              ``columns``, is lowered to the least K c - (K dearest prices) of the node's classes that
-                              count and have one below some out
-          TIGHT_CLASSES       out stays as it is; every class that counts, once, and has K c - K (the dearest mean)
-                              below some out is written to ``tight``, with its dearest cells; -1 when there is no room
-          SLACK_WITH_VALUES   out = least K c - K (the dearest mean of K rows or more, the cell's among them, with
-                              distinct[0] values of column 0), but of a class without any that is below some out
-          EXCESS              out stays as it is, at 0; at_node[0] rises, for every class that counts, once, by the most
-                              by which K rows or more, with distinct[0] values of column 0, are above its cost, where
-                              that is above 0
+          LEAST_AT_NODE       out is not changed; at_node float64[nodes], in mixed radix of the levels in the order of
+                              ``columns``, is lowered to the least K c - (K highest prices) of the node's classes that
+                              count and have a value below some out
+          TIGHT_CLASSES       out is not changed; every class that counts, once, and has K c - K (the largest mean)
+                              below some out is written to ``tight``, with its highest-priced cells; -1 without room
+          SLACK_WITH_VALUES   out = least K c - K (the largest mean of K rows or more, including the cell's, with
+                              distinct[0] values of column 0), except for a class without any value below some out
+          EXCESS              out is not changed, at 0; at_node[0] increases, for every class that counts, once, by the
+                              largest excess over its cost of K rows or more with distinct[0] values of column 0, if
+                              that is positive
 
-    A class of the first columns is left with everything below it when it is too small, when it is the class of a lower
-    level again, or when its cost so far and its K dearest prices show that no class within it lowers any out: cost only
-    grows, prices and active rows only fall, on the way down.  O(nodes m d) at worst; O(m d) space.
+    A class of the first columns is pruned, with everything below it, if it is too small, if it is the class of a lower
+    level again, or if its cost so far and its K highest prices show that no class within it lowers any out. On the way
+    down, the cost only increases, and prices and active rows only decrease. O(nodes m d) at worst; O(m d) space.
     """
     height, columns = lattice.height, lattice.columns
     sensitive, values, count, least, distinct, group, per_value = need
@@ -385,7 +402,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
         asked = BoundedRows(count, value, np.int64(distinct[0]) if mixes else 1, group)
     p = 0
     # Depth first: at depth p, classes of the first p columns wait to be split by the next level of column p. A class
-    # that may lower an out goes down, and at the last column it lowers it.
+    # that may lower an out is split further; at the last column it lowers out.
     while p >= 0:
         if turn[p] == parts[p]:  # split the class by the next level of its column
             level[p] = max(level[p] + 1, fixed[p] if p < fixed.size else 0)
@@ -400,14 +417,14 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
         b, e, here_cost = work.begin[p, turn[p]], work.end[p, turn[p]], work.cost[p, turn[p]]
         turn[p] += 1
         inside = cells[p + 1]
-        dear, kth, share, bar = 0.0, 0.0, 1.0, here_cost
+        top_sum, kth, share, bar = 0.0, 0.0, 1.0, here_cost
         if mode != CHEAPEST:
             if mode == SHARED_SLACK:
                 share = _awake(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
-            dear, kth = _dearest(inside, b, e, need, price, seen, high)
-            bar = group * here_cost - dear
+            top_sum, kth = _highest_prices(inside, b, e, need, price, seen, high)
+            bar = group * here_cost - top_sum
             bar = bar / share if bar > 0 else bar
         lowers = False
         for i in range(b, e):
@@ -453,5 +470,5 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
             else:
                 at_node[node] = min(at_node[node], bar)
             continue
-        _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, dear, kth, share, seen, high), out)
+        _lower(inside, b, e, need, prices, mode == SHARED_SLACK, (here_cost, top_sum, kth, share, seen, high), out)
     return budget

@@ -11,13 +11,13 @@ from shoal.kernels import INNER, njit
 
 
 class RowTypes(NamedTuple):
-    """Types and residue while rows move, in pillars: the rows of one type that share a sensitive value.
+    """Types and residue while rows move, by pillars: the rows of one type with one sensitive value.
 
-    start    int64[t + 1]   pillars of type i are start[i] .. start[i+1]-1
-    value    int64[m]       sensitive value of each pillar
-    left     int64[m]       rows that it still has
-    size     int64[t]       rows that each type still has
-    residue  int64[values]  rows of each value in the residue
+    start    int64[t + 1]: pillars of type i are start[i] .. start[i+1]-1
+    value    int64[m]: sensitive value of each pillar
+    left     int64[m]: remaining rows of each pillar
+    size     int64[t]: remaining rows of each type
+    residue  int64[values]: rows of each value in the residue
     """
 
     start: np.ndarray
@@ -29,17 +29,18 @@ class RowTypes(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def phase_one(start, count, l, k, distinct, taken):
-    """The rows every type must give up to become eligible, in closed form.
+    """The rows that every type must give up to become eligible, in closed form.
 
-    start  int64[t + 1]  cells of type i are start[i] .. start[i+1]-1, by falling count
-    count  int64[m]      rows of each cell
-    l, k, distinct  int64  at most 1/l of a kept type shares a value; it keeps k rows and that many values, or none
-    taken  int64[m]      out: rows moved to the residue
+    start  int64[t + 1]: cells of type i are start[i] .. start[i+1]-1, by descending count
+    count  int64[m]: rows of each cell
+    l, k, distinct  int64: at most 1/l of a kept type shares a value; it keeps at least k rows and that many values, or
+                    none
+    taken  int64[m]: out: rows moved to the residue
 
-    A type keeps min(count, h) of every value, h the largest with sum min(count, h) >= l h, which is
-    h = min(c_1, min over j < l of floor((c_{j+1} + c_{j+2} + ...) / (l - j))).  O(m).
+    A type keeps min(count, h) of every value, where h is the largest number with sum min(count, h) >= l h, which is h =
+    min(c_1, min over j < l of floor((c_{j+1} + c_{j+2} + ...) / (l - j))). O(m).
     """
-    # ``tail`` is the rows of all values but the j largest.
+    # ``tail`` is the number of rows of all values except the j largest.
     for i in range(start.size - 1):
         a, b = start[i], start[i + 1]
         if a == b:
@@ -67,13 +68,13 @@ def phase_one(start, count, l, k, distinct, taken):
 def later_phases(start, value, count, taken, values, l, k):
     """Phases two and three.
 
-    start  int64[t + 1], value int64[m], count int64[m]   as in phase_one
-    taken  int64[m]   in: the residue of phase one; out: the residue at the end
-    values int64      number of sensitive values
-    returns (phase reached 1, 2 or 3; True when the residue has at least max(l h, k) rows)
+    start  int64[t + 1], value int64[m], count int64[m]: as in phase_one
+    taken  int64[m]: in: the residue of phase one; out: the final residue
+    values int64: number of sensitive values
+    returns (phase reached: 1, 2, or 3; whether the residue has at least max(l h, k) rows)
 
-    Invariants: (1) every type stays eligible or empty; (2) phase two never raises the residue's height;
-    (3) rows move to the residue and never back.  O(moves x pillars of a type + rounds x m).
+    Invariants: (1) every type stays eligible or empty; (2) phase two never increases the residue's height; (3) rows
+    move to the residue and never back. O(moves x pillars of a type + rounds x m).
     """
     size = np.zeros(start.size - 1, np.int64)
     residue = np.zeros(values, np.int64)
@@ -86,7 +87,7 @@ def later_phases(start, value, count, taken, values, l, k):
     phase, total = 1, residue.sum()
     if 0 < total < max(l * top, k):
         phase, total = 2, _phase_two(table, top, l, k)
-        if total < l * top and k <= l and l >= 3:  # with a minimum size of its own, phase three's argument fails
+        if total < l * top and k <= l and l >= 3:  # with a minimum size k, the argument of phase three fails
             phase, total = 3, _phase_three(table, l)
             top = residue.max()
     for x in range(count.size):
@@ -96,7 +97,7 @@ def later_phases(start, value, count, taken, values, l, k):
 
 @njit(**INNER)
 def _phase_two(table, top, l, k):
-    """Rows of the values that the residue has fewest of, for as long as a type can give one without raising its height.
+    """Add rows of the residue's rarest values while a type can give one without increasing the residue's height.
 
     Returns the rows of the residue.
     """
@@ -119,8 +120,8 @@ def _phase_two(table, top, l, k):
     total = residue.sum()
     heap = [np.int64(residue[v] * values + v) for v in range(values)]
     heapq.heapify(heap)
-    # The value that the residue has fewest of is next. Its stack of pillars gives the types that can give a row; a type
-    # that can't is popped for good, and a value without types leaves the heap.
+    # Process the least frequent value of the residue next. Its stack of pillars has the types that can give a row. A
+    # type that can't is removed permanently, and a value without types leaves the heap.
     while len(heap) > 0 and total < max(l * top, k):
         key = heapq.heappop(heap)
         v = key % values
@@ -138,9 +139,9 @@ def _phase_two(table, top, l, k):
                 elif residue[v] < top:
                     moved = _give(table, i, x)
                 else:
-                    break  # a pillar of the residue is never raised here
+                    break  # here, pillars of the residue never grow
             else:
-                end[v] -= 1  # dead or empty: never alive again in this phase
+                end[v] -= 1  # dead or empty, and never alive again in this phase
         total += moved
         if moved > 0:
             heapq.heappush(heap, np.int64(residue[v] * values + v))
@@ -149,9 +150,12 @@ def _phase_two(table, top, l, k):
 
 @njit(**INNER)
 def _phase_three(table, l):
-    """Rounds: types that together hold no pillar of the residue give theirs, then all give what raises nothing.
+    """Rounds of types that give rows until the residue is eligible, or no row moves.
 
-    Returns the rows of the residue; fewer than l times its height when no round moves a row any more.
+    In a round, first a set of types gives its pillars, where no pillar of the residue is a pillar of all of them. Then
+    all types give rows that don't increase the height.
+
+    Returns the rows of the residue; fewer than l times its height if no round moves a row any more.
     """
     total = table.residue.sum()
     before = total - 1
@@ -170,13 +174,13 @@ def _phase_three(table, l):
 
 @njit(**INNER)
 def _uncovered(table):
-    """Types, chosen greedily by fewest in common, until no pillar of the residue is a pillar of all of them."""
+    """Types, chosen greedily by fewest common pillars, until no pillar of the residue is a pillar of all of them."""
     start, value, left, size, residue = table
     common = residue == residue.max()
     wanted = common.sum()
     chosen = []
-    # The type that shares fewest of the pillars still common is chosen, and those that it lacks are not common any
-    # more.
+    # The type that shares the fewest of the still common pillars is chosen; the pillars that it lacks are no longer
+    # common.
     while wanted > 0:
         best, least = np.int64(-1), wanted
         for i in range(size.size):
@@ -202,7 +206,7 @@ def _uncovered(table):
 
 @njit(**INNER)
 def _give_under(table, i, top, l):
-    """What type i can give while the residue's height stays at top; returns the rows moved, 0 when there are none."""
+    """Move what type i can give while the residue's height stays at top; returns the number of rows, 0 for none."""
     start, value, left, size, residue = table
     h = _height(table, i)
     if size[i] > l * h:
@@ -218,11 +222,11 @@ def _give_under(table, i, top, l):
 
 @njit(**INNER)
 def _alive(table, i, h, top, l, k):
-    """Whether a type can give rows without raising the residue's height or losing its own eligibility."""
+    """Whether a type can give rows without increasing the residue's height or losing its own eligibility."""
     start, value, left, size, residue = table
     if size[i] == 0:
         return False
-    if size[i] > l * h:  # fat: gives one row, of any value but a pillar of the residue
+    if size[i] > l * h:  # fat: gives one row of any value except the residue's pillars
         return size[i] - 1 >= k
     pillars = np.int64(0)
     for x in range(start[i], start[i + 1]):
@@ -243,7 +247,7 @@ def _height(table, i):
 
 @njit(**INNER)
 def _give_pillars(table, i, h):
-    """One row of every highest pillar of type i; returns how many."""
+    """Move one row of every highest pillar of type i; returns their number."""
     moved = np.int64(0)
     for x in range(table.start[i], table.start[i + 1]):
         if table.left[x] == h:
@@ -253,7 +257,7 @@ def _give_pillars(table, i, h):
 
 @njit(**INNER)
 def _give(table, i, x):
-    """One row of pillar x of type i moves to the residue; returns 1."""
+    """Move one row of pillar x of type i to the residue; returns 1."""
     table.left[x] -= 1
     table.size[i] -= 1
     table.residue[table.value[x]] += 1

@@ -1,7 +1,7 @@
-"""Cutting cells so that as few possible tiles as can be are lost, with the best partition of each small cell.
+"""Cuts of cells that lose as few possible tiles as possible, and the best partition of each small cell.
 
-A cell is a slice [lo, hi) of two orders of the points: ``ox`` by x and ``oy`` by y hold the same points
-there.  A cut looks at both orders once and splits the other one stably, so nothing is ever sorted again.
+A cell is a slice [lo, hi) of two orders of the points: ``ox`` by x and ``oy`` by y contain the same points there. A cut
+scans both orders once and splits the other one stably, so no further sorting is necessary.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, guillotine
 
-UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in the cells that do not keep it
+UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in cells that exceed it
 
 
 class CutRule(NamedTuple):
-    """What a cut keeps to.
+    """The criteria of a cut.
 
-    k      int64    least weight of a tile
-    full   float64  a cell of weight W counts as floor(W / full) tiles when waste is counted
-    cap    int64    prefer cuts after which all tiles can weigh at most cap; 0 for none
-    lam    float64  weight of balance among the criteria
-    whole  int64    a cell of at most that weight stays whole; 0 for none
+    k      int64: least weight of a tile
+    full   float64: to compute lost tiles, a cell of weight W counts as floor(W / full) tiles
+    cap    int64: prefer cuts after which all tiles can have weight at most cap; 0 for none
+    lam    float64: weight of balance among the criteria
+    whole  int64: a cell of at most this weight isn't cut; 0 for none
     """
 
     k: int
@@ -42,7 +42,10 @@ class Cell(NamedTuple):
 
 
 class CutWorkspace(NamedTuple):
-    """Scratch for cuts: near, far float64[n]; mark bool[n], spare int64[n]; stack int64[..., 7] cells to be cut."""
+    """Working arrays for cuts: near, far float64[n]; mark bool[n], spare int64[n].
+
+    stack int64[..., 7] of cells to be cut.
+    """
 
     near: np.ndarray
     far: np.ndarray
@@ -52,17 +55,17 @@ class CutWorkspace(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Parts out int64[..., 7] and cuts gaps float64[..., 3] so far."""
+    """The output so far: parts out int64[..., 7] and cuts gaps float64[..., 3]."""
 
     out: np.ndarray
     gaps: np.ndarray
 
 
 class CellProgram(NamedTuple):
-    """What the program of a cell left, while the other rule is tried.
+    """The result of a cell's dynamic program, stored while the other rule is tried.
 
-    by_x, by_y  int64[n]  the orders;  tile int64[lines, lines] the tile of a pair of bins
-    slot int64[lines^2 + 1] of each tile;  line int64[2, lines + 1] id of the cut before a bin, -1 for none
+    by_x, by_y  int64[n]: the orders;  tile: int64[lines, lines], the tile of a pair of bins
+    slot int64[lines^2 + 1] of each tile;  line: int64[2, lines + 1], id of the cut before a bin, -1 for none
     """
 
     by_x: np.ndarray
@@ -74,7 +77,7 @@ class CellProgram(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _scan(points, cell, axis, limits, scale, work, best):
-    """The best cut along one axis, if better than ``best``: (score, position, weight left), position -1 if none.
+    """The best cut along one axis, if better than ``best``: (score, position, weight on the left), position -1 if none.
 
     scale  units of x and y, and the cell's half perimeter in them
     """
@@ -89,7 +92,7 @@ def _scan(points, cell, axis, limits, scale, work, best):
     low, high = np.inf, -np.inf
     b = np.int64(0)
     t = hi - 1
-    while t > lo and weight - b >= k:  # ends of the other axis from the right, where a cut can be
+    while t > lo and weight - b >= k:  # extents on the other axis from the right, at possible cuts
         p = order[t]
         low, high = min(low, other[p]), max(high, other[p])
         near[t], far[t] = low, high
@@ -99,8 +102,8 @@ def _scan(points, cell, axis, limits, scale, work, best):
     a = np.int64(0)
     start, stop = c[order[lo]], c[order[hi - 1]]
     parts = np.floor(weight / limits.full)
-    # Places between two different coordinates, where both sides weigh k, are cuts. A cut's score is first what it loses
-    # of a whole number of tiles, then the size of both sides and how uneven they are.
+    # Cuts are between different coordinates, with weight at least k on both sides. The score is first the loss compared
+    # with a whole number of tiles, then the size of both sides and their imbalance.
     for t in range(lo, hi - 1):
         p = order[t]
         low, high = min(low, other[p]), max(high, other[p])
@@ -119,9 +122,9 @@ def _scan(points, cell, axis, limits, scale, work, best):
         )
         score = 1000.0 * lost + size / (weight * scale[2]) + limits.lam * abs(a - b) / weight
         if min(a, b) * 4 < weight and weight > 4 * k:
-            score += 1e5  # no slivers: keeps the depth logarithmic
+            score += 1e5  # avoid slivers, so that the depth stays logarithmic
         if cap > 0:
-            # how far the part is from a whole number of tiles of at most cap
+            # the distance of the part from a whole number of tiles of at most cap
             over = max(0, a - (a // k) * cap) + max(0, b - (b // k) * cap)
             if over > 0:
                 score += 1e6 + 1e3 * over / k
@@ -132,7 +135,7 @@ def _scan(points, cell, axis, limits, scale, work, best):
 
 @njit(**LEAN_INNER)
 def _choose(points, cell, limits, work):
-    """The best cut of a cell: (axis, position, weight left); axis -1 when it cannot be cut."""
+    """The best cut of a cell: (axis, position, weight on the left); axis -1 if it can't be cut."""
     x, y, _, ox, oy, geographic = points
     lo, hi, _ = cell
     sx = sy = 1.0
@@ -153,7 +156,7 @@ def _choose(points, cell, limits, work):
 
 @njit(**LEAN_INNER)
 def half_perimeter(points, lo, hi):
-    """Width plus height of the points in a slice: km if geographic, else the coordinates' unit."""
+    """Width plus height of the points in a slice: in km if geographic, else in the coordinates' unit."""
     x, y, _, ox, oy, geographic = points
     dx = x[ox[hi - 1]] - x[ox[lo]]
     y0, y1 = y[oy[lo]], y[oy[hi - 1]]
@@ -164,14 +167,14 @@ def half_perimeter(points, lo, hi):
 
 @njit(**LEAN_INNER)
 def _copy(rows, i, into, j):
-    """One cell to another place; assigning a row whole would take a second more to compile."""
+    """Copy one cell to another row; assigning whole rows takes a second more to compile."""
     for e in range(7):
         into[j, e] = rows[i, e]
 
 
 @njit(**INNER)
 def _workspace(points, cells, k):
-    """Scratch for cuts of these cells, and room for what is made of them."""
+    """Working arrays for cuts of these cells, and room for the output."""
     n = points.x.size
     total = np.int64(0)
     for i in range(cells.shape[0]):
@@ -184,7 +187,10 @@ def _workspace(points, cells, k):
 
 @njit(**INNER)
 def _grow(points, limits, work, sp, made, m, cuts, offset):
-    """Cut the sp cells on the stack until empty; what stays whole is appended to what is made.  Returns m and cuts."""
+    """Cut the sp cells on the stack until it is empty; cells that aren't cut are appended to the output.
+
+    Returns m and cuts.
+    """
     stack, gaps = work.stack, made.gaps
     while sp:
         sp -= 1
@@ -199,7 +205,7 @@ def _grow(points, limits, work, sp, made, m, cuts, offset):
         order, c = (points.ox, points.x) if axis == 0 else (points.oy, points.y)
         gaps[cuts, 0], gaps[cuts, 1], gaps[cuts, 2] = axis, c[order[at - 1]], c[order[at]]
         divide(points.ox, points.oy, lo, hi, axis, at, work.mark, work.spare)
-        _copy(stack, sp, stack, sp + 1)  # the left part on top, so that cells come out in the order of their slices
+        _copy(stack, sp, stack, sp + 1)  # the left part on top, so that the output has the order of the slices
         stack[sp, 0], stack[sp, 2], stack[sp, 3 + axis] = at, weight - left, offset + cuts
         stack[sp + 1, 1], stack[sp + 1, 2], stack[sp + 1, 5 + axis] = at, left, offset + cuts
         cuts += 1
@@ -209,14 +215,14 @@ def _grow(points, limits, work, sp, made, m, cuts, offset):
 
 @njit(cache=True, nogil=True)
 def least_waste(points, cells, limits, offset):
-    """Cut cells, each time where the fewest tiles are lost, then where the parts are smallest.
+    """Cut cells where the fewest tiles are lost and, among such cuts, where the parts are smallest.
 
     points      ``Points``; their orders are permuted in place
-    cells       int64[q, 7]  slice low and high, weight, ids of the cuts at x low, y low, x high, y high (-1: none)
+    cells       int64[q, 7]: slice low and high, weight, ids of the cuts at x low, y low, x high, y high (-1: none)
     limits      ``CutRule``
-    offset      int64        id of the first new cut
-    returns     out int64[m, 7] the parts, in the form of ``cells`` and in the order of their slices;
-                gaps float64[c, 3] the new cuts: axis and the coordinates next to it
+    offset      int64: id of the first new cut
+    returns     out int64[m, 7]: the parts, in the form of ``cells`` and in the order of their slices; gaps float64[c,
+                3]: the new cuts, with axis and the coordinates next to it
 
     O(n log n) time, O(n) space.
     """
@@ -243,9 +249,11 @@ def _programmed(points, lo, hi, weight, limits, objective, good, program):
 
 @njit(**INNER)
 def _as_rects(points, origin, shape, work, program, kept, gaps, made):
-    """The tiles of the program on the stack and the points in their order; returns how many cuts there are.
+    """Put the tiles of the program on the stack and the points in their order; returns the number of cuts.
 
-    origin  int64[1, 7]  the cell;  shape  how many tiles and bins by x and by y;  made  cuts so far, id of the first
+    origin  int64[1, 7]: the cell
+    shape   number of tiles, and of bins by x and by y
+    made    cuts so far, id of the first
     """
     tiles, nx, ny = shape
     cuts, offset = made
@@ -270,7 +278,7 @@ def _as_rects(points, origin, shape, work, program, kept, gaps, made):
         slot[kept.tile[bx[kept.by_x[t]], by[kept.by_x[t]]]] += 1
     at = lo
     for i in range(tiles):
-        j = tiles - 1 - i  # the first tile on top of the stack
+        j = tiles - 1 - i  # the first tile is on top of the stack
         _copy(origin, 0, stack, j)
         stack[j, 0] = at
         at += slot[i]
@@ -296,16 +304,16 @@ def _as_rects(points, origin, shape, work, program, kept, gaps, made):
 
 @njit(cache=True, nogil=True)
 def finish_cells(points, cells, limits, program, objective, good, offset):
-    """Cut each small cell to the end by ``guillotine`` and by least waste, and keep the better partition.
+    """Partition each small cell completely by ``guillotine`` and by least waste, and keep the better partition.
 
-    points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are not asked
-    program     ``RectangleProgram``, written; as many lines per axis as it has room for
-    objective   int64   TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER, and then: smaller;
-                        UNDER: as MAX, but the program makes the most tiles of at most ``good`` where it can
-    good        int64   heaviest tiles up to this weight count as equally light
+    points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are ignored
+    program     ``RectangleProgram``, overwritten; its size limits the lines per axis
+    objective   int64: TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER: smaller, which also
+                breaks all ties; UNDER: as MAX, but the program makes the most tiles of at most ``good`` if possible
+    good        int64: heaviest tiles up to this weight count as equally light
     returns     out, gaps as in ``least_waste``
 
-    What the dynamic program leaves is cut on where its coarse lines missed a cut, so no tile can be cut.
+    Parts of the dynamic program are cut further if its coarse lines missed a cut, so no tile can be cut.
     """
     n, k, lines = points.x.size, limits.k, program.ends.shape[1]
     limits = CutRule(k, float(k), limits.cap, limits.lam, np.int64(0))
@@ -315,7 +323,7 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
         np.empty(lines * lines + 1, np.int64), np.empty((2, lines + 1), np.int64),
     )  # fmt: skip
     m = cuts = 0
-    # Both partitions of a cell are made; the greedy one stands already, and is replaced where the program's is better.
+    # Compute both partitions of a cell. The greedy one is in the output, and is replaced if the program's is better.
     for cell in range(cells.shape[0]):
         lo, hi, weight = cells[cell, 0], cells[cell, 1], cells[cell, 2]
         if weight < 2 * k:

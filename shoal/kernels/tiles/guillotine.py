@@ -1,12 +1,13 @@
 """Guillotine partitions: the best one of a cell by dynamic programming, and kd-trees over millions of points.
 
-A guillotine partition cuts a rectangle straight across, then each part again, and so on.  The program goes over the
-rectangles between the lines of a cell.  The kd-tree cuts by weighted selection: no sorting, points permuted in place.
+A guillotine partition cuts a rectangle straight across, then each part again, and so on. The dynamic program has a
+state for each rectangle between the lines of a cell. The kd-tree cuts by weighted selection: without sorting, points
+are permuted in place.
 
-Every cut lies between two distinct coordinates, so coincident points stay together.  The weighted
-median v of a cell decides whether the cell can be cut on an axis at all: of the cuts below v the one
-right below leaves the most on its left, of those above v the one right above the most on its right,
-and the other side holds at least half the weight.  If neither leaves k on both sides, no cut does.
+Every cut is between two distinct coordinates, so coincident points stay together. The weighted median v of a cell
+decides whether the cell can be cut on an axis: of the cuts below v, the closest one has the most weight on its left,
+and of those above v, the closest one has the most on its right; the other side has at least half the weight. If neither
+leaves k on both sides, no cut does.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ KM_PER_DEGREE = 111.1950802335329  # of a great circle on a sphere of radius 637
 class OrderedPoints(NamedTuple):
     """n points and their two orders.
 
-    x, y        float64[n]  coordinates
+    x, y        float64[n]: coordinates
     weight      int64[n]
-    ox, oy      int64[n]    the points by x and by y, cell after cell
-    geographic  bool        degrees: widths count cos(latitude)
+    ox, oy      int64[n]: the points by x and by y, cell after cell
+    geographic  bool: degrees; widths are multiplied by cos(latitude)
     """
 
     x: np.ndarray
@@ -39,7 +40,7 @@ class OrderedPoints(NamedTuple):
 
 
 class Permuted(NamedTuple):
-    """Points that change places: x, y float64[n], weight int64[n], ids int64[n] where each came from."""
+    """Points that are permuted: x, y float64[n], weight int64[n], ids int64[n] (the original index of each)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -57,17 +58,16 @@ def _swap(x, y, w, ids, i, j):
 
 @njit(**LEAN_INNER)
 def _weighted_select(points, axis, lo, hi, target, seed):
-    """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the first value whose cumulated weight reaches
-    target.
+    """Permute [lo, hi) by a coordinate into < v, = v, > v, where v is the value at cumulative weight target.
 
     points  ``Permuted``;  axis 0: by x, 1: by y
-    returns i, j with = v in [i, j), the weight below v and the weight of v.  Expected time proportional to hi - lo.
+    returns i, j with = v in [i, j), the weight below v, and the weight of v. Expected time proportional to hi - lo.
     """
     x, y, w, ids = points
     c = x if axis == 0 else y
     a, b = lo, hi
     before = np.int64(0)
-    # Quickselect by weight: partition around a median of three, then go on in the side in which the target lies.
+    # Quickselect by weight: partition around a median of three, then continue on the side that contains the target.
     while True:
         seed = (seed * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         p = c[a + (seed >> 20) % (b - a)]
@@ -101,7 +101,7 @@ def _weighted_select(points, axis, lo, hi, target, seed):
 
 @njit(**LEAN_INNER)
 def _nearest_cut(points, axis, lo, hi, total, k, target, rule):
-    """The feasible cut on one axis nearest the target weight: position (-1: none) and the coordinates next to it."""
+    """The feasible cut on one axis closest to the target weight: position (-1: none) and the coordinates next to it."""
     i, j, below, equal = _weighted_select(points, axis, lo, hi, target, np.int64(hi * 31 + lo))
     at = -1
     if rule == MONDRIAN:
@@ -130,16 +130,16 @@ def _nearest_cut(points, axis, lo, hi, total, k, target, rule):
 def select_tree(x, y, w, k, rule, geographic):
     """Cut until no cell can be cut.
 
-    x, y         float64[n]  coordinates, permuted in place; cells end as slices
-    w            int64[n]    weights, permuted along
-    k            int64       least weight of a cell
-    rule         int64       WIDEST: wider side first, then the other, nearest the median; MEDIAN: the better balanced
-                             of both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right
-                             above the median; PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
-    geographic   bool        x, y are degrees: widths count cos(latitude)
-    returns      ids int64[n] where each point came from, starts int64[m + 1] the cells' slices,
-                 edges int64[m, 4] cuts at x low, y low, x high, y high (-1: unbounded),
-                 axis int8[c], below float64[c], above float64[c] the coordinates next to each cut
+    x, y         float64[n]: coordinates, permuted in place; cells end as slices
+    w            int64[n]: weights, permuted likewise
+    k            int64: least weight of a cell
+    rule         int64: WIDEST: wider side first, then the other, closest to the median; MEDIAN: the better balanced of
+                 both sides, the wider if within a record; MONDRIAN: wider side first, only the cut right above the
+                 median; PROPORTIONAL: as WIDEST, towards a whole number of k on both sides
+    geographic   bool: x, y are degrees; widths are multiplied by cos(latitude)
+    returns      ids int64[n]: the original index of each point; starts int64[m + 1]: the cells' slices; edges int64[m,
+                 4]: cuts at x low, y low, x high, y high (-1: unbounded); axis int8[c], below float64[c], above
+                 float64[c]: the axis of each cut and the coordinates next to it
 
     O(n log(n / k)) expected time, O(n) space.
     """
@@ -160,7 +160,7 @@ def select_tree(x, y, w, k, rule, geographic):
     stack = np.empty((max(depth, 256), 7), np.int64)
     stack[0] = np.array([0, n, total, -1, -1, -1, -1])
     sp = 1
-    # Take a cell off the stack. If its weight can make two, cut it where the rule says and put both parts back.
+    # Take a cell off the stack. If its weight suffices for two cells, cut it by the rule and push both parts.
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
@@ -184,8 +184,7 @@ def select_tree(x, y, w, k, rule, geographic):
                 wide *= np.cos(np.deg2rad((y0 + y1) / 2))
             first = 0 if wide >= y1 - y0 else 1
             missed = np.int64(-1)  # imbalance of the wider side's cut, under MEDIAN
-            # The wider side, then the other; the third turn cuts the wider side again, because MEDIAN has compared
-            # both.
+            # The wider side, then the other. The third turn cuts the wider side again, after MEDIAN has compared both.
             for attempt in range(3):
                 cut_axis = first if attempt != 1 else 1 - first
                 at, low, high = _nearest_cut(points, cut_axis, lo, hi, weight, k, target, rule)
@@ -201,7 +200,7 @@ def select_tree(x, y, w, k, rule, geographic):
                 if attempt == 0 and at >= 0:
                     missed = abs(2 * left - weight)
                 elif attempt == 1 and (missed < 0 or (at >= 0 and abs(2 * left - weight) + 2 < missed)):
-                    break  # only the narrower side can be cut, or it balances better by more than a record
+                    break  # only the narrower side can be cut, or it is better balanced by more than a record
         if at < 0:
             edges[m, 0], edges[m, 1], edges[m, 2], edges[m, 3] = e0, e1, e2, e3
             m += 1
@@ -217,7 +216,7 @@ def select_tree(x, y, w, k, rule, geographic):
                 for j in range(7):
                     more[row, j] = stack[row, j]
             stack = more
-        # the right part waits below the left one, so that cells come out in the order of their slices
+        # the right part is below the left one on the stack, so that the output has the order of the slices
         stack[sp, 0], stack[sp, 1], stack[sp, 2] = at, hi, weight - left
         stack[sp, 3], stack[sp, 4], stack[sp, 5], stack[sp, 6] = e0, e1, e2, e3
         stack[sp, 3 + cut_axis] = cuts
@@ -234,12 +233,12 @@ IMPOSSIBLE = -1e300
 
 
 class RectangleProgram(NamedTuple):
-    """What the dynamic program over one cell of n points writes, along nx and ny lines, at most ``most`` each.
+    """Working arrays of the dynamic program over one cell of n points, along nx and ny lines, at most ``most`` each.
 
-    bx, by  int64[n]          bin of each point
-    ends    float64[4, most]  first and last coordinate of each bin by x, then by y
-    value   float64[>= t(nx) t(ny)], t(i) = i (i + 1) / 2, scratch; mirror likewise, choice int16 likewise
-    rects   int64[>= nx ny + 1, 4] the tiles as bins x low, x high, y low, y high, both ends inside
+    bx, by  int64[n]: bin of each point
+    ends    float64[4, most]: first and last coordinate of each bin by x, then by y
+    value   float64[>= t(nx) t(ny)], t(i) = i (i + 1) / 2; mirror likewise, choice int16 likewise
+    rects   int64[>= nx ny + 1, 4]: the tiles as bins x low, x high, y low, y high, both ends included
     """
 
     bx: np.ndarray
@@ -252,7 +251,7 @@ class RectangleProgram(NamedTuple):
 
     @classmethod
     def of(cls, n: int, nx: int, ny: int) -> RectangleProgram:
-        """Room for n points along at most nx and ny lines."""
+        """Arrays for n points along at most nx and ny lines."""
         size = nx * (nx + 1) * ny * (ny + 1) // 4
         return cls(
             np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty((4, max(nx, ny))), np.empty(size), np.empty(size),
@@ -262,7 +261,7 @@ class RectangleProgram(NamedTuple):
 
 @njit(**LEAN_INNER)
 def bins(points, axis, lo, hi, most, total, bin_of, ends):
-    """Runs of distinct coordinates along one axis, at most ``most``, all of them where so few exist.
+    """Bins of distinct coordinates along one axis: at most ``most``, one for each coordinate if there are few.
 
     Writes bin_of[point], and the coordinates at the ends of each bin to ends[2 axis] and ends[2 axis + 1]; returns the
     number of bins.
@@ -305,7 +304,7 @@ def _size(box, x1, x2, y1, y2, sx, sy):
 
 @njit(**STEP)
 def _summed(points, lo, hi, bx, by, sums, box):
-    """Weights of the bins up to each pair of them, and tight bounds of the points in each pair."""
+    """Cumulative weights of the bins, and the bounding box of the points in each pair of bins."""
     x, y, w, ox = points.x, points.y, points.weight, points.ox
     for i in range(box.shape[1]):
         for j in range(box.shape[2]):
@@ -326,7 +325,10 @@ def _summed(points, lo, hi, bx, by, sums, box):
 
 @njit(**INNER)
 def halved(stack, sp, cut, lines):
-    """Both sides of a cut in place of the rectangle at ``sp``, behind column cut or row cut - lines; the new height."""
+    """Replace the rectangle at ``sp`` with both sides of a cut, behind column cut or row cut - lines.
+
+    Returns the new height.
+    """
     stack[sp + 1, :] = stack[sp, :]
     if cut < lines:
         stack[sp, 1], stack[sp + 1, 0] = cut, cut + 1
@@ -337,13 +339,13 @@ def halved(stack, sp, cut, lines):
 
 @njit(**LEAN_INNER)
 def inside(sums, x1, x2, y1, y2):
-    """What lies in a rectangle, both ends inside; sums [nx + 1, ny + 1] of what lies below and left of each corner."""
+    """The sum in a rectangle, both ends included; sums [nx + 1, ny + 1] are cumulative from below and left."""
     return sums[x2 + 1, y2 + 1] - sums[x1, y2 + 1] - sums[x2 + 1, y1] + sums[x1, y1]
 
 
 @njit(**STEP)
 def _carved(choice, most, rows, sums, box, scale, stack, rects):
-    """The tiles that the choices make of the rectangle on the stack: (how many, the heaviest, weight times size)."""
+    """The tiles that the stored choices make of the rectangle on the stack: (number, heaviest, weight times size)."""
     sp, m = 1, 0
     heaviest, size = np.int64(0), 0.0
     while sp:
@@ -363,15 +365,15 @@ def _carved(choice, most, rows, sums, box, scale, stack, rects):
 
 @njit(cache=True, nogil=True)
 def guillotine(points, lo, hi, k, cap, objective, most, program):
-    """Best value over the guillotine partitions of the points in slice [lo, hi), along at most ``most`` lines per axis.
+    """The best guillotine partition of the points in slice [lo, hi), along at most ``most`` lines per axis.
 
-    points       ``OrderedPoints``;  lo, hi int64 the cell's slice of both orders
-    k, cap       least weight of a tile, and the weight above which a tile is penalized (TILES) by its excess
-    objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile;
-                 PERIMETER: least half perimeter times weight
-    program         ``RectangleProgram``, written
-    returns      number of tiles (0: not even the whole cell weighs k), number of bins nx, ny, weight of the heaviest
-                 tile, sum of weight times half perimeter (km if geographic)
+    points       ``OrderedPoints``;  lo, hi: int64, the cell's slice of both orders
+    k, cap       least weight of a tile; under TILES, a tile is penalized by its excess over cap
+    objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile; PERIMETER: least
+                 half perimeter times weight
+    program      ``RectangleProgram``, overwritten
+    returns      number of tiles (0: the whole cell is below k), number of bins nx, ny, weight of the heaviest tile, sum
+                 of weight times half perimeter (km if geographic)
 
     O(nx^2 ny^2 (nx + ny)) time.
     """
@@ -394,16 +396,16 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
     whole = (x[ox[hi - 1]] - x[ox[lo]]) * sx + (y[oy[hi - 1]] - y[oy[lo]]) * sy
     unit = 0.5 / max(total * whole, 1e-300)
     rows, columns = ny * (ny + 1) // 2, nx * (nx + 1) // 2
-    # rectangle of bins x1..x2, y1..y2: row t(x2) + x1, entry t(y2) + y1; the mirror swaps the two, for the cuts by x
-    head_x = np.empty((rows, nx), np.int64)  # least x2 at which x1.. weighs k, for each entry
-    tail_x = np.empty(rows, np.int64)  # largest x1 at which ..x2 weighs k
-    head_y = np.empty(ny, np.int64)  # the same by y, in the present row
-    strip = np.empty((4, ny))  # tight bounds of x1..x2 in each bin by y
+    # rectangle of bins x1..x2, y1..y2: row t(x2) + x1, column t(y2) + y1; the mirror is the transpose, for cuts by x
+    head_x = np.empty((rows, nx), np.int64)  # for each column, the least x2 at which x1.. has weight k
+    tail_x = np.empty(rows, np.int64)  # largest x1 at which ..x2 has weight k
+    head_y = np.empty(ny, np.int64)  # the same by y, in the current row
+    strip = np.empty((4, ny))  # bounding box of x1..x2 in each bin by y
     for i in range(rows):
         for j in range(nx):
             head_x[i, j] = nx
-    # Rectangles come after all rectangles within them. One weighs k only if its ends are beyond head and tail, which
-    # also limit the cuts that are worth a look.
+    # Rectangles are processed after all rectangles inside them. One has weight k only if its ends are beyond head and
+    # tail, which also limit the cuts to examine.
     for x2 in range(nx):
         for i in range(rows):
             tail_x[i] = -1
@@ -419,7 +421,7 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
                 strip[1, j] = min(strip[1, j], box[1, x1, j])
                 strip[2, j] = max(strip[2, j], box[2, x1, j])
                 strip[3, j] = max(strip[3, j], box[3, x1, j])
-            tail_y = -1  # largest y1 at which ..y2 weighs k, in the present row
+            tail_y = -1  # largest y1 at which ..y2 has weight k, in the current row
             for y2 in range(ny):
                 while tail_y < y2 and inside(sums, x1, x2, tail_y + 1, y2) >= k:
                     tail_y += 1

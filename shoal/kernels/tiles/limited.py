@@ -1,9 +1,10 @@
-"""Tiles that must meet more than a weight: enough different values, none too frequent, no side too long.
+"""Tiles with conditions other than weight: enough different values, no frequent value, no long side.
 
-What a tile must hold comes as columns.  Every place lists the values that its records have in them, and a tile is
-eligible when it weighs k, each column has ``need`` different values in it and no value more than 1 / ``share`` of its
-weight.  A sensitive column asks for l of them; one that names persons asks for k.  ``limited`` cuts cells one after the
-other; ``limited_guillotine`` finds the best guillotine partition over all rectangles between the distinct coordinates.
+The conditions are given as columns. Every place has a list of the values of its records. A tile is eligible if its
+weight is at least k, each column has ``need`` different values in it, and no value has more than 1 / ``share`` of its
+weight. A sensitive column requires l values; a column that identifies persons requires k. ``limited`` cuts cells one
+after the other; ``limited_guillotine`` finds the best guillotine partition over all rectangles between the distinct
+coordinates.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class PlaceValues(NamedTuple):
 
 
 class ValueColumns(NamedTuple):
-    """column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column."""
+    """The columns: column int64[v] of each value; need int64[c], share float64[c], unit bool[c] of each column."""
 
     column: np.ndarray
     need: np.ndarray
@@ -39,7 +40,7 @@ class ValueColumns(NamedTuple):
 
 
 class TileRequirement(NamedTuple):
-    """What a tile must hold: weight k, and the values of places as the columns ask for them."""
+    """The conditions of a tile: weight k, and the columns with the values of places."""
 
     k: int
     values: PlaceValues
@@ -47,8 +48,7 @@ class TileRequirement(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """How cuts are ranked: rule int64, lam float64 the weight of balance, widest float64 the longest side there may
-    be."""
+    """How cuts are ranked: rule int64, lam float64 the weight of balance, widest float64 the longest allowed side."""
 
     rule: int
     lam: float
@@ -64,11 +64,12 @@ class Slice(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """How long a tile may be.
+    """The limits of a tile's sides.
 
-    widest      its longer side is less than this, or with a grid at most; 0 for no limit
-    grid        step of the lines that its sides lie on, 0 for none;  geographic  degrees: sides are in km
-    leave_out   where no cut leaves both sides eligible, one side may be given up
+    widest      upper limit of its longer side, exclusive, or inclusive with a grid; 0 for none
+    grid        distance of the lines on which its sides are, 0 for none
+    geographic  degrees: side lengths are in km
+    leave_out   if no cut leaves both sides eligible, one side may be left out
     """
 
     widest: float
@@ -79,7 +80,7 @@ class Sides(NamedTuple):
 
 @njit(**LEAN_INNER)
 def long_side(x0, x1, y0, y1, grid, geographic):
-    """The longer side of a box widened by a grid's step: km where geographic, at the box's widest latitude."""
+    """The longer side of a box widened by a grid's step: in km if geographic, at the box's widest latitude."""
     wide, tall = x1 - x0 + grid, y1 - y0 + grid
     if geographic:
         flat = 0.0 if y0 <= 0.0 <= y1 + grid else min(abs(y0), abs(y1 + grid))
@@ -89,7 +90,7 @@ def long_side(x0, x1, y0, y1, grid, geographic):
 
 @njit(**LEAN_INNER)
 def _holds(columns, seen, top, weight):
-    """Whether a tile of some weight has enough values in each column (seen int64[c]), none too often (top int64[c])."""
+    """Whether a tile of this weight has enough values in each column (seen int64[c]), none too often (top int64[c])."""
     for c in range(seen.size):
         if seen[c] < columns.need[c] or top[c] * columns.share[c] > weight * (1 + 1e-12):
             return False
@@ -98,13 +99,16 @@ def _holds(columns, seen, top, weight):
 
 @njit(**LEAN_INNER)
 def _longest(sides):
-    """The longest side that is no breach of the limit."""
+    """The largest side length that meets the limit."""
     return sides.widest * (1 + 1e-9) if sides.grid > 0 else sides.widest * (1 - 1e-9)
 
 
 @njit(**LEAN_INNER)
 def _sweep(cell, back, w, required, state, able, fitting):
-    """For each position whether the places up to it, from one end of the slice, are eligible; how many tiles fit."""
+    """For each position, whether the places up to it, from one end of the slice, are eligible.
+
+    And how many tiles fit.
+    """
     order, lo, hi = cell
     k, values, columns = required
     start, code, amount = values
@@ -114,8 +118,8 @@ def _sweep(cell, back, w, required, state, able, fitting):
     seen[:] = 0
     top[:] = 0
     weight = np.int64(0)
-    # Each place adds its values, so the counts hold the slice up to it; a value's old count is void when its stamp is
-    # old.
+    # Each place adds its values, so the counts are those of the slice up to it. A value's old count is invalid if its
+    # stamp is old.
     for i in range(hi - lo):
         t = hi - 1 - i if back else lo + i
         p = order[t]
@@ -142,7 +146,7 @@ def _sweep(cell, back, w, required, state, able, fitting):
 
 @njit(**LEAN_INNER)
 def _side(cell, c, other, axis, left, grid, geographic, wide):
-    """The longer side of the box of all places up to each position, from one end of the slice."""
+    """The longer side of the bounding box of the places up to each position, from one end of the slice."""
     order, lo, hi = cell
     low, high = np.inf, -np.inf
     for i in range(hi - lo):
@@ -158,9 +162,9 @@ def _side(cell, c, other, axis, left, grid, geographic, wide):
 
 @njit(**LEAN_INNER)
 def _best(cell, c, w, weight, ranking, trim, work):
-    """The best cut along one axis: (score, position, weight left); position -1 when there is none.
+    """The best cut along one axis: (score, position, weight on the left); position -1 if there is none.
 
-    trim  only one side need be eligible, and the other is given up: the least weight given up is best
+    trim  only one side need be eligible, and the other is left out; the least weight left out is best
     """
     order, lo, hi = cell
     rule, lam, widest = ranking
@@ -169,7 +173,7 @@ def _best(cell, c, w, weight, ranking, trim, work):
     whole = max(back_wide[lo], 1e-300)
     parts = back_fitting[lo]
     a = np.int64(0)
-    # What both sides of each place are was swept before; here only the rule's score decides.
+    # Whether both sides of each position are eligible was computed before; here only the rule's score decides.
     for t in range(lo, hi - 1):
         a += w[order[t]]
         if c[order[t]] == c[order[t + 1]]:
@@ -189,14 +193,14 @@ def _best(cell, c, w, weight, ranking, trim, work):
                 score = 1000.0 * lost + (a * wide[t] + b * back_wide[t + 1]) / (weight * whole)
                 score += lam * abs(a - b) / weight
                 if min(a, b) * 4 < weight and parts > 4:
-                    score += 1e5  # no slivers: keeps the depth logarithmic
+                    score += 1e5  # avoid slivers, so that the depth stays logarithmic
             elif rule == MONDRIAN:
                 if 2 * a < weight:
                     continue
                 return 0.0, t + 1, a
             else:
                 score = float(abs(a - b))
-            if widest > 0:  # a side too long that cannot be cut again is lost
+            if widest > 0:  # a part with too long a side that can't be cut is lost
                 if wide[t] > widest and fitting[t] < 2:
                     score += 1e7 * a / weight
                 if back_wide[t + 1] > widest and back_fitting[t + 1] < 2:
@@ -208,13 +212,13 @@ def _best(cell, c, w, weight, ranking, trim, work):
 
 @njit(cache=True, nogil=True)
 def limited(points, k, rules, columns, rule, lam, sides):
-    """Cut the plane into eligible tiles no side of which is too long, as long as there is such a cut.
+    """Cut the plane into eligible tiles within the side limits, as long as such a cut exists.
 
-    points      ``Points``, whose orders are permuted in place
-    rules       ``PlaceValues``;  columns ``ValueColumns``;  sides ``Sides``
-    rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``selection``
-    returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for what is none;
-                gaps float64[c, 3]: axis of each cut and the coordinates next to it
+    points      ``Points``, with orders that are permuted in place
+    rules       ``PlaceValues``;  columns: ``ValueColumns``;  sides: ``Sides``
+    rule        WASTE: fewest possible tiles lost; WIDEST, MEDIAN, MONDRIAN as in ``guillotine``
+    returns     cells int64[m, 8]: slice low, high, weight, four cuts (-1: none), 1 for a tile and 0 for places left
+                out; gaps float64[c, 3]: axis of each cut and the coordinates next to it
 
     O(n log n) time for cells that halve, O(n) space.
     """
@@ -239,8 +243,8 @@ def limited(points, k, rules, columns, rule, lam, sides):
     sp, m, cuts = 1, 0, 0
     limit = _longest(sides)
     required, ranking = TileRequirement(k, rules, columns), Ranking(rule, lam, limit)
-    # Take a cell off the stack and find its best cut along both axes; a cell without one is a tile if it is good, and
-    # may be trimmed from one side where points may be left out.
+    # Take a cell off the stack and find its best cut along both axes. A cell without a cut is a tile if it is eligible;
+    # otherwise places may be trimmed from one side if leaving out is allowed.
     while sp:
         sp -= 1
         lo, hi, weight = stack[sp, 0], stack[sp, 1], stack[sp, 2]
@@ -289,12 +293,12 @@ NEVER = 1 << 60
 
 
 class Corners(NamedTuple):
-    """The distinct coordinates, and what lies below and left of each corner between them.
+    """The distinct coordinates, and cumulative sums below and left of each corner between them.
 
     xs, ys   float64[nx], float64[ny]
-    sums     int64[nx + 1, ny + 1]      weights of the places
-    there    int64[nx + 1, ny + 1]      their number, as some weigh nothing
-    tallies  int64[v, nx + 1, ny + 1]   the weight of each value alone
+    sums     int64[nx + 1, ny + 1]: weights of the places
+    there    int64[nx + 1, ny + 1]: number of places, because some have weight 0
+    tallies  int64[v, nx + 1, ny + 1]: the weight of each value alone
     """
 
     xs: np.ndarray
@@ -306,13 +310,13 @@ class Corners(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def limited_guillotine(lattice, columns, k, cap, sides, objective):
-    """The partition that leaves the least weight in no tile, and of those the best.
+    """The partition with the least weight in no tile and, among these, the best one.
 
-    lattice     ``Corners``;  columns ``ValueColumns``, sides ``Sides`` of ``limited``
+    lattice     ``Corners``;  columns: ``ValueColumns``, sides: ``Sides`` of ``limited``
     k, cap      least and largest weight of a tile
     objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest
-    returns     lost int64 weight in no tile (NEVER: there is no such partition), heaviest tile,
-                rects int64[m, 5] bins x low, x high, y low, y high (both ends inside), 1 for a tile
+    returns     lost int64: weight in no tile (NEVER: there is no such partition); heaviest tile; rects int64[m, 5]:
+                bins x low, x high, y low, y high (both ends included), 1 for a tile
 
     O(nx^2 ny^2 (nx + ny + v)) time, O(nx^2 ny^2) space.
     """
@@ -326,8 +330,8 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
     spread = (xs[nx - 1] - xs[0] + ys[ny - 1] - ys[0]) * (KM_PER_DEGREE if geographic else 1.0)
     unit = 0.5 / max(sums[nx, ny] * spread, 1e-300)
     limit = _longest(sides)
-    # Rectangles by rising size: what each is as one tile, or left out, then what its best cut makes of it. Least weight
-    # lost comes first, then the value.
+    # Rectangles by increasing size: first as one tile, or left out, then with the best cut. The least lost weight comes
+    # first, then the value.
     for dx in range(nx):
         for dy in range(ny):
             for x1 in range(nx - dx):
@@ -398,7 +402,7 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
 
 @njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _tight(sums, x1, x2, y1, y2):
-    """The bins of a rectangle without its empty sides."""
+    """The bins of a rectangle without its empty margins."""
     while x1 < x2 and inside(sums, x1, x1, y1, y2) == 0:
         x1 += 1
     while x2 > x1 and inside(sums, x2, x2, y1, y2) == 0:

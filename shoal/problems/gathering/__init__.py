@@ -1,7 +1,7 @@
 """Gathering: cluster points so that each cluster has at least r of them, and publish the centers.
 
-Input           n points with a metric (columns of numbers, categories, places; a matrix; a function), r >= 1; if wanted
-                a share epsilon that may be left out, a largest number of clusters, sensitive values.
+Input           n points with a metric (columns of numbers, categories, places; a matrix; a function), r >= 1;
+                optionally a share epsilon that may be left out, a largest number of clusters, sensitive values.
 Feasible        a partition of all but floor(epsilon n) points into clusters of at least r, each with a center.
 Cost            ``gather``: the largest radius.  ``cellular``: sum of size times radius, plus set-up costs.
 Best guarantee  gather: factor 2 (Aggarwal et al. 2006, Theorem 2.2), and no better unless P = NP (section 2.1, r > 6).

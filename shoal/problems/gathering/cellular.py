@@ -1,4 +1,4 @@
-"""Clusters with a small sum of size times radius: one call over all methods."""
+"""Clusters with a small sum of size times radius: one function for all methods."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
-ALIKE = 1 - 1e-12  # sums that differ by rounding only
+ALIKE = 1 - 1e-12  # sums that differ only by rounding
 SAFE = 1 - 1e-9
-EXACT = 1e-6  # a bound this near means that the integer program was solved
-FEW = 20  # points up to which "auto" asks the exact method, beyond "fast": a second at most
-LISTED = 0.25  # of the time taken, the lists of nearest points; the bound takes as much
-VAIN = 20  # rounds without a gain after which a search in seconds ends before they are over
+EXACT = 1e-6  # a bound this close means that the integer program was solved
+FEW = 20  # except with "fast", up to this many points "auto" uses the exact method: a second at most
+LISTED = 0.25  # share of the time for lists of nearest points; the bound takes the same
+VAIN = 20  # rounds without improvement after which a timed search ends early
 SMALL = 1000  # up to this many points "auto" also starts from the method with a proved factor
 
 
 def setup_of(setup_costs: Any, n: int) -> np.ndarray:
-    """float64[n]: what opening a cluster around each point costs; InputError for what is no cost."""
+    """float64[n]: the cost of opening a cluster around each point; InputError for invalid costs."""
     if setup_costs is None:
         return np.zeros(n)
     setup = coordinates(setup_costs, "setup_costs")
@@ -46,7 +46,7 @@ def setup_of(setup_costs: Any, n: int) -> np.ndarray:
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
         said = "costs are finite and at least 0"
-        if np.ndim(setup_costs):  # those of the points stay unsaid
+        if np.ndim(setup_costs):  # the message must not contain values of points
             raise InputError(f"⟨setup_costs⟩: {said}, and {int(bad.sum()):,} are not")
         raise InputError(f"⟨setup_costs={float(setup_costs):g}⟩: {said}")
     return setup
@@ -54,11 +54,11 @@ def setup_of(setup_costs: Any, n: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class CellularAsk:
-    """What a method is asked.
+    """The input of a method.
 
-    effort   the name; of seconds "balanced"
+    effort   its name; "balanced" for an effort in seconds
     seconds  of the exact method
-    until    clock reading at which no further round of the search begins; None: one round
+    until    clock reading after which no further round of the search begins; None: one round
     """
 
     problem: CellularProblem
@@ -72,7 +72,7 @@ class CellularAsk:
 
 @dataclass(frozen=True, eq=False)
 class CellularAnswer:
-    """Clusters, feasible prices where the method made some, a bound of its own, and what is proved."""
+    """Clusters, feasible prices if the method made some, its own bound, and the proved factor."""
 
     clusters: Clusters
     promise: Guarantee = field(default_factory=Guarantee)
@@ -81,20 +81,20 @@ class CellularAnswer:
 
 
 def by_search(ask: CellularAsk) -> CellularAnswer:
-    """Greedy, then the search; with points to leave out, the dearest first."""
+    """Greedy, then the search; if points may be left out, those with the highest prices first."""
     p, space = ask.problem, ask.problem.space
     if not ask.left_out:
         return CellularAnswer(_improved(ask, methods.greedy(p, np.zeros(space.n, np.bool_))))
     price, _ = methods.raised(p.near, p.far, p.r, p.setup)
     out = np.zeros(space.n, np.bool_)
-    out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r must remain
+    out[np.argsort(-price, kind="stable")[: min(ask.left_out, space.n - p.r)]] = True  # r points must remain
     with within(0.0, 0.4):
         best = _improved(ask, methods.greedy(p, out))
     return CellularAnswer(_exchange(ask, best))
 
 
 def by_tight(ask: CellularAsk) -> CellularAnswer:
-    """Set-up costs: clusters frozen as they are paid, the largest kept."""
+    """Set-up costs: clusters are frozen when they are paid, and the largest are kept."""
     p = _plain(ask, "tight")
     found = tight(Distances(p.space), 1, p.setup)
     start = methods.without_empty(p.space, found.labels, found.center)
@@ -134,7 +134,7 @@ def by_three_step(ask: CellularAsk) -> CellularAnswer:
 
 
 def _within_promise(ask: CellularAsk, start: Clusters, factor: float) -> Clusters:
-    """The search trades cost for diameter; its answer is taken only if cost and diameter are still as promised."""
+    """The search trades cost for diameter. Its answer is used only if cost and diameter still meet the guarantee."""
     p = ask.problem
     trial = methods.improve(p, start, ask.effort, ask.seed)
     price, _ = methods.raised(p.near, p.far, p.r, p.setup, left_out=ask.left_out)
@@ -145,7 +145,7 @@ def _within_promise(ask: CellularAsk, start: Clusters, factor: float) -> Cluster
 
 
 def by_exact(ask: CellularAsk) -> CellularAnswer:
-    """Least cost of few points."""
+    """The least cost for few points."""
     p = ask.problem
     if p.diversity is not None:
         raise PolicyError("method 'exact' does not look at sensitive values; use 'search'")
@@ -155,7 +155,7 @@ def by_exact(ask: CellularAsk) -> CellularAnswer:
     if found is not None and bound >= methods.cost(p, found) * (1 - EXACT):
         promise = Guarantee(factor=1.0, theorem="one integer program over all centers and radii")
         return CellularAnswer(found, promise, None, bound)
-    searched = by_search(ask).clusters  # the time ran out, and what the program left may be worse than a search's
+    searched = by_search(ask).clusters  # after a time-out, the program's answer can be worse than the search's
     if found is None or (_cap_met(p, searched) and methods.cost(p, searched) < methods.cost(p, found)):
         found = searched
     return CellularAnswer(found, bound=bound)
@@ -181,13 +181,13 @@ def _improved(ask: CellularAsk, found: Clusters) -> Clusters:
     p = ask.problem
     if p.diversity is not None:
         found = repair(p.space, found, p.r, p.diversity)
-        if p.diversity.eligible is not None:  # the search knows counts and shares only
+        if p.diversity.eligible is not None:  # the search supports only counts and shares
             return found
     return _searched_on(ask, found) if ask.improve else found
 
 
 def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
-    """One round of the search; of an effort in seconds one after the other until they are over, or gain nothing."""
+    """One round of the search; with an effort in seconds, rounds until the time is over, or until they gain nothing."""
     p, vain, turn, begun = ask.problem, 0, 1, clock()
     with within(0.0, 1.0 if ask.until is None else 0.1):
         best = methods.improve(p, found, ask.effort, ask.seed)
@@ -200,11 +200,11 @@ def _searched_on(ask: CellularAsk, found: Clusters) -> Clusters:
     return best
 
 
-EXCHANGES = 3  # times that points left out and others may change places
+EXCHANGES = 3  # rounds of exchanges between points left out and others
 
 
 def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
-    """Left-out points come back and others go, while that pays."""
+    """Exchange left-out points with others while this lowers the cost."""
     p = ask.problem
     best = found
     for i in range(EXCHANGES if ask.improve else 1):
@@ -291,7 +291,7 @@ def cellular(
 def _problem(
     space: Space, r: int, setup_costs: Any, max_diameter: Any, diversity: Diversity | None, left_out: int, effort: str
 ) -> CellularProblem:
-    """The request as the methods take it; InfeasibleError where no clusters of that size or width exist."""
+    """The request in the form of the methods; InfeasibleError if no clusters of that size or width exist."""
     least = max(r, diversity.smallest) if diversity is not None else r
     if space.n < least:
         raise InfeasibleError(
@@ -306,26 +306,26 @@ def _problem(
 
 
 def _paid(setup: np.ndarray) -> float | str:
-    """What opening a cluster costs, in words where it depends on the center."""
+    """The cost of opening a cluster, in words if it depends on the center."""
     if setup.size and not (setup == setup[0]).all():
         return "per record"
     return float(setup[0]) if setup.size else 0.0
 
 
 def _bound(ask: CellularAsk, answer: CellularAnswer) -> tuple[float, str, float]:
-    """The best of the bounds that are proved, why it holds, and the sum of tau that prices were raised from."""
+    """The best proved bound, its argument, and the initial sum of tau from which prices were raised."""
     p, left_out = ask.problem, ask.left_out
     price, start = methods.raised(p.near, p.far, p.r, p.setup, answer.price, left_out, ask.effort)
     bound, why = methods.bound(price, left_out), "raised prices (docs/gathering.md, Lemma 3)"
     if answer.price is not None and not left_out and methods.bound(answer.price, 0) > bound:
         bound, why = methods.bound(answer.price, 0), "the dual of the primal-dual method"
-    if answer.bound > bound and _cap_met(p, answer.clusters):  # the program knows no answer that breaks the cap
+    if answer.bound > bound and _cap_met(p, answer.clusters):  # the program's bound assumes that the cap is met
         bound, why = answer.bound, "integer program"
     return bound, why, start
 
 
 def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
-    """All points, or all but the fewest that must go for the rest to be diverse at all."""
+    """A diverse clustering of all points, or of a largest set of points that can be diverse."""
     p = ask.problem
     assert p.diversity is not None
     space, left_out = p.space, ask.left_out
@@ -340,18 +340,18 @@ def _diverse(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
 
 
 def _solve(ask: CellularAsk, method: str) -> tuple[str, CellularAnswer]:
-    """A method's answer; of "auto" for few points the least there is."""
+    """A method's answer; for "auto" with few points, the optimum."""
     if method != "auto":
         return method, METHODS[method](ask)
     p = ask.problem
     name, answer = _searched(ask)
     if p.space.n > FEW or p.diversity is not None or not ask.improve or ask.effort == "fast":
         return name, answer
-    if methods.cost(p, answer.clusters) == 0 and _cap_met(p, answer.clusters):  # nothing costs less
+    if methods.cost(p, answer.clusters) == 0 and _cap_met(p, answer.clusters):  # no answer costs less
         return name, answer
     try:
         proved = by_exact(ask)
-    except InfeasibleError:  # nothing meets the largest diameter: the answer at hand says so
+    except InfeasibleError:  # no answer meets the largest diameter; the current answer states this
         return name, answer
     dearer = methods.cost(p, proved.clusters) > methods.cost(p, answer.clusters)
     return (name, answer) if dearer and _cap_met(p, answer.clusters) else ("exact", proved)

@@ -1,25 +1,25 @@
 """Methods and bounds of cellular clustering: local search, the primal-dual methods, and feasible prices of points.
 
-The search takes a greedy start, re-splits pairs of clusters, dissolves a few and cuts them anew.  It proves nothing;
-``bound`` says how far its answer is from the optimum at most.
+The search begins with a greedy solution, re-splits pairs of clusters, and dissolves and recuts some. It has no
+guarantee; ``bound`` gives a bound of its distance from the optimum.
 
-The primal-dual methods have factor 3 with set-up costs, and 36 in three steps with at least r points each.  Section 3
-of Aggarwal et al. 2006.  ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
-centers).  ``tight`` departs from it: clusters that are paid freeze their points, nothing is shut down, at the end the
-largest of those that share a paying point are kept, and whoever pays for one of these joins it.  Factor 3, and on real
-points both sides come closer.
+The primal-dual methods have factor 3 with set-up costs, and factor 36 in three steps with at least r points each:
+section 3 of Aggarwal et al. 2006. ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
+centers). ``tight`` differs from it: paid clusters freeze their points, and nothing is shut down. At the end, the
+largest clusters that share no paying point are kept, and points that pay for one of these join it. This has factor 3,
+and better costs and bounds on real points.
 
-With at least r points the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1, whose
-proof needs set-up costs that do not depend on the radius: an idle point widens its cluster, and the r points shared
-later pay the wider radius.  The family in tests/families/gathering.py makes that cost r/3 times the optimum, so
-Theorem 3.6 is not certified here.  Keeping the largest cluster first repairs it: factor 36, docs/gathering.md,
-Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
+With at least r points, the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1. The
+proof of Procedure 1 needs set-up costs that don't depend on the radius: an idle point widens its cluster, and the r
+points shared later pay the wider radius. The family in tests/families/gathering.py makes that cost r/3 times the
+optimum, so Theorem 3.6 isn't certified here. Keeping the largest cluster first repairs it: factor 36,
+docs/gathering.md, Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
 
-The lower bounds are prices that no cluster undercuts.  A price per point is feasible when every possible cluster costs
-at least what its members' prices add up to; then no clustering costs less than all prices together, and with m points
-left out none less than all but the m largest.  Not in the paper: there the prices (alpha) come from one primal-dual
-run.  Here they start at the cheapest share any ball offers, which without set-up costs is tau, and are raised one after
-another as far as the clusters around allow; then some fall so that more can rise, along subgradients.
+The lower bounds are dual prices. Prices of points are feasible if every possible cluster costs at least the sum of its
+members' prices. Then every clustering costs at least the sum of all prices, and with m points left out, of all but the
+m largest. This is not in the paper, where the prices (alpha) come from one primal-dual run. Here they begin at the
+least share in any ball, which without set-up costs is tau. They are raised one after another as far as the clusters
+around allow. Then some decrease so that others can increase, along subgradients.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.programs import ascend, state_of
 from shoal.watching import done
 
-STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # clusters dissolved, per cluster
+STEPS = {"fast": 0, "balanced": 1, "thorough": 20}  # number of clusters to dissolve, relative to the number of clusters
 LOOKS = {"fast": 3, "balanced": 30, "thorough": 60}
-SHORT = 4  # times r: the lists of the greedy start
-LARGEST = 900  # points of two clusters searched together, at most
+SHORT = 4  # length of the greedy method's lists, in multiples of r
+LARGEST = 900  # most points of two clusters that are re-split together
 EXCESS = 1e3  # cost of a point per unit of diameter above the cap
 
 
 @dataclass(frozen=True, eq=False)
 class CellularProblem:
-    """Everything the search needs, made once.
+    """The arrays of the search, computed once.
 
-    near, far  int64[n, w], float64[n, w]: nearest points
+    near, far  int64[n, w], float64[n, w]: nearest points and their distances
     """
 
     space: Space
@@ -63,7 +63,7 @@ class CellularProblem:
 
     @property
     def rules(self) -> pairs.ClusterRules:
-        """The constraints as the kernels take them."""
+        """The constraints in the form of the kernels."""
         d = self.diversity
         n = self.space.n
         codes = np.zeros((n, 0), np.int64) if d is None else d.codes
@@ -73,34 +73,36 @@ class CellularProblem:
         return pairs.ClusterRules(self.r, self.setup, codes, share, distinct, limit, 0.0 if limit == np.inf else EXCESS)
 
     def largest(self, found: Clusters) -> int:
-        """How many points two clusters that are searched together may have."""
+        """The most points of two clusters that are re-split together."""
         usual = int(np.median(np.bincount(found.labels[found.labels >= 0]))) if found.center.size else 1
         return int(min(max(6 * self.r, 5 * usual, 48), max(LARGEST, 3 * self.r), self.space.n))
 
 
 def greedy(problem: CellularProblem, out: np.ndarray) -> Clusters:
-    """Clusters where they are cheapest a point, again and again; who remains joins where that costs least.
+    """Repeatedly open the cluster with the least cost per point; remaining points join where the cost increases least.
 
-    out  bool[n]  points left out
+    out  bool[n]: points left out
     """
     space, r = problem.space, problem.r
     owner = np.where(out, space.n, -1)
     center = np.empty(space.n, np.int64)
-    # longer lists leave fewer points over, and a worse start: clusters of exactly r have nothing to give away
+    # longer lists leave fewer points over, but give a worse start, because clusters of exactly r have no points to give
+    # away
     w = problem.near.shape[1] if problem.setup.any() else min(SHORT * r, problem.near.shape[1])
     open_clusters = quick(kernels.greedy, 2 * space.n * w)
-    near, far = (np.ascontiguousarray(a[:, :w]) for a in (problem.near, problem.far))  # one layout, compiled once
+    # one memory layout, so that one version is compiled
+    near, far = (np.ascontiguousarray(a[:, :w]) for a in (problem.near, problem.far))
     m = open_clusters(near, far, r, problem.setup, owner, center)
     owner[out] = -1
     center = center[:m].copy()
-    if not m:  # lists without r free points: everything in one cluster
+    if not m:  # no list with r free points: one cluster of all points
         owner[~out] = 0
         return without_empty(space, owner, np.flatnonzero(~out)[:1])
     return admit(space, owner, center, np.flatnonzero((owner < 0) & ~out))
 
 
 def admit(space: Space, owner: np.ndarray, center: np.ndarray, free: np.ndarray) -> Clusters:
-    """Free points into clusters whose cost grows least, of the 16 with the nearest centers."""
+    """Free points, each added to the cluster whose cost increases least, of the 16 with the nearest centers."""
     m = center.size
     kept = np.flatnonzero(owner >= 0)
     radius = np.zeros(m)
@@ -118,7 +120,7 @@ def admit(space: Space, owner: np.ndarray, center: np.ndarray, free: np.ndarray)
 
 
 def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Clusters:
-    """Clusters numbered anew, without empty ones."""
+    """Clusters renumbered, without empty ones."""
     used, fresh = np.unique(owner[owner >= 0], return_inverse=True)
     labels = np.full(space.n, -1)
     labels[owner >= 0] = fresh
@@ -130,7 +132,10 @@ def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Cluste
 
 
 def halve(problem: CellularProblem, found: Clusters) -> Clusters:
-    """Clusters of more points than the search takes, cut by distance from their center; free without set-up costs."""
+    """Clusters with more points than the search allows, cut by distance from their center.
+
+    Without set-up costs this is free.
+    """
     limit = max(problem.largest(found) // 2, 2 * problem.r)
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
     if (size <= limit).all():
@@ -146,7 +151,7 @@ def halve(problem: CellularProblem, found: Clusters) -> Clusters:
 
 
 def improve(problem: CellularProblem, found: Clusters, effort: str, seed: int) -> Clusters:
-    """The search from a given start; never worse than it.  O(pairs looked at * largest^2) time."""
+    """The search from a given start; never worse than it. O(pairs examined * largest^2) time."""
     space = problem.space
     start = found
     if problem.diversity is None and problem.max_diameter is None and not problem.setup.any():
@@ -155,7 +160,8 @@ def improve(problem: CellularProblem, found: Clusters, effort: str, seed: int) -
     owner = found.labels.copy()
     center = np.full(space.n, -1)
     center[: found.center.size] = found.center
-    near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])  # one layout, compiled once
+    # one memory layout, so that one version is compiled
+    near = np.ascontiguousarray(problem.near[:, : max(2 * problem.r, 16)])
     pairs.search(space.coded, near, problem.rules, pairs.CutBudget(largest, 2, LOOKS[effort], 0), owner, center)
     done(0.5)
     if STEPS[effort]:
@@ -166,7 +172,7 @@ def improve(problem: CellularProblem, found: Clusters, effort: str, seed: int) -
 
 
 def nearby(problem: CellularProblem, found: Clusters) -> Clusters:
-    """Every center moved to the point nearby that makes its cluster cheapest, a member or not, but none left out."""
+    """Every center moved to a nearby point, not left out, that minimizes its cluster's cost."""
     space = problem.space
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
@@ -187,12 +193,12 @@ def radii(found: Clusters) -> np.ndarray:
 
 
 def cost(problem: CellularProblem, found: Clusters) -> float:
-    """Sum of size times radius, plus set-up costs."""
+    """The sum of size times radius, plus set-up costs."""
     return priced_cost(found) + float(problem.setup[found.center].sum())
 
 
 def penalized(problem: CellularProblem, found: Clusters) -> float:
-    """The cost, plus the price of diameters above the cap; inf for a cluster that is not eligible."""
+    """The cost plus a penalty for diameters above the cap; inf for a cluster that isn't eligible."""
     d = problem.diversity
     total = cost(problem, found)
     if d is not None and any(not d.holds(np.flatnonzero(found.labels == c)) for c in range(found.center.size)):
@@ -205,7 +211,7 @@ def penalized(problem: CellularProblem, found: Clusters) -> float:
 
 
 def diameters(space: Space, found: Clusters) -> np.ndarray:
-    """float64[m]: the largest distance of two members of each cluster.  O(sum of squared sizes)."""
+    """float64[m]: the largest distance of two members of each cluster. O(sum of squared sizes)."""
     order = np.argsort(found.labels, kind="stable")
     start = np.searchsorted(found.labels[order], np.arange(found.center.size + 1)).astype(np.int64)
     out = np.zeros(found.center.size)
@@ -214,7 +220,7 @@ def diameters(space: Space, found: Clusters) -> np.ndarray:
 
 
 def leave_out(problem: CellularProblem, found: Clusters, spare: int) -> Clusters:
-    """Drop up to ``spare`` points: the farthest of some clusters, or whole clusters, where that saves most a point."""
+    """Leave out up to ``spare`` points with the largest saving each: the farthest of clusters, or whole clusters."""
     space, r = problem.space, problem.r
     labels = found.labels.copy()
     owner = np.where(labels < 0, -1, labels)
@@ -224,21 +230,21 @@ def leave_out(problem: CellularProblem, found: Clusters, spare: int) -> Clusters
     return without_empty(space, owner, center[: found.center.size])
 
 
-ENTRIES = 1 << 25  # list entries held at most
-WORK = {"fast": 2e8, "balanced": 1e9, "thorough": 1e10}  # points times squared list length, about
+ENTRIES = 1 << 25  # most list entries held
+WORK = {"fast": 2e8, "balanced": 1e9, "thorough": 1e10}  # points times squared list length, approximately
 WIDTH = {"fast": 4, "balanced": 8, "thorough": 16}
-CLIMB = {"fast": 0.0, "balanced": 1.5e8, "thorough": 1e9}  # list entries that subgradients may look at
-PASSES = {"fast": 0, "balanced": 60, "thorough": 150}  # over all lists, at most
+CLIMB = {"fast": 0.0, "balanced": 1.5e8, "thorough": 1e9}  # list entries that the subgradient method may visit
+PASSES = {"fast": 0, "balanced": 60, "thorough": 150}  # most passes over all lists
 FEWEST = 40
-GAP = 0.015  # steps aim at so much more than what is proved
-FADE, PATIENCE = 0.7, 10.0  # of a direction, what stays of the pass before; passes in vain before steps are cut
+GAP = 0.015  # steps aim this share above the proved bound
+FADE, PATIENCE = 0.7, 10.0  # momentum of the direction; passes without improvement before steps are shortened
 FULL = 400  # up to this many points the lists are complete
 TINY = 1e-12
-DENSE = 8000  # up to this many points a matrix is made for the primal-dual method
+DENSE = 8000  # largest number of points for the matrix of the primal-dual method
 
 
 def width(space: Space, r: int, effort: str) -> int:
-    """How long the lists are: some multiple of r (of 8 where r is smaller), within memory."""
+    """The length of the lists: a multiple of r (of 8 if r is smaller), limited by memory."""
     if space.n <= FULL:
         return space.n
     wanted = min(WIDTH[effort] * max(r, 8), ENTRIES // space.n, max(4 * r, int((WORK[effort] / space.n) ** 0.5)))
@@ -254,12 +260,12 @@ def raised(
     left_out: int = 0,
     effort: str = "fast",
 ) -> tuple[np.ndarray, float]:
-    """(feasible prices float64[n], the sum they started from, without the left_out largest).
+    """(feasible prices float64[n], their initial sum without the left_out largest).
 
     near, far  the nearest w >= r points of each point
-    start      other feasible prices to start from where they add up to more; with r > 1 only for complete lists
-    effort     how long subgradients are followed; not where points are left out or centers cost something
-    O(n w^2) time as a rule, O(n w) space.
+    start      other feasible initial prices, used if their sum is larger; with r > 1 only for complete lists
+    effort     of the subgradient method, which isn't used if points are left out or centers have set-up costs
+    Usually O(n w^2) time, O(n w) space.
     """
     n, w = near.shape
     complete = w >= n
@@ -267,15 +273,16 @@ def raised(
     balls = duals.Balls(near, far, at, holder, away, r, setup)
     offer = far + setup[:, None] / np.arange(1, w + 1)
     offer[:, : r - 1] = np.inf
-    offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # equal distances enter together
+    offer[:, :-1][far[:, 1:] == far[:, :-1]] = np.inf  # points at equal distances enter together
     if not complete:
-        offer[:, -1] = far[:, -1]  # more points may lie at the same distance, and beyond: at least the distance
+        # further points may have this distance or a larger one, so their radius is at least this
+        offer[:, -1] = far[:, -1]
     offer = np.minimum.accumulate(offer[:, ::-1], axis=1)[:, ::-1]
     price = np.minimum.reduceat(offer[holder, place], at[:-1])
     cap = np.full(n, np.inf)
     if not complete:
         end = far[:, -1]
-        beyond = np.where(far >= end[near], far, np.inf).min(axis=1)  # the nearest center that does not list the point
+        beyond = np.where(far >= end[near], far, np.inf).min(axis=1)  # the nearest center whose list lacks the point
         cap = np.minimum(np.minimum.reduceat(end[holder], at[:-1]), np.minimum(beyond, end))
     price = np.minimum(price, cap)
     first = float(price.sum())
@@ -296,8 +303,10 @@ def raised(
 
 
 def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort: str) -> np.ndarray:
-    """Prices of either sign from feasible ones, moved along subgradients and lowered until they are feasible; ``cap``
-    as for ``raise_prices``.  Without set-up costs."""
+    """Feasible prices of either sign, moved along subgradients from given ones, without set-up costs.
+
+    ``cap`` is as for ``raise_prices``.
+    """
     work = balls.near.size
     passes = min(PASSES[effort], int(CLIMB[effort] / work))
     aim = float(price.sum())
@@ -305,7 +314,8 @@ def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort:
         return price
     moved, best, over, state = price.copy(), price.copy(), np.empty(price.size), state_of(1.0)
     taken, trend = np.empty(price.size, np.int64), np.zeros(price.size)
-    # prices of wide land are a thousand times those of a city: each moves in units between its own and the usual one
+    # prices of remote points are a thousand times those of dense ones, so each moves in units between its own and the
+    # median
     scale = np.sqrt(np.maximum(price, TINY * float(price.max())) * float(np.median(price[price > 0])))
 
     def restart(value: float) -> bool:
@@ -332,9 +342,11 @@ def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort:
 
 
 def _capped(balls: duals.Balls, cap: np.ndarray, price: np.ndarray, left_out: int) -> tuple[np.ndarray, float]:
-    """With points left out only the smaller prices count, so none is raised above a common cap; a few are tried.
+    """With points left out, only the smaller prices count, so none is raised above a common cap.
 
-    balls  who is near whom, r and the set-up costs
+    Several caps are tried.
+
+    balls  nearest points, r, and the set-up costs
     """
     first = bound(price, left_out)
     best, level = price, float(np.partition(price, price.size - left_out - 1)[price.size - left_out - 1])
@@ -349,17 +361,17 @@ def _capped(balls: duals.Balls, cap: np.ndarray, price: np.ndarray, left_out: in
 
 
 def bound(price: np.ndarray, left_out: int) -> float:
-    """What every clustering costs that leaves out at most left_out points."""
+    """A lower bound of the cost of every clustering that leaves out at most left_out points."""
     kept = np.sort(price)[: price.size - left_out] if left_out else price
     return max(0.0, math.fsum(kept.tolist()))
 
 
-STEP = 1.5  # ratio of successive guesses of the largest radius, when points may be left out
+STEP = 1.5  # ratio of successive guesses of the largest radius, if points may be left out
 
 
 @dataclass(frozen=True, eq=False)
 class PricedClusters:
-    """Clusters before anybody is shared: labels int64[n] (-1: left out), center int64[m], the dual float64[n]."""
+    """Clusters before points are shared: labels int64[n] (-1: left out), center int64[m], the dual float64[n]."""
 
     labels: np.ndarray
     center: np.ndarray
@@ -380,16 +392,16 @@ class Distances:
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """The number of points."""
         return len(self.distances)
 
     def openings(self, r: int, fixed: np.ndarray, share: float, widest: float = np.inf) -> duals.Openings:
-        """The clusters that may open at a set-up cost of ``fixed`` and ``share`` times the radius."""
+        """The clusters that may open with a set-up cost of ``fixed`` plus ``share`` times the radius."""
         return duals.Openings(self.distances, self.ranked, r, fixed, share, widest)
 
 
 def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.0) -> PricedClusters:
-    """The paper's Procedure 1.  O(n^2) space."""
+    """The paper's Procedure 1. O(n^2) space."""
     labels, center, alpha = np.full(table.n, -1), np.zeros(table.n, np.int64), np.zeros(table.n)
     m = duals.procedure_one(table.openings(r, fixed, share), labels, center, alpha)
     return PricedClusters(labels, center[:m], alpha)
@@ -398,9 +410,11 @@ def procedure_one(table: Distances, r: int, fixed: np.ndarray, share: float = 0.
 def tight(
     table: Distances, r: int, fixed: np.ndarray, share: float = 0.0, left_out: int = 0, widest: float = np.inf
 ) -> PricedClusters:
-    """Clusters frozen as they are paid, the largest of those that share a payer kept, payers first.  O(n^2) space.
+    """Clusters frozen when they are paid; the largest that share no payer are kept, and their payers join first.
 
-    At most left_out points keep label -1; all do when no cluster within ``widest`` is left to open.
+    O(n^2) space.
+
+    At most left_out points keep label -1. If no cluster within ``widest`` can be opened, all do.
     """
     n = table.n
     witness, center, radius, alpha = np.full(n, -1), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
@@ -408,13 +422,13 @@ def tight(
     center, radius = center[:m], radius[:m]
     chosen, stand_in, payer = np.zeros(m, np.bool_), np.zeros(m, np.int64), np.full(n, -1)
     quick(duals.independent, m * n)(table.distances, center, radius, alpha, chosen, stand_in, payer)
-    if left_out and m:  # the last cluster froze more than was needed: exactly left_out stay out
+    if left_out and m:  # the last cluster froze more points than necessary; exactly left_out stay out
         spare = left_out - int((witness < 0).sum())
         members = np.flatnonzero(witness == m - 1)
         far = members[np.argsort(-table.distances[center[m - 1], members], kind="stable")]
         witness[far[: min(spare, last)]] = -1
     labels = np.where(witness >= 0, stand_in[witness] if m else -1, -1)
-    joins = (witness >= 0) & (payer >= 0)  # what a point pays for one cluster need not be charged to another
+    joins = (witness >= 0) & (payer >= 0)  # a point's payment for one cluster needn't be charged to another
     labels[joins] = payer[joins]
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels[labels >= 0] = fresh
@@ -424,9 +438,9 @@ def tight(
 def three_step(
     table: Distances, r: int, left_out: int = 0, widest: float = np.inf
 ) -> tuple[Clusters | None, np.ndarray]:
-    """(clusters of at least r, alpha): priced, shared, made disjoint.  None when a point has no cluster.
+    """(clusters of at least r, alpha): priced, shared, made disjoint. The clusters are None if a point has none.
 
-    alpha / 2 is feasible for the problem without set-up costs when nobody is left out and no radius is excluded.
+    alpha / 2 is feasible for the problem without set-up costs if no point is left out and no radius is excluded.
     """
     none = np.zeros(table.n)
     if not left_out:
@@ -441,7 +455,7 @@ def three_step(
     for guess in [*guesses, 0.0]:
         priced = tight(table, r, none, float(r), left_out, min(guess, widest))
         if int((priced.labels < 0).sum()) > left_out:
-            break  # nor with any smaller radius
+            break  # no smaller radius works either
         found = unshare(table.distances, table.ranked, r, priced)
         if priced_cost(found) < least:
             best, least = found, priced_cost(found)
@@ -449,16 +463,19 @@ def three_step(
 
 
 def priced_cost(found: Clusters) -> float:
-    """Sum of size times radius."""
+    """The sum of size times radius."""
     size = np.bincount(found.labels[found.labels >= 0], minlength=found.center.size)
     return float((size * radii(found)).sum())
 
 
-def _taken(
+def _open_and_leftover(
     distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters
 ) -> tuple[dict[int, np.ndarray], np.ndarray, dict[int, list[int]], np.ndarray]:
-    """Step 2: the open clusters with their points, the leftover cluster of every other point (int64[n], -1 none), the
-    leftover clusters beside each open one, and every cluster's radius (float64[m])."""
+    """Step 2: the open clusters with their points, and the leftover clusters.
+
+    Returns the points of each open cluster, the leftover cluster of every other point (int64[n], -1 none), the leftover
+    clusters that overlap each open one, and every cluster's radius (float64[m]).
+    """
     n, m = len(distances), priced.center.size
     shared = []
     radius = np.zeros(m)
@@ -482,22 +499,23 @@ def _taken(
     trees: dict[int, list[int]] = {}
     for c in leftover:
         if (temporary == c).any():
-            beside = owner[shared[c]]
-            beside = beside[beside >= 0]
-            trees.setdefault(int(beside[np.argmin(radius[beside])]), []).append(c)
+            overlapping = owner[shared[c]]
+            overlapping = overlapping[overlapping >= 0]
+            trees.setdefault(int(overlapping[np.argmin(radius[overlapping])]), []).append(c)
     return opened, temporary, trees, radius
 
 
 def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters) -> Clusters:
-    """Steps 2 and 3 of section 3.1: every center takes its r nearest points as well, then each point chooses one.
+    """Steps 2 and 3 of section 3.1: every center also takes its r nearest points, then each point chooses one cluster.
 
-    Departures: a group is complete when its weight reaches r (the paper says exceeds); clusters with fewer than r
-    unassigned points are skipped, not a reason to stop; leftover clusters without points vanish.  A leftover may share
-    points with open clusters wider than itself: it goes with the narrowest, which is no wider (docs/gathering.md,
-    Lemma 4, needs that).  A group is around the center of its open cluster or that of its widest leftover.
+    Differences: a group is complete if its weight reaches r (the paper has: exceeds); clusters with fewer than r
+    unassigned points are skipped instead of ending the step; leftover clusters without points are removed. A leftover
+    cluster may share points with wider open clusters. It is merged with the narrowest, which isn't wider than itself
+    (docs/gathering.md, Lemma 4, requires this). The center of a group is that of its open cluster, or that of its
+    widest leftover.
     """
     n = len(distances)
-    opened, temporary, trees, radius = _taken(distances, ranked, r, priced)
+    opened, temporary, trees, radius = _open_and_leftover(distances, ranked, r, priced)
     out = np.full(n, -1)
     centers: list[int] = []
 
@@ -505,8 +523,8 @@ def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClu
         out[points] = len(centers)
         centers.append(min(middles, key=lambda v: float(distances[v, points].max())))
 
-    # Leftovers of an open cluster are put together until they reach r; those that remain join its own points, which
-    # give up so many as they lack if they have 2 r together.
+    # Leftovers of an open cluster are merged until they reach r. The rest joins the open cluster's own points or, if
+    # both together have 2 r points, gets the missing points from them.
     for o, members in opened.items():
         group: list[int] = []
         weight, middle = 0, int(priced.center[o])

@@ -1,8 +1,8 @@
-"""Clusters whose sensitive values are diverse, not only r points or more.
+"""Clusters that have at least r points and diverse sensitive values.
 
-All models here are monotone, a union of eligible clusters is eligible, so merging ends at the latest with everything
-in one cluster.  Cores are eligible from the start; joining and re-centering can only break the frequency form, which
-is then repaired by calling in points from clusters nearby that can spare them, else by merging.
+All models here are monotone: a union of eligible clusters is eligible, so merging succeeds at the latest with one
+cluster of all points. Cores are eligible at the start. Joining and recentering can only violate the frequency form.
+This is then repaired by points from nearby clusters that can spare them, or by merging.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters, Lists
 from shoal.problems.programs import LinearConstraints, solve
 
-LONGEST = 64  # lists for cores are lengthened up to this many times the core's size
+LONGEST = 64  # lists for cores are lengthened up to this multiple of the core's size
 
 
 class Conditions(TypedDict, total=False):
@@ -35,11 +35,11 @@ class Conditions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Diversity:
-    """What every cluster's sensitive values must meet.
+    """The condition on every cluster's sensitive values.
 
-    codes      int64[n, s]  sensitive values as codes, one column each
-    frequency  per column: at most 1/l of a cluster share a value; 1 asks nothing
-    distinct   per column: at least this many different values; 1 asks nothing
+    codes      int64[n, s]: sensitive values as codes, one column each
+    frequency  per column: at most 1/l of a cluster share a value; 1 requires nothing
+    distinct   per column: at least this many different values; 1 requires nothing
     eligible   or a function of the counts of the values (one int64 array per column) that is monotone under union
     """
 
@@ -50,7 +50,7 @@ class Diversity:
 
     @classmethod
     def of(cls, n: int, asked: Conditions) -> Diversity | None:
-        """The condition that the arguments of ``gather`` ask; None if they ask nothing."""
+        """The condition that the arguments of ``gather`` request; None if they request none."""
         keywords("setting of clusters", asked, Conditions)
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")
@@ -74,16 +74,16 @@ class Diversity:
 
     @property
     def smallest(self) -> int:
-        """No cluster can have fewer points."""
+        """A lower bound of the size of a cluster."""
         return max((1, *self.frequency, *self.distinct))
 
     @property
     def adding_is_safe(self) -> bool:
-        """A single point more never hurts: only distinct values are asked."""
+        """Whether adding a point never violates the condition: only distinct values are required."""
         return self.eligible is None and all(f == 1 for f in self.frequency)
 
     def holds(self, rows: np.ndarray) -> bool:
-        """Whether a cluster of these rows is eligible.  O(rows)."""
+        """Whether a cluster of these rows is eligible. O(rows)."""
         counts = [np.bincount(self.codes[rows, c]) for c in range(self.codes.shape[1])]
         for count, frequency, distinct in zip(counts, self.frequency, self.distinct, strict=True):
             if frequency * int(count.max(initial=0)) > rows.size or int((count > 0).sum()) < distinct:
@@ -91,13 +91,16 @@ class Diversity:
         return self.eligible is None or bool(self.eligible(*counts))
 
     def kept(self, r: int, left_out: int, remote: np.ndarray) -> np.ndarray:
-        """Points that are eligible together, all but the fewest, int64[kept] rising; left out are the most remote.
+        """int64[kept], ascending: a largest set of points that is eligible as a whole.
 
-        r       at least so many stay
-        remote  float64[n]  who goes first of those that share all sensitive values
+        The most remote points are left out first.
 
-        InfeasibleError when no n - left_out points are eligible together: then no clustering is.  A function is asked
-        about all points only, so with points to leave out its refusal is a PolicyError: another choice might do.
+        r       at least so many are kept
+        remote  float64[n]: among points with the same sensitive values, those with larger values are left out first
+
+        Raises InfeasibleError if no n - left_out points are eligible together, because then no clustering is. A
+        function is evaluated only on all points. So if points may be left out, its refusal is a PolicyError: another
+        selection might be eligible.
         """
         n = len(self.codes)
         if self.holds(np.arange(n)):
@@ -114,16 +117,16 @@ class Diversity:
         if stay is None or stay.sum() < max(n - left_out, r):
             self.refuse_infeasible(left_out)
         assert stay is not None
-        order = np.lexsort((remote, of.reshape(-1)))  # by values, the nearest first
+        order = np.lexsort((remote, of.reshape(-1)))  # by values, the least remote first
         rank = np.arange(n) - np.repeat(np.cumsum(count) - count, count)
         return np.sort(order[rank < np.repeat(stay, count)])
 
     def part(self, rows: np.ndarray) -> Diversity:
-        """This condition on some of the points."""
+        """This condition restricted to some of the points."""
         return replace(self, codes=self.codes[rows])
 
     def refuse_infeasible(self, left_out: int = 0) -> None:
-        """InfeasibleError: all points together, or all but any ``left_out`` of them, are not eligible."""
+        """Raise InfeasibleError if all points together, or all but any ``left_out`` of them, aren't eligible."""
         n = len(self.codes)
         if left_out:
             raise InfeasibleError(
@@ -145,7 +148,7 @@ class Diversity:
         raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
 
     def sizes(self, r: int) -> list[int]:
-        """Sizes of cores worth trying: r, and the next multiple of each l, at which its share is exact."""
+        """Sizes of cores to try: r, and the next multiple of each l, where 1/l is a whole number of points."""
         r = max(r, self.smallest)
         return sorted({r, *(l * -(-r // l) for l in self.frequency)})
 
@@ -155,7 +158,7 @@ class Diversity:
 
 
 def _coded(values: np.ndarray) -> np.ndarray:
-    """int[n]: values as numbers; a missing one is a value of its own beside texts too."""
+    """int[n]: codes of values; a missing value has its own code, also among texts."""
     try:
         return np.unique(values, return_inverse=True)[1]
     except TypeError:
@@ -167,7 +170,7 @@ def _coded(values: np.ndarray) -> np.ndarray:
 
 
 def conditions(asked: Diversity | None) -> dict[str, Any]:
-    """What was asked of sensitive values, in plain values."""
+    """The requested condition in plain values."""
     if asked is None:
         return {"l": [], "distinct_l": [], "eligible": False}
     return {"l": list(asked.frequency), "distinct_l": list(asked.distinct), "eligible": asked.eligible is not None}
@@ -176,10 +179,13 @@ def conditions(asked: Diversity | None) -> dict[str, Any]:
 def most_kept(
     rows: np.ndarray, count: np.ndarray, frequency: Sequence[int], distinct: Sequence[int]
 ) -> np.ndarray | None:
-    """int64[t]: how many of each kind of point are eligible together, as many as can be; None when none are.
+    """int64[t]: how many points of each kind to keep so that they are eligible together, as many as possible.
 
-    rows  int64[t, s]  sensitive values of the kinds; count int64[t] points of each
-    An integer program: x of every kind, their sum, and whether a value is present where values are counted.
+    None if no selection is.
+
+    rows   int64[t, s]: sensitive values of the kinds
+    count  int64[t]: points of each kind
+    An integer program: the number of each kind, the total, and whether a value is present if values are counted.
     """
     t = len(count)
     entries: list[tuple[np.ndarray, np.ndarray, np.ndarray | float]] = [
@@ -191,7 +197,7 @@ def most_kept(
     for j, (f, u) in enumerate(zip(frequency, distinct, strict=True)):
         names, of = np.unique(rows[:, j], return_inverse=True)
         v = names.size
-        if f > 1:  # f times the points of a value are no more than all
+        if f > 1:  # f times the points of a value is at most the total
             entries += [(line + of, np.arange(t), float(f)), (line + np.arange(v), np.full(v, t), -1.0)]
             low, high, line = low + [-np.inf] * v, high + [0.0] * v, line + v
         if u > 1:  # present only with a point, and u of them
@@ -213,10 +219,10 @@ def most_kept(
 
 
 def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray, float]:
-    """(lists whose rho and tau are those of diverse cores, core int64[n, s], share of points without a core).
+    """(lists with rho and tau of diverse cores, core int64[n, s], share of points without a core).
 
-    For one column and built-in models rho(v) is the least radius at which a diverse cluster of r fits around v, so
-    the largest tau bounds every answer with centers at points.
+    For one column and built-in models, rho(v) is the least radius at which a diverse cluster of r fits around v. So the
+    largest tau is a lower bound for all answers with centers at points.
     """
     sizes = diversity.sizes(r)
     widest = max(sizes)
@@ -224,7 +230,8 @@ def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray
     reached = np.full(space.n, np.inf)
     todo, width = np.arange(space.n), min(2 * widest, space.n)
     near0, far0 = space.nearest(width)
-    # Longer lists for those without a core, and on each list one core of every size asked; the nearest counts.
+    # Double the lists of points without a core, and on each list search one core of every requested size. The nearest
+    # one counts.
     while todo.size:
         near, far = (near0, far0) if todo.size == space.n else space.nearest(width, rows=todo)
         for size in sizes:
@@ -237,7 +244,7 @@ def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray
             reached[todo[better]] = part_far[better, -1]
             core[todo[better]], core_far[todo[better]] = -1, np.inf
             core[todo[better], :size], core_far[todo[better], :size] = part[better], part_far[better]
-        # a core that ends inside the list is final; one size may still beat the other only within the list
+        # a core that ends inside the list is final; another size could only be better within the list
         todo = todo[~np.isfinite(reached[todo])]
         if width >= min(LONGEST * widest, space.n):
             break
@@ -247,7 +254,7 @@ def cores(space: Space, r: int, diversity: Diversity) -> tuple[Lists, np.ndarray
 
 
 def _tau(space: Space, rho: np.ndarray, near: np.ndarray, far: np.ndarray, widest: int) -> np.ndarray:
-    """float64[n]: min over v of max(d(p, v), rho(v)), or how far the search went where that is less."""
+    """float64[n]: min over v of max(d(p, v), rho(v)), or the extent of the search if that is less."""
     tau = np.maximum(far, rho[near]).min(axis=1)
     width = near.shape[1]
     todo = np.flatnonzero(tau > far[:, -1]) if width < space.n else np.zeros(0, np.int64)
@@ -263,7 +270,7 @@ def _tau(space: Space, rho: np.ndarray, near: np.ndarray, far: np.ndarray, wides
 
 
 def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clusters:
-    """Clusters that all meet the condition, r points each; ``found`` must have r in each already.
+    """Clusters that all meet the condition with at least r points each; ``found`` must have at least r in each.
 
     O(failing clusters * (n_nearby + merges)) time.
     """
@@ -273,15 +280,15 @@ def repair(space: Space, found: Clusters, r: int, diversity: Diversity) -> Clust
     if not bad:
         return found
     around = np.arange(center.size)
-    # The smallest failing cluster first calls points in from others. If these can't spare enough, it merges with the
-    # near one where that costs least.
+    # The smallest failing cluster first takes points from others. If these can't spare enough, it merges with the
+    # nearby cluster that costs least.
     while bad:
         c = min(bad, key=lambda k: members[k].size)
         bad.discard(c)
         if _call_in(space, c, labels, center, members, r, diversity):
             continue
         others = around[(around != c) & np.array([m.size > 0 for m in members])]
-        if not others.size:  # all together are eligible, the points left out included
+        if not others.size:  # all points together are eligible, including those left out
             members[c], labels[:] = np.arange(space.n), c
             break
         gap = space.between(center[others], np.full(others.size, center[c]))
@@ -304,21 +311,22 @@ def _members(labels: np.ndarray, m: int) -> list[np.ndarray]:
 
 
 def _merged(space, mine, other, a, b, diversity) -> tuple[bool, float]:  # type: ignore[no-untyped-def]
-    """(not eligible, radius around the better of the two centers): what a merge would give."""
+    """(not eligible, radius around the better of the two centers): the result of a merge."""
     union = np.concatenate([mine, other])
     radius = min(float(space.between(union, np.full(union.size, v)).max()) for v in (a, b))
     return not diversity.holds(union), radius
 
 
 def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: ignore[no-untyped-def]
-    """Bring in points of other clusters that can spare them, until cluster c is eligible; all or nothing."""
+    """Take points from other clusters that can spare them, until cluster c is eligible; all or nothing."""
     width = min(8 * r + members[c].size, space.n)
     near, _ = space.nearest(width, rows=center[[c]])
     mine = members[c]
     moved: list[tuple[int, int]] = []
     lost: dict[int, np.ndarray] = {}
     worst = [int(np.bincount(diversity.codes[mine, j]).argmax()) for j in range(diversity.codes.shape[1])]
-    # The nearest points first; one helps if its value is not the commonest and brings a new value where one lacks.
+    # Nearest points first. A point helps if its value isn't the most frequent, and if it adds a value where distinct
+    # values are lacking.
     for u in near[0]:
         if len(moved) > 2 * r:
             break
@@ -347,7 +355,7 @@ def _call_in(space, c, labels, center, members, r, diversity) -> bool:  # type: 
 
 
 def recentered(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
-    """Clusters numbered anew without empty ones, every center at its best member."""
+    """Clusters renumbered without empty ones, with every center at its best member."""
     used, fresh = np.unique(labels[labels >= 0], return_inverse=True)
     labels = labels.copy()
     labels[labels >= 0] = fresh

@@ -1,4 +1,4 @@
-"""Least radius and least cellular cost of few points, as integer programs (HiGHS)."""
+"""Least radius and least cellular cost for few points, by integer programs (HiGHS)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters
 from shoal.problems.programs import LinearConstraints, solve
 
-MOST = 200  # points, centers at points
+MOST = 200  # most points with centers at points
 MOST_ANYWHERE = 30
-DIMENSIONS = 3  # with centers anywhere
+DIMENSIONS = 3  # most dimensions with centers anywhere
 MOST_CELLULAR = 40
-SLACK = 1e-9  # of the span of the points
+SLACK = 1e-9  # relative to the span of the points
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryProgram:
-    """min cost x, subject to rows with lower and upper limits; all variables 0/1."""
+    """min cost x, subject to rows with lower and upper limits; all variables are 0/1."""
 
     cost: np.ndarray
     rows: list[tuple[np.ndarray, np.ndarray, float, float]]
@@ -31,7 +31,7 @@ class BinaryProgram:
     def solve(self, seconds: float) -> tuple[np.ndarray | None, float, bool]:
         """(x or None, proved lower bound, whether the solver finished).
 
-        HiGHS takes costs for the same that differ by less than 1e-6, so they are handed to it in a unit of their own.
+        HiGHS treats costs that differ by less than 1e-6 as equal, so they are scaled.
         """
         unit = np.ldexp(1.0, int(np.frexp(self.cost.max(initial=0.0))[1]) - 20) if self.cost.any() else 1.0
         which = np.concatenate([np.full(c.size, i) for i, (c, *_) in enumerate(self.rows)])
@@ -47,16 +47,16 @@ class BinaryProgram:
 def gather_exact(
     space: Space, r: int, left_out: int, most: int | None, upper: Clusters, low: float, seconds: float
 ) -> tuple[Clusters, float]:
-    """Least radius, centers at points: bisection over the distances between a bound and an answer.
+    """The least radius with centers at points: bisection over the distances between a bound and an answer.
 
-    (clusters, bound); the bound equals the radius unless the time ran out.  For at most 200 points.
+    (clusters, bound); the bound equals the radius unless the time ran out. For at most 200 points.
     """
     if space.n > MOST:
         raise InputError(f"the exact method takes at most {MOST} points, and there are {space.n}; use ⟨method='local'⟩")
     distances = space.matrix()
     values = np.unique(distances)
     values = values[(values >= low * (1 - 1e-9)) & (values <= upper.radius)]
-    a, b = -1, values.size - 1  # values[b] is reached, values[a] is not
+    a, b = -1, values.size - 1  # values[b] is feasible, values[a] isn't
     best = upper
     while b - a > 1:
         middle = (a + b) // 2
@@ -73,10 +73,10 @@ def gather_exact(
 def _cover(
     reaches: np.ndarray, distances: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
 ) -> tuple[Clusters | None, bool]:
-    """Assign all but left_out of n points to centers that reach them, r at least each; reaches bool[centers, n].
+    """Assign all but left_out of n points to centers that reach them, at least r each; reaches bool[centers, n].
 
-    A center that reaches no more points than another is not needed: its members go to the other, and clusters of one
-    center are joined.
+    A center that reaches a subset of another's points isn't needed: its members can go to the other, and clusters of
+    one center are merged.
     """
     n, heavy = reaches.shape[1], _widest(reaches, r)
     if heavy.size == 0 and left_out < n:
@@ -104,13 +104,13 @@ def _cover(
 
 
 def _clusters(labels: np.ndarray, center: np.ndarray, distances: np.ndarray) -> Clusters:
-    """Clusters with every point's distance from its center, of distances float64[centers, n]."""
+    """Clusters with every point's distance from its center, from distances float64[centers, n]."""
     away = distances[center[labels], np.arange(labels.size)]
     return Clusters(labels, center, np.where(labels >= 0, away, 0.0))
 
 
 def _widest(reaches: np.ndarray, r: int) -> np.ndarray:
-    """The centers that reach r points, of those whose points another one reaches as well only that other."""
+    """The centers that reach r points, without those whose points another center also reaches."""
     heavy = np.flatnonzero(reaches.sum(axis=1) >= r)
     _, first = np.unique(reaches[heavy], axis=0, return_index=True)
     heavy = np.sort(heavy[first])
@@ -122,11 +122,11 @@ def _widest(reaches: np.ndarray, r: int) -> np.ndarray:
 def gather_exact_anywhere(
     points: np.ndarray, r: int, left_out: int, most: int | None, seconds: float
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
-    """(labels, centers float64[m, d], bound, whether it is finished): least radius, centers anywhere, few points.
+    """(labels, centers float64[m, d], bound, whether finished): least radius with centers anywhere, for few points.
 
-    A smallest ball around a cluster is the smallest around some d + 1 of its points, so those are all the centers
-    there need be.  Radii are told apart from a billionth of the points' span on; the bound is that much under the
-    radius unless the time ran out.  For at most 30 points in at most 3 dimensions.
+    The smallest enclosing ball of a cluster is that of some d + 1 of its points, so only these centers are needed.
+    Radii that differ by less than a billionth of the points' span are equal; the bound is this much below the radius
+    unless the time ran out. For at most 30 points in at most 3 dimensions.
     """
     n, d = points.shape
     if n > MOST_ANYWHERE or d > DIMENSIONS:
@@ -141,9 +141,9 @@ def gather_exact_anywhere(
     distances = np.sqrt(((center[:, None, :] - x[None]) ** 2).sum(axis=-1))
     own = np.sqrt(((center - x[[ball[0] for ball in balls]]) ** 2).sum(axis=-1))
     values = np.unique(np.round(np.sort(distances, axis=1)[:, r - 1 :], 12))
-    everyone = int(distances.max(axis=1).argmin())  # one cluster of all points is an answer
+    everyone = int(distances.max(axis=1).argmin())  # one cluster of all points is feasible
     labels, middle, radius = np.zeros(n, np.int64), center[[everyone]], float(distances[everyone].max())
-    a, b, stopped = -1, int(np.searchsorted(values, radius - SLACK)), False  # values[b] is reached, values[a] is not
+    a, b, stopped = -1, int(np.searchsorted(values, radius - SLACK)), False  # values[b] is feasible, values[a] isn't
     while b - a > 1:
         half = (a + b) // 2
         reach = values[half] + SLACK
@@ -161,7 +161,7 @@ def gather_exact_anywhere(
 
 
 def _center(ball: np.ndarray) -> np.ndarray:
-    """The point equally far from all of a few points, in their own span."""
+    """The circumcenter of a few points within their affine hull."""
     if len(ball) == 1:
         return ball[0]
     a = 2 * (ball[1:] - ball[0])
@@ -174,13 +174,13 @@ def _center(ball: np.ndarray) -> np.ndarray:
 def cellular_exact(
     space: Space, r: int, setup: np.ndarray, left_out: int, max_diameter: float | None, seconds: float
 ) -> tuple[Clusters | None, float]:
-    """Least cellular cost, centers at points: one variable per center and radius, one per member.
+    """The least cellular cost with centers at points: one variable per center and radius, one per member.
 
-    Clusters of one center and one radius can be joined at no cost, unless a cap keeps them apart: then that center and
-    radius is offered several times.  Each such cluster has a member at the radius itself, else a smaller one would do,
-    so there are no more of them than points at that distance.
+    Clusters with the same center and radius can be merged at no cost, unless a cap forbids it. With a cap, each center
+    and radius has several variables. Each such cluster has a member at exactly the radius, because otherwise a smaller
+    radius would suffice. So there are at most as many of them as points at that distance.
 
-    (clusters or None when there are none, proved lower bound).  For at most 40 points.
+    (clusters or None if there are none, proved lower bound). For at most 40 points.
     """
     n = space.n
     if n > MOST_CELLULAR:
@@ -193,7 +193,7 @@ def cellular_exact(
     for v in range(n):
         for reach in np.unique(distances[v]):
             inside = np.flatnonzero(distances[v] <= reach)
-            if inside.size < r:  # a center need not be a member: the cap bounds the members' distances alone
+            if inside.size < r:  # a center need not be a member, so the cap bounds only the members' distances
                 continue
             apart = [(int(i), int(j)) for i, j in wide if distances[v, i] <= reach and distances[v, j] <= reach]
             times = min(int((distances[v] == reach).sum()), inside.size // r) if apart else 1
@@ -211,7 +211,7 @@ def cellular_exact(
 
 
 class _Offers(NamedTuple):
-    """Variables and rows of the program: each cluster offered, then its members.
+    """The variables and rows of the program: for each possible cluster one variable, then one for each member.
 
     cost, owner  of every variable; owner (center, -1) of a cluster, (center, point) of a member
     by_point     the variables that put each point into a cluster
@@ -223,7 +223,7 @@ class _Offers(NamedTuple):
     by_point: list[list[int]]
 
     def add(self, v: int, setup: float, reach: float, inside: list[int], r: int, apart: list[tuple[int, int]]) -> None:
-        """A cluster of the points inside a radius around v, at least r of them and no two that are apart."""
+        """Add a cluster of the points within a radius of v: at least r of them, and no pair of ``apart``."""
         open_at = len(self.cost)
         self.cost.append(setup)
         self.owner.append((v, -1))
@@ -241,7 +241,7 @@ class _Offers(NamedTuple):
             self.rows.append((pair, np.array([1.0, 1.0, -1.0]), -np.inf, 0.0))
 
     def clusters(self, found: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The cluster of each of n points, -1 for none, and the centers, of an answer of the program."""
+        """The cluster of each of n points, -1 for none, and the centers, from a solution of the program."""
         labels = np.full(n, -1)
         opened: dict[int, tuple[int, int]] = {}
         last_open = -1

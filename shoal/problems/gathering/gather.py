@@ -1,4 +1,4 @@
-"""Clusters of at least r points with a small largest radius: one call over all methods, and its answer."""
+"""Clusters of at least r points with a small largest radius: one function for all methods, and its answer."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from shoal.problems.threads import heard
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
-SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact methods
-FEW = 30  # points up to which "auto" asks the exact method where nothing else is proved best: a tenth of a second
-_LISTED = 0.4  # of the time a gathering takes, the lists of nearest points
+SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # time limits of the exact methods
+FEW = 30  # up to this many points, "auto" uses the exact method if nothing else is proved optimal: a tenth of a second
+_LISTED = 0.4  # share of the time for lists of nearest points
 THEOREMS = {
     "disjoint": (3.0, 4.0, "docs/gathering.md, Theorem 1: disjoint nearest-r balls"),
     "local": (3.0, 4.0, "docs/gathering.md, Theorem 1: never wider than disjoint nearest-r balls"),
@@ -77,7 +77,7 @@ class Gathering(Shown):
     details: dict[str, Any] = field(default_factory=dict)
 
     def of_rows(self, rows: np.ndarray) -> Gathering:
-        """These clusters for points in another order: point i of these is row rows[i]."""
+        """These clusters for reordered points: point i of the result is row rows[i]."""
         labels = np.empty_like(self.labels)
         labels[rows] = self.labels
         center = np.where(self.center_rows < 0, -1, rows[self.center_rows])
@@ -87,7 +87,7 @@ class Gathering(Shown):
 
     @property
     def clusters(self) -> int:
-        """Number of clusters."""
+        """The number of clusters."""
         return int(self.sizes.size)
 
     @property
@@ -97,12 +97,12 @@ class Gathering(Shown):
 
     @property
     def left_out(self) -> int:
-        """Number of points in no cluster."""
+        """The number of points in no cluster."""
         return int((self.labels < 0).sum())
 
     @property
     def cost(self) -> float:
-        """What the certificate counts."""
+        """The certified cost."""
         return self.certificate.cost
 
     def _lines(self) -> list[str]:
@@ -117,7 +117,7 @@ class Gathering(Shown):
         return [*lines, f"left out: {several(self.left_out, 'point')}"] if self.left_out else lines
 
     def as_dict(self) -> dict[str, Any]:
-        """Sizes and figures for JSON; never a point."""
+        """Sizes and figures for JSON, without any point."""
         return {
             "points": int(self.labels.size),
             "clusters": self.clusters,
@@ -135,7 +135,7 @@ class Gathering(Shown):
 
 
 def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: str) -> tuple[int, float, int | None]:
-    """r, epsilon and max_clusters as numbers; PolicyError for what is none, or a word that is not known."""
+    """r, epsilon, and max_clusters as numbers; PolicyError for invalid values or unknown words."""
     least = whole_number("r", r, "a cluster has a whole number of points, at least 1")
     says = "the share left out is at least 0 and under 1, or nothing would be left"
     share = number_of("epsilon", epsilon, says, lambda x: 0 <= x < 1)
@@ -148,7 +148,7 @@ def check(r: Any, epsilon: Any, most: Any, centers: str, method: str, problem: s
 
 @dataclass(frozen=True, eq=False)
 class GatherAsk:
-    """What a method is asked: the points, r, how many may be left out, at most how many clusters, centers where."""
+    """The input of a method: the points, r, how many may be left out, the most clusters, and where centers may be."""
 
     space: Space
     r: int
@@ -161,10 +161,10 @@ class GatherAsk:
 
 @dataclass(frozen=True, eq=False)
 class GatherAnswer:
-    """Clusters, a bound for centers as asked, and for the exact method with free centers their coordinates.
+    """Clusters, a bound for the requested kind of centers, and coordinates if the exact method has free centers.
 
-    proved  False when a search ended early: the bound holds, the method's factor does not
-    loose   the method's factor is to be raised by this share, the width of the last bisection
+    proved  False if a search ended early: the bound holds, the method's factor doesn't
+    loose   the share by which the method's factor increases: the width of the last bisection step
     """
 
     clusters: Clusters
@@ -176,7 +176,7 @@ class GatherAnswer:
 
 
 def _bisected(ask: GatherAsk, name: str, found: Clusters, bound: float, why: str, fine: float) -> GatherAnswer:
-    """An answer within its factor of a bound, but for the width of the bisection that found it."""
+    """An answer within its factor of a bound, up to the width of the bisection that found it."""
     at, free, _ = THEOREMS[name]
     over = found.radius > (at if ask.at_points else free) * bound
     near = found.radius <= (at if ask.at_points else free) * bound * (1 + 2 * fine)
@@ -184,12 +184,12 @@ def _bisected(ask: GatherAsk, name: str, found: Clusters, bound: float, why: str
 
 
 def by_local(ask: GatherAsk) -> GatherAnswer:
-    """Remote points first, then nearest-r balls."""
+    """Nearest-r balls, where remote points are served first."""
     return GatherAnswer(local(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
 
 
 def by_disjoint(ask: GatherAsk) -> GatherAnswer:
-    """Nearest-r balls that are disjoint."""
+    """Disjoint nearest-r balls."""
     return GatherAnswer(disjoint(ask.space, ask.r, ask.left_out, ask.lists, anywhere=not ask.at_points))
 
 
@@ -217,7 +217,7 @@ def by_rounds(ask: GatherAsk) -> GatherAnswer:
 
 
 def by_exact(ask: GatherAsk) -> GatherAnswer:
-    """Least radius of few points."""
+    """The least radius for few points."""
     if ask.at_points:
         first = by_local(ask) if ask.most is None else by_threshold(ask) if not ask.left_out else by_rounds(ask)
         low = quantile(ask.lists.tau, ask.left_out)
@@ -232,7 +232,8 @@ def by_exact(ask: GatherAsk) -> GatherAnswer:
     radius = np.zeros(len(center))
     np.maximum.at(radius, labels[kept], np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1)))
     rows = np.array([np.flatnonzero(labels == c)[0] for c in range(len(center))], np.int64)
-    middle, other = local_search.recenter(x, labels, len(center), rows)  # of the others nobody asked how wide they are
+    # the width of the other clusters wasn't minimized
+    middle, other = local_search.recenter(x, labels, len(center), rows)
     center = np.where((other < radius)[:, None], middle, center)
     away = np.zeros(ask.space.n)
     away[kept] = np.sqrt(((x[kept] - center[labels[kept]]) ** 2).sum(axis=1))
@@ -311,7 +312,7 @@ def gather(
     if not at_points and space.coordinates is None:
         raise PolicyError("⟨centers='anywhere'⟩ needs plain numbers and the Euclidean metric; use ⟨centers='points'⟩")
     diversity = Diversity.of(space.n, values)
-    order = space.along()  # neighbors in space are neighbors in memory: a million points take half the time
+    order = space.along()  # neighbors in space are adjacent in memory, which halves the time for a million points
     part = None if diversity is None else diversity.part(order)
     found = _gathered(
         space.part(order), r, epsilon, max_clusters, method, at_points, improve, part, asked.among(SECONDS)
@@ -327,7 +328,7 @@ def _gathered(
     space: Space, r: int, epsilon: float, max_clusters: int | None, method: str, at_points: bool, improve: bool,
     diversity: Diversity | None, seconds: float,
 ) -> Gathering:  # fmt: skip
-    """The answer to a request that was checked."""
+    """The answer to a checked request."""
     asked = r
     if diversity is not None:
         r = max(r, diversity.smallest)
@@ -357,7 +358,7 @@ def _gathered(
 
 
 def _answered(ask: GatherAsk, name: str, improve: bool) -> Gathering:
-    """What a method finds, its radius searched down where that is asked."""
+    """A method's answer, with the radius reduced by search if requested."""
     space, at_points = ask.space, ask.at_points
     answer = METHODS[name](ask)
     bound, why = _bound(ask, answer)
@@ -385,7 +386,7 @@ def _choose(ask: GatherAsk, method: str) -> str:
 
 
 def _bound(ask: GatherAsk, answer: GatherAnswer) -> tuple[float, str]:
-    """The best of the bounds that hold for centers as asked."""
+    """The best of the bounds that hold for the requested kind of centers."""
     if ask.at_points:
         bound, why = quantile(ask.lists.tau, ask.left_out), "largest tau (docs/gathering.md, Lemma 1)"
     else:
@@ -394,7 +395,7 @@ def _bound(ask: GatherAsk, answer: GatherAnswer) -> tuple[float, str]:
 
 
 def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndarray, float]:
-    """Free centers: the widest balls made smaller, from this answer and from one that starts at the best discs."""
+    """Free centers: the widest balls are made smaller, from this answer and from one that starts at the best discs."""
     bound, discs = local_search.bound_anywhere(ask.space, ask.r, ask.left_out, ask.lists)
     goal = bound * (1 + 1e-9)
     best, middle = local_search.polish(ask.space, found, ask.r, goal)
@@ -408,7 +409,7 @@ def _free(ask: GatherAsk, found: Clusters, name: str) -> tuple[Clusters, np.ndar
 
 
 def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gathering:
-    """Diverse clusters of all points, or of all but the fewest that must go for the rest to be diverse at all."""
+    """Diverse clusters of all points, or of a largest set of points that can be diverse."""
     space = ask.space
     if name not in ("local", "disjoint"):
         raise PolicyError(f"method {name!r} does not look at sensitive values; use 'local'")
@@ -437,7 +438,7 @@ def _diverse(ask: GatherAsk, name: str, diversity: Diversity, asked: int) -> Gat
 
 
 def _from_cores(ask: GatherAsk, name: str, diversity: Diversity) -> tuple[Clusters, Lists, float]:
-    """Diverse cores first; what joining breaks is repaired.  (clusters, lists of the cores, points without a core)"""
+    """Diverse cores first, then repair after joining. (clusters, lists of the cores, share of points without a core)"""
     space, r = ask.space, ask.r
     lists, core, missing = cores(space, r, diversity)
     trials: list[Clusters] = []

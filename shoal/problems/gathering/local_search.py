@@ -1,15 +1,15 @@
-"""Gathering with a smaller largest radius: remote points served first, clusters improved, centers anywhere.
+"""Gathering with a smaller largest radius: remote points are served first, clusters are improved, centers anywhere.
 
-``local`` starts from ``disjoint`` and mends it: for a target, all clusters near the points beyond it are dissolved and
-cut anew, those points served first, then others that few centers can serve, then disjoint balls.  The target falls
-towards the lower bound while that works; never wider than ``disjoint``.
+``local`` starts from ``disjoint`` and improves it. For a target radius, all clusters near the points beyond it are
+dissolved and recut: those points are served first, then others that few centers can serve, then disjoint balls. The
+target decreases towards the lower bound while this succeeds. The result is never wider than ``disjoint``.
 
-``improve`` starts from clusters at hand: better centers, points moved, others left out; nothing is proved.
+``improve`` starts from given clusters: better centers, points moved, others left out. It has no guarantee.
 
-Centers anywhere in Euclidean space are those of smallest enclosing balls, with a search on the widest ball.  The bound
-(not in the paper): a cluster that holds p lies in a disc with p and r - 1 other points, so no radius is
-under the largest over p of the smallest such disc.  In the plane that disc is found by sweeping its center; in other
-dimensions half of rho(p) stands in for it.
+Centers anywhere in Euclidean space are those of smallest enclosing balls, with a search on the widest ball. The bound
+(not in the paper): a cluster that contains p lies in a disc with p and r - 1 other points, so no radius is below the
+largest, over p, of the smallest such disc. In the plane, this disc is found by a sweep of its center. In other
+dimensions, half of rho(p) replaces it.
 """
 
 from __future__ import annotations
@@ -28,46 +28,47 @@ from shoal.problems.gathering.space import SAFE, Space
 from shoal.problems.gathering.threshold import Clusters, Lists, disjoint, finish, quantile
 from shoal.watching import done
 
-REMOTE = 3.0  # points with tau above a third of the target are served first; the others cannot miss it by much
-NARROW = 1.01  # targets nearer than this are not told apart
+REMOTE = 3.0  # points with tau above a third of the target are served first, because only they can be far outside it
+NARROW = 1.01  # targets closer than this are equal
 LONGEST = 16  # lists are lengthened up to this many times r
-MOST = 1 << 26  # and no more of them when this many entries are held
-AROUND = (2, 2, 3, 3, 4, 4, 5, 6, 8, 8)  # clusters with a center within so many targets are dissolved, round by round
-FEW = 10_000  # a target leaves one point in so many beyond it, or this few: 16
-LEAST = 1_000_000  # n / 2 and this many entries of lists are made anew, r for a point, before the target stands
-TRIES, SERVED = 8, 25_000  # with more remote points than these, only those near points too far off are served first
+MOST = 1 << 26  # and no longer if this many entries are held
+AROUND = (2, 2, 3, 3, 4, 4, 5, 6, 8, 8)  # clusters with a center within this many targets are dissolved, round by round
+FEW = 10_000  # a target may leave one point in this many beyond it, or 16
+# budget: n / 2 and this many list entries may be computed again, r for a point, before the target is final
+LEAST = 1_000_000
+TRIES, SERVED = 8, 25_000  # if more remote points than this, only those near points too far off are served first
 
 
 def local(
     space: Space, r: int, left_out: int, lists: Lists,
     preset: tuple[np.ndarray, list[int]] | None = None, anywhere: bool = False,
 ) -> Clusters:  # fmt: skip
-    """``disjoint``, mended for smaller and smaller targets.
+    """``disjoint``, improved for smaller and smaller targets.
 
-    preset    clusters opened before all others: (owner int64[n], their centers); one target then, the lower bound
+    preset    clusters opened before all others: (owner int64[n], their centers); then only one target, the lower bound
     anywhere  never wider than either form of ``disjoint``
 
     O(n r log n) time in low dimension, O(n r) space.
     """
     floor = quantile(lists.tau, left_out)
     if preset is not None and r > 1:
-        return _Remote(space, r, left_out, lists, floor, np.inf)(floor, preset)
+        return _RemoteLists(space, r, left_out, lists, floor, np.inf)(floor, preset)
     best = disjoint(space, r, left_out, lists)
     if anywhere:
         best = min(disjoint(space, r, left_out, lists, anywhere=True), best, key=lambda c: c.radius)
     if r == 1 or best.radius <= floor:
         return best
-    done(0.6)  # lists before it, and the rest, as they share the time of many points
+    done(0.6)  # shares of the time for many points: the lists before it, and the rest
     budget = (space.n // 2 + LEAST) // r
     remote = int(((lists.tau > floor / REMOTE) & (lists.tau <= best.radius)).sum())
     if left_out or remote <= SERVED:
-        best = _everywhere(best, _Remote(space, r, left_out, lists, floor, best.radius), floor)
+        best = _all_reclustered(best, _RemoteLists(space, r, left_out, lists, floor, best.radius), floor)
     done(0.8)
     return _narrowed(space, best, r, floor, budget)
 
 
-def _everywhere(best: Clusters, setup: _Remote, floor: float) -> Clusters:
-    """All points clustered for a target that starts at the lower bound and is bisected when it fails."""
+def _all_reclustered(best: Clusters, setup: _RemoteLists, floor: float) -> Clusters:
+    """Cluster all points for a target that starts at the lower bound; if it fails, by bisection."""
     low, tried = floor, floor if not setup.left_out else float(np.sqrt(floor * best.radius))
     for _ in range(TRIES):
         found = setup(tried)
@@ -87,11 +88,11 @@ def _everywhere(best: Clusters, setup: _Remote, floor: float) -> Clusters:
 
 
 def _narrowed(space: Space, best: Clusters, r: int, floor: float, budget: int) -> Clusters:
-    """Mended for smaller and smaller targets, while the budget lasts."""
+    """Improve for smaller and smaller targets, while the budget lasts."""
     low, few, tried = floor, max(space.n // FEW, 16), floor
     while best.radius > floor and best.radius > low * NARROW:
         tried = max(tried, quantile(best.away, min(few, space.n - 1)))
-        if tried >= best.radius:  # many are as far as the farthest
+        if tried >= best.radius:  # many points are as far as the farthest
             tried = float(np.sqrt(low * best.radius))
         found, spent = _mended(space, best, r, tried, budget)
         budget -= spent
@@ -104,7 +105,7 @@ def _narrowed(space: Space, best: Clusters, r: int, floor: float, budget: int) -
 
 
 def _mended(space: Space, found: Clusters, r: int, target: float, budget: int) -> tuple[Clusters | None, int]:
-    """(clusters within the target, points clustered anew); none when a round would cost more than the budget."""
+    """(clusters within the target, number of points reclustered); None if a round would exceed the budget."""
     spent = 0
     for around in AROUND:
         bad = np.flatnonzero(found.away > target)
@@ -114,12 +115,12 @@ def _mended(space: Space, found: Clusters, r: int, target: float, budget: int) -
         if spent + rows.size > budget:
             break
         spent += rows.size
-        found = _anew(space, found, r, target, bad, rows, dissolved)
+        found = _reclustered(space, found, r, target, bad, rows, dissolved)
     return (None if (found.away > target).any() else found), spent
 
 
 def _near(space: Space, found: Clusters, bad: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """(rows rising, bool[m]): the clusters with a center within reach of bad points, and who is left out there."""
+    """(rows ascending, bool[m]): the clusters with a center within reach of bad points, and points left out there."""
     out = np.flatnonzero(found.labels < 0)
     _, met, _ = space.within(bad, reach, among=np.concatenate([found.center, out]))
     near = np.zeros(space.n, np.bool_)
@@ -129,15 +130,15 @@ def _near(space: Space, found: Clusters, bad: np.ndarray, reach: float) -> tuple
     return np.flatnonzero(np.where(found.labels < 0, near, dissolved[found.labels])), dissolved
 
 
-def _anew(
+def _reclustered(
     space: Space, found: Clusters, r: int, target: float, bad: np.ndarray, rows: np.ndarray, dissolved: np.ndarray
 ) -> Clusters:
-    """The points ``rows`` of dissolved clusters clustered anew, the bad ones first; as many left out as before."""
+    """Recluster the points ``rows`` of dissolved clusters, the bad ones first; as many are left out as before."""
     part, left_out = space.part(rows), int((found.labels[rows] < 0).sum())
     lists = Lists.of(part, r)
-    if lists.rho.min() > target:  # no cluster of them is that small
+    if lists.rho.min() > target:  # none of the possible clusters is that small
         return found
-    new = _Remote(part, r, left_out, lists, target, np.inf)(target, first=np.isin(rows, bad, assume_unique=True))
+    new = _RemoteLists(part, r, left_out, lists, target, np.inf)(target, first=np.isin(rows, bad, assume_unique=True))
     stay = np.flatnonzero(~dissolved)
     number = np.full(dissolved.size + 1, -1)
     number[stay] = np.arange(stay.size)
@@ -147,11 +148,11 @@ def _anew(
     return Clusters(labels, np.concatenate([found.center[stay], rows[new.center]]), away)
 
 
-class _Remote:
-    """The longer lists that serving remote points needs, kept between targets and lengthened where they end early."""
+class _RemoteLists:
+    """Longer lists for remote points, kept between targets and lengthened if they end too early."""
 
     def __init__(self, space: Space, r: int, left_out: int, lists: Lists, floor: float, top: float) -> None:
-        """For targets from floor to top."""
+        """Lists for targets from floor to top."""
         self.space, self.r, self.left_out, self.lists = space, r, left_out, lists
         wanted = np.zeros(space.n + 1, np.bool_)
         wanted[lists.near[(lists.tau > floor / REMOTE) & (lists.tau <= top)]] = True
@@ -164,7 +165,7 @@ class _Remote:
         self.wide, self.far, self.used = near.ravel(), far.ravel(), near.size
 
     def _lengthen(self, which: np.ndarray) -> None:
-        """Lists of four times the length for some centers; they stand behind all others."""
+        """Lists of four times the length for some centers; they are stored after all others."""
         sizes = self.stop[which] - self.start[which]
         for width in np.unique(sizes):
             some = which[sizes == width]
@@ -181,7 +182,7 @@ class _Remote:
     def __call__(
         self, reach: float, preset: tuple[np.ndarray, list[int]] | None = None, first: np.ndarray | None = None
     ) -> Clusters:
-        """Clusters for a target; ``first`` bool[n] are served before all others."""
+        """Clusters for a target; the points ``first``, bool[n], are served before all others."""
         space, r, lists = self.space, self.r, self.lists
         order = np.flatnonzero((lists.tau > reach / REMOTE) & (lists.tau <= reach))
         later = np.zeros(order.size) if first is None else ~first[order]
@@ -205,7 +206,7 @@ class _Remote:
 
 
 def rejoin(space: Space, found: Clusters, reach: float | None = None) -> Clusters:
-    """Left-out points come back where that widens no cluster beyond the largest radius, or beyond ``reach``."""
+    """Add left-out points to clusters if the radius stays at most the largest radius, or ``reach``."""
     out = np.flatnonzero(found.labels < 0)
     if not out.size:
         return found
@@ -219,7 +220,7 @@ def rejoin(space: Space, found: Clusters, reach: float | None = None) -> Cluster
 
 
 def nearer(space: Space, found: Clusters, r: int, rows: np.ndarray) -> Clusters:
-    """Points move to their nearest center while the cluster they leave keeps r, the farthest first."""
+    """Move points to their nearest center while the cluster that they leave keeps r, the farthest first."""
     nearest, far = (x[:, 0] for x in space.nearest(1, rows=rows, among=np.unique(found.center)))
     back = np.full(space.n, -1)
     back[found.center] = np.arange(found.center.size)
@@ -235,11 +236,11 @@ def nearer(space: Space, found: Clusters, r: int, rows: np.ndarray) -> Clusters:
     return Clusters(labels, found.center, away, found.note)
 
 
-PASSES = 20  # improvements in a row, at most
+PASSES = 20  # most improvements in a row
 
 
 def better(space: Space, found: Clusters, r: int) -> Clusters:
-    """Centers at their best members, points out of the widest clusters, again while the radius falls."""
+    """Move centers to their best members and points out of the widest clusters while the radius decreases."""
     best = recentered(space, found.labels, found.center)
     for _ in range(PASSES):
         if best.center.size < 2 or best.radius == 0:
@@ -254,13 +255,13 @@ def better(space: Space, found: Clusters, r: int) -> Clusters:
 
 
 def trimmed(space: Space, found: Clusters, r: int, left_out: int) -> Clusters:
-    """Everyone comes back and the farthest go, as many as may be, again while the radius falls."""
+    """Add all points, then leave out the farthest, as many as allowed, and repeat while the radius decreases."""
     best = found
     for _ in range(PASSES if left_out else 0):
         back = rejoin(space, best, np.inf)
         labels, size = back.labels.copy(), np.bincount(back.labels, minlength=back.center.size)
         for i in np.argsort(-back.away, kind="stable")[:left_out]:
-            if size[labels[i]] == r:  # whoever is farthest now has to stay
+            if size[labels[i]] == r:  # the farthest point can't be left out
                 break
             size[labels[i]] -= 1
             labels[i] = -1
@@ -272,14 +273,14 @@ def trimmed(space: Space, found: Clusters, r: int, left_out: int) -> Clusters:
 
 
 STEPS = 400
-MOVES = 2000  # of one or two points, by which the widest ball is made smaller
-CROWD = 1500  # a sweep over more points than this is not worth its time
+MOVES = 2000  # moves of one or two points that make the widest ball smaller
+CROWD = 1500  # a sweep over more points than this takes too long
 DISCS = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Disc:
-    """A disc of nearly least radius that holds point p and r - 1 others."""
+    """A disc of nearly least radius that contains point p and r - 1 others."""
 
     p: int
     center: np.ndarray
@@ -287,10 +288,10 @@ class Disc:
 
 
 def bound_anywhere(space: Space, r: int, left_out: int, lists: Lists) -> tuple[float, list[Disc]]:
-    """(no answer with centers anywhere has a smaller radius, discs of the most remote points).
+    """(a lower bound of the radius with centers anywhere, discs of the most remote points).
 
-    Any metric: half the largest rho but left_out.  In the plane: the discs of the points with the largest tau, until
-    tau is no larger than the bound.
+    Any metric: half the largest rho after left_out are dropped. In the plane: the discs of the points with the largest
+    tau, until tau is at most the bound.
     """
     least = quantile(lists.rho, left_out) / 2
     x = space.coordinates
@@ -315,7 +316,7 @@ def bound_anywhere(space: Space, r: int, left_out: int, lists: Lists) -> tuple[f
 def _disc(
     space: Space, x: np.ndarray, p: int, r: int, rho: float, tau: float, skip: float
 ) -> tuple[float, Disc | None]:
-    """(radius that is too small for a disc of p, the disc); no disc when one of radius skip is there already."""
+    """(a radius that is too small for a disc of p, the disc); no disc if one of radius ``skip`` exists."""
     at = np.empty(2)
 
     def holds(reach: float) -> bool | None:
@@ -353,7 +354,7 @@ def _disc(
 def recenter(x: np.ndarray, labels: np.ndarray, clusters: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(centers float64[m, d], radii float64[m]): the smallest ball of every cluster, exact in the plane and on a line.
 
-    Elsewhere within about 1/STEPS of the smallest, and never wider than around the cluster's point int64[m].
+    In other dimensions within about 1/STEPS of the smallest, and never wider than around the cluster's point int64[m].
     """
     member = np.argsort(labels, kind="stable")
     start = np.searchsorted(labels[member], np.arange(clusters + 1))
@@ -389,10 +390,11 @@ def preset(space: Space, r: int, discs: list[Disc]) -> tuple[np.ndarray, list[in
 
 
 def polish(space: Space, found: Clusters, r: int, goal: float) -> tuple[Clusters, np.ndarray]:
-    """(clusters, centers float64[m, d]) with the widest ball made smaller, one or two points at a time.
+    """(clusters, centers float64[m, d]) with the widest ball made smaller, by moves of one or two points.
 
-    A point on the rim of the widest ball goes to a cluster nearby whose ball stays smaller; when its own would fall
-    under r it takes a point of a nearby cluster in return.  Until nothing helps or the radius is at most goal.
+    A point on the boundary of the widest ball moves to a nearby cluster whose ball stays smaller. If its own cluster
+    would have fewer than r points, it takes a point of a nearby cluster in return. Ends if no move helps or the radius
+    is at most goal.
     """
     x = space.coordinates
     assert x is not None
@@ -424,8 +426,9 @@ def _members(labels: np.ndarray, m: int) -> list[list[int]]:
 class _Balls(NamedTuple):
     """Clusters and their smallest enclosing balls.
 
-    x float64[n, d], labels int64[n];  center float64[m, d], radius float64[m], members of every cluster;  scratch
-    float64[d]
+    x        float64[n, d];  labels: int64[n]
+    center   float64[m, d];  radius: float64[m];  members: of every cluster
+    scratch  float64[d]
     """
 
     x: np.ndarray
@@ -440,26 +443,26 @@ class _Balls(NamedTuple):
         return float(balls.enclosing_ball(self.x, np.array(points, np.int64), STEPS, self.scratch))
 
     def put(self, c: int, points: list[int]) -> None:
-        """Make these the members of a cluster."""
+        """Set the members of a cluster."""
         self.members[c] = points
         self.labels[points] = c
         self.radius[c] = balls.enclosing_ball(self.x, np.array(points, np.int64), STEPS, self.center[c])
 
 
 def _move(w: int, p: int, r: int, limit: float, balls: _Balls) -> bool:
-    """One exchange that leaves every ball it touches under limit."""
+    """One exchange after which every changed ball is smaller than limit."""
     x, center, radius, members = balls.x, balls.center, balls.radius, balls.members
     ball, put = balls.around, balls.put
     gap = ((center - x[p]) ** 2).sum(axis=1)
     gap[w] = np.inf
     others = [int(b) for b in np.argsort(gap)[:8] if np.isfinite(gap[b])]
     rest = [i for i in members[w] if i != p]
-    # Point p goes from w to b: for one of b's own points, which goes to w, alone if w keeps r, or for a point of a
-    # cluster near w, which w takes.
+    # Point p moves from w to b. If w would have fewer than r, it takes in return one of b's points, or a point of a
+    # cluster near w.
     for b in others:
         grown = [*members[b], p]
         if ball(grown) >= limit:
-            # b can take p when it hands over its own farthest point, to w or to a third
+            # b can take p if it gives its farthest point to w or to a third cluster
             for q in sorted(members[b], key=lambda i: -float(((x[i] - x[p]) ** 2).sum()))[:3]:
                 swapped = [i for i in grown if i != q]
                 if ball(swapped) < limit and ball([*rest, q]) < limit:

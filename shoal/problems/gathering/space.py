@@ -1,10 +1,9 @@
-"""A space of points with a metric: which points are nearest to one, and which lie within reach of it.
+"""Points with a metric: nearest neighbors, and points within a radius.
 
-A k-d tree answers on an embedding whose distances never exceed the true ones (and equal them for numbers, and for
-categories of few values); the kernels then compute the true distances, and a list is asked for again, longer, until
-nothing outside it can be nearer.  Equal records are one place in the tree.  Only a matrix or a function given by the
-user is ever held as a full matrix, and only up to 20,000 points.  ``coded`` holds the records as the kernels compare
-them.
+A k-d tree searches an embedding whose distances are lower bounds of the true ones (and equal them for numbers, and for
+categories of few values). The kernels then compute the true distances, and a list is extended until nothing outside it
+can be nearer. Equal records are one place in the tree. Only a matrix or a function given by the user is stored as a
+full matrix, for at most 20,000 points. ``coded`` has the records in the form of the kernels.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from shoal.model.arguments import coordinates, known, mapping, number
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
 from shoal.watching import done
 
-AXES, FINE, LEAST = 3, 20, 1e-300  # a curve through points looks at so many axes and bits, and at no smaller span
+AXES, FINE, LEAST = 3, 20, 1e-300  # a space-filling curve uses this many axes and bits, and no smaller span
 FEW = 8  # categories of at most this many values are embedded exactly
 
 
@@ -34,7 +33,7 @@ ORDER = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
 
 
 def places_of(values: np.ndarray) -> np.ndarray:
-    """int64[n]: the same number for equal rows, numbered by the first of each.  O(n log n)."""
+    """int64[n]: equal for equal rows, numbered by the first of each. O(n log n)."""
     n = len(values)
     if not n:
         return np.zeros(0, np.int64)
@@ -44,7 +43,7 @@ def places_of(values: np.ndarray) -> np.ndarray:
     if new.all():
         return np.arange(n)
     first = np.zeros(n, np.int64)
-    first[order[new]] = 1  # the sort is stable: of equal rows the first comes first
+    first[order[new]] = 1  # the sort is stable, so of equal rows the first comes first
     number = np.cumsum(first) - 1
     place = np.empty(n, np.int64)
     place[order] = number[order[new]][np.cumsum(new) - 1]
@@ -52,7 +51,10 @@ def places_of(values: np.ndarray) -> np.ndarray:
 
 
 def along(points: np.ndarray) -> np.ndarray:
-    """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes; equal rows as they stand."""
+    """int64[n]: the rows of float64[n, e] along a Morton curve through their first axes.
+
+    Equal rows keep their order.
+    """
     axes, code = min(points.shape[1], AXES), np.zeros(len(points), np.int64)
     for j in range(axes if len(points) else 0):
         low, high = float(points[:, j].min()), float(points[:, j].max())
@@ -65,7 +67,7 @@ def along(points: np.ndarray) -> np.ndarray:
 
 
 def table_of(distances: np.ndarray) -> Records:
-    """A full matrix as the kernels read it."""
+    """A full matrix in the form of the kernels."""
     none, zero = np.zeros(0, np.int64), np.zeros(0)
     return Records(clusters.TABLE, 2, distances, none, zero, none, none, none, zero, none)
 
@@ -73,8 +75,8 @@ def table_of(distances: np.ndarray) -> Records:
 class _Part(NamedTuple):
     """One feature as columns for the kernels and for the embedding.
 
-    values  float64[n, c];  kind  of each column;  weight  of them all
-    spread  float64[n, e];  exact  whether that loses nothing
+    values  float64[n, c]; kind: of each column; weight: of all of them
+    spread  float64[n, e]; exact: whether the embedding keeps distances
     depth   of a tree of categories, its classes int64[...] and the heights of its levels
     """
 
@@ -113,7 +115,7 @@ def encode(metric: Metric, columns: Sequence[np.ndarray]) -> tuple[Records, np.n
 
 
 def _part(feature: Number | Place | Category, column: np.ndarray, norm: int, alone: bool) -> _Part:
-    """One feature; alone: the only one there is."""
+    """One feature; alone: there is no other."""
     if isinstance(feature, Place):
         return _place(feature, column, norm, alone)
     if isinstance(feature, Category):
@@ -126,7 +128,7 @@ def _part(feature: Number | Place | Category, column: np.ndarray, norm: int, alo
     angle = values * (2 * np.pi / circle)
     shrink = np.sqrt(0.5) if norm == 1 else 1.0
     spread = np.hstack([np.cos(angle), np.sin(angle)]) * (circle / (2 * np.pi) * shrink)
-    return _Part(values, [clusters.CYCLE], spread, alone and norm == 2, circle)  # a chord grows with its arc
+    return _Part(values, [clusters.CYCLE], spread, alone and norm == 2, circle)  # a chord increases with its arc
 
 
 def _place(feature: Place, column: np.ndarray, norm: int, alone: bool) -> _Part:
@@ -143,7 +145,7 @@ def _place(feature: Place, column: np.ndarray, norm: int, alone: bool) -> _Part:
 
 
 def _category(feature: Category, codes: np.ndarray, norm: int) -> _Part:
-    """Values that are equal or not, or as far apart as the classes of a tree."""
+    """Values with the discrete metric, or with the distance of their classes in a tree."""
     embedded, exact = _embed_category(feature, norm)
     values = codes.astype(np.float64)[:, None]
     if feature.depth == 2:
@@ -153,12 +155,12 @@ def _category(feature: Category, codes: np.ndarray, norm: int) -> _Part:
 
 
 def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:
-    """(float64[values, e], exact): points no farther apart than the categories, in the norm; exact for few classes.
+    """(float64[values, e], exact): points with at most the categories' distances in the norm; exact for few classes.
 
-    A node of the tree below the root is one coordinate.  Two leaves whose lowest common ancestor is at height h
-    differ in the nodes under it, twice as many as levels, so steps sqrt((h'^2 - h^2) / 2) add up to h in the
-    Euclidean norm and (h' - h) / 2 in the sum.  Large trees keep their upper levels only, and large flat ones a
-    binary number: nearer than the truth, never farther.
+    Each node of the tree below the root is one coordinate. Two leaves with their lowest common ancestor at height h
+    differ in the nodes below it, two per level. So steps sqrt((h'^2 - h^2) / 2) add up to h in the Euclidean norm, and
+    (h' - h) / 2 in the sum. Large trees keep only their upper levels, and large flat ones a binary code: the distances
+    are then lower bounds.
     """
     height, tree = feature.heights, feature.tree
     low = 0
@@ -175,7 +177,7 @@ def _embed_category(feature: Category, norm: int) -> tuple[np.ndarray, bool]:
             feature.weight if feature.depth == 2 else height[low + 1]
         )
         return ((codes[:, None] >> np.arange(bits)) & 1) * step, feature.depth == 2 and (norm == 0 or bits == 1)
-    if norm == 0:  # distances to a few of the values (Fréchet)
+    if norm == 0:  # distances to a few of the values (Fréchet embedding)
         marks = np.arange(min(feature.values, FEW * 3))
         apart = (tree[:, None, :] != tree[None, marks, :]).sum(axis=-1)
         return height[apart], marks.size == feature.values
@@ -196,7 +198,7 @@ CHUNK = 1 << 17
 
 
 class Space:
-    """n points, their metric, and a tree to search them."""
+    """n points, their metric, and a search tree."""
 
     def __init__(self, metric: Metric, columns: Sequence[np.ndarray], names: Sequence[str] = ()) -> None:
         self.metric, self.columns, self.names = metric, tuple(columns), tuple(names)
@@ -211,7 +213,7 @@ class Space:
 
     @cached_property
     def place(self) -> np.ndarray:
-        """int64[n]: the same number for equal records, numbered as they come."""
+        """int64[n]: equal for equal records, numbered by first occurrence."""
         return np.arange(self.n) if self.is_matrix else places_of(self.coded.values)
 
     @cached_property
@@ -221,21 +223,21 @@ class Space:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """int64[places + 1]."""
+        """int64[places + 1]: see ``copies``."""
         places = int(self.place.max(initial=-1)) + 1
         return np.concatenate([[0], np.cumsum(np.bincount(self.place, minlength=places))]).astype(np.int64)
 
     @cached_property
     def reach(self) -> np.ndarray:
-        """float64[places, e]: the places as the tree knows them."""
+        """float64[places, e]: the places in the embedding."""
         return self._embedded[self.copies[self.start[:-1]]]
 
     def along(self) -> np.ndarray:
-        """int64[n]: all points in an order in which neighbors in the list are neighbors in space, as a rule."""
+        """int64[n]: all points in an order in which neighbors in space are usually adjacent."""
         return along(self._embedded)
 
     def part(self, rows: np.ndarray) -> Space:
-        """The space of some of the points, int64[m], in the order given."""
+        """The space of some of the points, int64[m], in the given order."""
         if self.metric.distances is None:
             return Space(self.metric, [c[rows] for c in self.columns], self.names)
         if np.array_equal(rows, np.arange(self.n)):
@@ -244,25 +246,28 @@ class Space:
 
     @property
     def is_matrix(self) -> bool:
-        """Distances are given outright."""
+        """Whether distances are given as a matrix."""
         return self.coded.form == clusters.TABLE
 
     @property
     def coordinates(self) -> np.ndarray | None:
-        """float64[n, d] when the metric is the Euclidean one on plain numbers, so that centers may lie anywhere."""
+        """float64[n, d] if the metric is the Euclidean one on plain numbers, so that centers can be anywhere.
+
+        Otherwise, the result is None.
+        """
         plain = self.coded.form == clusters.PLAIN and all(f.weight for f in self.metric.features)
         return self.coded.values if plain else None
 
     @property
     def numbers(self) -> np.ndarray | None:
-        """float64[n, d]: the columns as they were given, when all are numbers or coordinates."""
+        """float64[n, d]: the columns as given, if all are numbers or coordinates."""
         if not self.columns or any(isinstance(f, Category) for f in self.metric.features):
             return None
         return np.column_stack([np.asarray(c, np.float64) for c in self.columns])
 
     @property
     def units(self) -> np.ndarray:
-        """float64[d]: what one unit of ``coordinates`` is in the columns as they were given."""
+        """float64[d]: one unit of ``coordinates`` in units of the given columns."""
         out = []
         for f in self.metric.features:
             if not isinstance(f, Category):
@@ -270,7 +275,7 @@ class Space:
         return np.array(out)
 
     def steps(self, distances: float) -> float:
-        """What so many distances count for ``quick``: mixed records are left to the machine's sines."""
+        """The cost of this many distances for ``quick``; mixed records don't use compiled sines."""
         return np.inf if self.coded.form == clusters.MIXED else distances
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -292,9 +297,10 @@ class Space:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest points of each row: (index int64[m, k], distance float64[m, k]), nearest first.
 
-        tell  whoever listens hears the share of the rows that is done
+        tell  report progress as the share of rows that is done
 
-        A point counts itself (first of all) when it is among those searched.  Where fewer than k exist, -1 and inf.
+        A point counts as its own neighbor (the first) if it is among the points searched. If fewer than k exist: -1 and
+        inf.
         """
         whole = rows is None
         rows = np.arange(self.n) if rows is None else np.asarray(rows, np.int64)
@@ -305,7 +311,7 @@ class Space:
         if not rows.size or not targets.copies.size:
             index[:], found[:] = -1, np.inf
             return index, found
-        asked = np.arange(self.start.size - 1) if whole else np.unique(self.place[rows])  # place by place
+        asked = np.arange(self.start.size - 1) if whole else np.unique(self.place[rows])  # by place
         line = np.empty(self.start.size - 1, np.int64)
         line[asked] = np.arange(asked.size)
         copies = clusters.Copies(targets.start, targets.copies, targets.position)
@@ -315,10 +321,10 @@ class Space:
         for a, b in pairwise(bounds):
             todo = turn[a:b]
             q = min(k if self.exact else k + 4, targets.places.size)
-            # Where the true distance is not the tree's, a row whose list is not certain asks for four times as many
+            # If the true distance isn't the tree's, a row whose list may be incomplete requests four times as many
             # places.
             while todo.size:
-                own = line[self.place[rows[todo]]]  # rising, for todo stands in the order of the lines
+                own = line[self.place[rows[todo]]]  # ascending, because todo has the order of the lines
                 new = np.append(True, own[1:] != own[:-1])
                 lines, which = own[new], np.cumsum(new) - 1
                 at, reached = targets.query(self.reach[asked[lines]], q, self.p)
@@ -342,7 +348,10 @@ class Space:
     def within(
         self, rows: np.ndarray, radius: float, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All points within radius of each row: (start int64[m + 1], index, distance), those of row i at start[i]."""
+        """All points within radius of each row: (start int64[m + 1], index, distance).
+
+        Those of row i begin at start[i].
+        """
         rows = np.asarray(rows, np.int64)
         if self.is_matrix:
             pool = np.arange(self.n) if among is None else np.asarray(among, np.int64)
@@ -388,7 +397,7 @@ class Space:
         for a in range(0, rows.size, step):
             some = rows[a : a + step]
             block = self.coded.values[np.ix_(some, pool)]
-            block[pool[None, :] == some[:, None]] = -1.0  # the point itself first
+            block[pool[None, :] == some[:, None]] = -1.0  # the point itself comes first
             if q < pool.size:
                 near = np.argpartition(block, q - 1, axis=1)[:, :q]
             else:
@@ -417,7 +426,7 @@ class _Targets:
         self.tree = cKDTree(space.reach[self.places])
 
     def query(self, points: np.ndarray, q: int, p: float) -> tuple[np.ndarray, np.ndarray]:
-        """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and how far the list reaches."""
+        """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and each list's largest."""
         far, at = self.tree.query(points, k=np.arange(1, q + 1), p=p, workers=-1)
         reached = np.full(len(points), np.inf) if q == self.places.size else far[:, -1] * SAFE
         if not np.isfinite(far[:, -1]).all():
@@ -426,13 +435,13 @@ class _Targets:
 
 
 def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None) -> Space:
-    """Points and a metric by name, matrix, function or value.
+    """A space of points with a metric, given by name, matrix, function, or value.
 
-    points  float[n, d] (a frame will do), a tuple of columns when metric is a Metric with features, float[n, n] for
+    points  float[n, d] (or a frame), a tuple of columns if metric is a Metric with features, float[n, n] for
             "precomputed"
-    metric  "euclidean", "manhattan", "chebyshev" (coordinates as they are), "great-circle" (latitude and longitude
-            in degrees; kilometers), "precomputed", a function of two records, or a Metric
-    cyclic  column, by name or number -> its period, where its values go around a circle; with metrics of coordinates
+    metric  "euclidean", "manhattan", "chebyshev" (of the coordinates), "great-circle" (latitude and longitude in
+            degrees; kilometers), "precomputed", a function of two records, or a Metric
+    cyclic  column, by name or number -> its period, if its values are on a circle; with metrics of coordinates
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):
         raise PolicyError("⟨cyclic=⟩ goes with a metric of coordinates; in a Metric say Number(name, period=24)")
@@ -472,7 +481,7 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
 
 
 def split(table: np.ndarray, metric: Metric) -> list[np.ndarray]:
-    """The columns of a two-dimensional array as the features want them."""
+    """The columns of a two-dimensional array, grouped by feature."""
     columns: list[np.ndarray] = []
     at = 0
     for feature in metric.features:
@@ -505,7 +514,7 @@ def _array(points: Any) -> np.ndarray:
 
 
 def _evaluate(metric: Metric, table: np.ndarray) -> Metric:
-    """The matrix of a function, block by block."""
+    """The matrix of a distance function, computed in blocks."""
     n, f = len(table), metric.function
     assert f is not None
     if n > LARGEST_MATRIX:

@@ -2,26 +2,26 @@
 
 The r-gather of Aggarwal et al. 2006, section 2.2 (factor 2, Theorem 2.2), and with at most k clusters (section 2.4).
 
-A threshold D stands for twice the radius.  A test marks the points within D of a still unmarked one, which becomes a
-center, and then asks a flow whether every center can have r points within D.  Departures from the paper: its
-Condition (2) asks for r *unmarked* points around a center, which contradicts "until all points are marked" and the
-proof, so that is dropped; the flow runs over centers only, starting from the nearest center of every point; the first
+A threshold D means twice the radius. A test repeatedly makes an unmarked point a center and marks the points within D
+of it, and then decides by a flow whether every center can have r points within D. Differences from the paper: its
+Condition (2) requires r *unmarked* points around a center, which contradicts "until all points are marked" and the
+proof, so it is dropped; the flow is over centers only, and starts from the nearest center of every point; the first
 threshold tried is the largest rho, below which no answer exists.
 
-The test is not monotone in D.  It succeeds at every D from the largest cluster diameter d* of a best answer, so a
-failed test proves d* > D and bisection keeps "the lower end failed, the upper end passed": radius at most the upper
-end, and every answer, centers anywhere, has a radius above half the lower end.
+The test isn't monotone in D. It succeeds at every D from the largest cluster diameter d* of an optimal answer on. So a
+failed test proves d* > D, and bisection keeps the invariant "the lower end failed, the upper end passed": the radius is
+at most the upper end, and every answer, with centers anywhere, has a radius above half the lower end.
 
-With a share of the points left out these are (r, epsilon)-gather of section 2.3 and (k, r, epsilon)-center of section
-2.4.  ``peeling`` is the paper's algorithm, factor 4 with centers anywhere (Theorem 2.3).  ``rounds`` is the factor 6 (5
-with centers at points) that the paper announces for (k, r, epsilon)-center and defers; the proof stands in
-docs/gathering.md, Theorem 3.  The factor 3 for centers at points is ``disjoint``.
+If a share of the points may be left out, these are (r, epsilon)-gather of section 2.3 and (k, r, epsilon)-center of
+section 2.4. ``peeling`` is the paper's algorithm, factor 4 with centers anywhere (Theorem 2.3). ``rounds`` has the
+factor 6 (5 with centers at points) that the paper announces for (k, r, epsilon)-center without proof;
+docs/gathering.md, Theorem 3, has the proof. ``disjoint`` has factor 3 for centers at points.
 
-``disjoint`` makes many small clusters around disjoint nearest-r balls.  It is not in Aggarwal et al. 2006.  With
-rho(v) the distance of the r-th nearest point of v (v itself counts) and tau(p) = min over v of max(d(p, v), rho(v)), no
-clustering with centers at points has a radius under the largest tau.  It opens the nearest-r balls that are free, by
-rising rho; everyone else joins the nearest center.  At most 3 tau(p) from p, or, when the balls of all points are
-looked at, 2 rho(p): docs/gathering.md, Theorem 1.
+``disjoint`` makes many small clusters around disjoint nearest-r balls. It is not in Aggarwal et al. 2006. Let rho(v) be
+the distance of the r-th nearest point of v (v itself counts), and tau(p) = min over v of max(d(p, v), rho(v)). Then no
+clustering with centers at points has a radius below the largest tau. ``disjoint`` opens the nearest-r balls that are
+free, by increasing rho; every other point joins the nearest center. This center is at most 3 tau(p) from p, or, if the
+balls of all points are examined, 2 rho(p): docs/gathering.md, Theorem 1.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from shoal.problems.gathering.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """What the nearest r points of every point tell.
+    """The nearest r points of every point.
 
-    near  int64[n, r], far float64[n, r]: nearest first, the point itself included
-    rho   float64[n]  distance of the r-th nearest
-    tau   float64[n]  min over v of max(d(p, v), rho(v)); v beyond rho(p) never beats p itself, so the lists suffice
+    near  int64[n, r], far float64[n, r]: nearest first, including the point itself
+    rho   float64[n]: distance of the r-th nearest
+    tau   float64[n]: min over v of max(d(p, v), rho(v)). v beyond rho(p) is never better than p itself, so the lists
+          suffice
     """
 
     near: np.ndarray
@@ -61,7 +62,12 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """labels int64[n], -1 where left out; center int64[m], the point at each cluster's center; away float64[n]."""
+    """Clusters of points.
+
+    labels  int64[n]: cluster of each point, -1 if left out
+    center  int64[m]: the point at each cluster's center
+    away    float64[n]: distance of each point from its center
+    """
 
     labels: np.ndarray
     center: np.ndarray
@@ -69,7 +75,7 @@ class Clusters:
     note: str = ""
 
     def among(self, rows: np.ndarray, n: int) -> Clusters:
-        """Clusters of the points ``rows`` as clusters of all n, the others left out."""
+        """Clusters of the points ``rows`` as clusters of all n, with the others left out."""
         labels, away = np.full(n, -1), np.zeros(n)
         labels[rows], away[rows] = self.labels, self.away
         return Clusters(labels, rows[self.center], away, self.note)
@@ -82,17 +88,17 @@ class Clusters:
 
 
 def quantile(tau: np.ndarray, left_out: int) -> float:
-    """The value that all but left_out of the points do not exceed."""
+    """The least value that at most left_out points exceed."""
     return float(np.partition(tau, tau.size - left_out - 1)[tau.size - left_out - 1])
 
 
 def disjoint(
     space: Space, r: int, left_out: int, lists: Lists, core: np.ndarray | None = None, anywhere: bool = False
 ) -> Clusters:
-    """Disjoint nearest-r balls, then everyone to the nearest center.  Factor 3, or 4 with centers anywhere.
+    """Disjoint nearest-r balls; other points join the nearest center. Factor 3, or 4 with centers anywhere.
 
-    core      int64[n, s] instead of the nearest r: what a cluster must start with, and keeps
-    anywhere  wider balls are opened too, as far as the factor 4 against centers anywhere needs and allows
+    core      int64[n, s] instead of the nearest r: the points with which a cluster starts, and which it keeps
+    anywhere  also open wider balls, as the factor 4 for centers anywhere requires
     O(n log n) expected time in low dimension, O(n r) space.
     """
     reach = quantile(lists.rho if anywhere else lists.tau, left_out)
@@ -106,7 +112,7 @@ def finish(
     space: Space, core: np.ndarray, rho: np.ndarray, reach: float,
     owner: np.ndarray, center: np.ndarray, opened: int, left_out: int, spare: int,
 ) -> Clusters:  # fmt: skip
-    """Cores at the free candidates of rho <= reach, the rest to the nearest center, the farthest left out."""
+    """Cores at the free candidates with rho <= reach, the rest to the nearest center, the farthest left out."""
     candidates = np.flatnonzero(rho <= reach)
     candidates = candidates[np.argsort(rho[candidates], kind="stable")]
     opened = quick(kernels.take_disjoint, core.size)(candidates, core, owner, center, opened)
@@ -114,11 +120,11 @@ def finish(
 
 
 def join(space: Space, owner: np.ndarray, center: np.ndarray, left_out: int, spare: int) -> Clusters:
-    """Free points to the nearest center, but up to left_out of the farthest; members change to nearer centers.
+    """Assign free points to the nearest center, except up to left_out of the farthest; members move to closer centers.
 
-    owner  int64[n]  cluster of the points that hold a cluster at r, -1 for the rest
+    owner  int64[n]: cluster of the points that keep a cluster at r, -1 for the rest
     spare  a member may leave a cluster of more points than this
-    Nobody is left out who is as near as the farthest one kept.
+    No point is left out that is as close as the farthest one kept.
     """
     every = np.arange(space.n)
     core = owner >= 0
@@ -142,16 +148,16 @@ def join(space: Space, owner: np.ndarray, center: np.ndarray, left_out: int, spa
     return Clusters(labels, center, np.where(labels != before, far, away))
 
 
-SMALL = 600  # up to this many points the thresholds are the distances themselves, so the factor is exactly 2
+SMALL = 600  # up to this many points, the thresholds are the distances themselves, so the factor is exactly 2
 FINE = 1e-6
 
 
 def threshold(space: Space, r: int, rho: np.ndarray, max_clusters: int | None = None) -> tuple[Clusters, float]:
-    """(clusters of radius at most D, a bound below which no radius is, centers anywhere).  Factor 2.
+    """(clusters of radius at most D, a lower bound of the radius with centers anywhere). Factor 2.
 
-    rho  float64[n]  distance of the r-th nearest point
-    O((n + centers) log n + flow) per test in low dimension; one test where the first threshold passes, as it does on
-    every real set tried.
+    rho  float64[n]: distance of the r-th nearest point
+    O((n + centers) log n + flow) per test in low dimension; only one test if the first threshold passes, which it did
+    on every real data set tried.
     """
     low = float(rho.max(initial=0.0))
     if max_clusters is not None:
@@ -181,7 +187,7 @@ def threshold(space: Space, r: int, rho: np.ndarray, max_clusters: int | None = 
 
 
 def _test(space: Space, r: int, reach: float, most: int | None) -> Clusters | None:
-    """Clusters of radius at most reach, or None, which proves that every answer has a cluster wider than reach."""
+    """Clusters of radius at most reach, or None, which proves that every answer has a cluster of larger diameter."""
     marked = np.zeros(space.n, np.bool_)
     centers: list[int] = []
     members: list[np.ndarray] = []
@@ -213,9 +219,10 @@ def _test(space: Space, r: int, reach: float, most: int | None) -> Clusters | No
 
 
 def _spread(space: Space, k: int) -> float:
-    """A distance that some two of any k + 1 clusters' worth of points keep: with k clusters one is at least that wide.
+    """A lower bound of the largest diameter with k clusters.
 
-    Farthest-first traversal (Gonzalez 1985): k + 1 points pairwise this far apart, two of which share a cluster.
+    Farthest-first traversal (Gonzalez 1985) finds k + 1 points with pairwise distances of at least this; two of them
+    share a cluster.
     """
     if k >= space.n:
         return 0.0
@@ -233,11 +240,11 @@ TRIES = 60
 
 
 def peeling(space: Space, r: int, left_out: int, rho: np.ndarray) -> tuple[Clusters, float]:
-    """(clusters of radius at most 2 D, D / 2 rounded down): D the least at which enough points support each other.
+    """(clusters of radius at most 2 D, D / 2 rounded down): D is the least value at which the core has enough points.
 
-    The core of D is what remains when points with fewer than r - 1 others of the core within D are removed again and
-    again.  It grows with D, so bisection finds the least D whose core holds all but left_out points.
-    rho  float64[n]  distance of the r-th nearest point; a core member has rho at most D
+    The core of D remains after points with fewer than r - 1 other core points within D are removed repeatedly. It grows
+    with D, so bisection finds the least D for which the core lacks at most left_out points.
+    rho  float64[n]: distance of the r-th nearest point; a core member has rho at most D
     """
     ordered = np.sort(rho)
     low, high = float(ordered[space.n - left_out - 1]), float(ordered[-1])
@@ -259,7 +266,10 @@ def peeling(space: Space, r: int, left_out: int, rho: np.ndarray) -> tuple[Clust
 
 
 def _core(space: Space, r: int, reach: float, left_out: int, rho: np.ndarray) -> np.ndarray | None:
-    """bool[n], or None when more than left_out points fall away.  Work only around the points that fall away."""
+    """bool[n], the core, or None if more than left_out points are removed.
+
+    Only neighbors of removed points are examined.
+    """
     alive = np.ones(space.n, np.bool_)
     fallen = np.flatnonzero(rho > reach)
     lost = 0
@@ -276,7 +286,7 @@ def _core(space: Space, r: int, reach: float, left_out: int, rho: np.ndarray) ->
 
 
 def _support(space: Space, rows: np.ndarray, reach: float, alive: np.ndarray, r: int) -> np.ndarray:
-    """Living points within reach of each row, counted up to r at least."""
+    """The number of remaining points within reach of each row, counted up to at least r."""
     count = np.zeros(rows.size, np.int64)
     todo, width = np.arange(rows.size), min(2 * r, space.n)
     while todo.size:
@@ -289,7 +299,10 @@ def _support(space: Space, rows: np.ndarray, reach: float, alive: np.ndarray, r:
 
 
 def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
-    """All free core points within reach of one that sees r of them, again and again; the rest join a neighbor's."""
+    """Repeatedly take all free core points within reach of one that has r of them.
+
+    The rest join a neighbor's cluster.
+    """
     owner = np.full(space.n, -1)
     free = core.copy()
     centers: list[int] = []
@@ -305,7 +318,7 @@ def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
     center = np.array(centers, np.int64)
     rest = np.flatnonzero(free)
     taken = np.flatnonzero(owner >= 0)
-    if rest.size:  # a point left over has a core point within reach that is taken
+    if rest.size:  # a remaining point has a core point within reach that is taken
         owner[rest] = owner[space.nearest(1, rows=rest, among=taken)[0][:, 0]]
     away = np.zeros(space.n)
     kept = np.flatnonzero(owner >= 0)
@@ -314,11 +327,11 @@ def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
 
 
 def rounds(space: Space, r: int, left_out: int, most: int, low: float, at_points: bool) -> tuple[Clusters, float]:
-    """(clusters, bound): at most ``most`` clusters, each of r, left_out points left out at most.  Factor 5 or 6.
+    """(clusters, bound): at most ``most`` clusters, each of r, with at most left_out points left out. Factor 5 or 6.
 
-    low        a radius below which no answer is
-    at_points  the bound speaks of centers at points (cores of radius R, factor 5), else anywhere (2 R, factor 6)
-    A failed guess R proves that every answer has a larger radius.  O(n^2) per round in the worst case.
+    low        a lower bound of the radius
+    at_points  the bound is for centers at points (cores of radius R, factor 5), else anywhere (2 R, factor 6)
+    A failed guess R proves that every answer has a larger radius. O(n^2) per round in the worst case.
     """
     core = 1 if at_points else 2
     far = float(space.between(np.arange(space.n), np.zeros(space.n, np.int64)).max(initial=0.0))
@@ -346,11 +359,11 @@ def rounds(space: Space, r: int, left_out: int, most: int, low: float, at_points
 
 
 def _guess(space: Space, r: int, left_out: int, most: int, radius: float, core: int) -> Clusters | None:
-    """Up to ``most`` rounds: the ball of core * R that holds most free points, then the ball of (core + 2) R is out."""
+    """Up to ``most`` rounds: take the ball of core * R with most free points, then remove the ball of (core + 2) R."""
     free = np.ones(space.n, np.bool_)
     owner = np.full(space.n, -1)
     centers: list[int] = []
-    count = _counts(space, core * radius)  # never too low; falls as points are taken
+    count = _counts(space, core * radius)  # upper bounds, which decrease when points are taken
     ended = False
     for _ in range(most):
         v = _densest(space, core * radius, count, free, r)
@@ -373,7 +386,7 @@ def _guess(space: Space, r: int, left_out: int, most: int, radius: float, core: 
 
 
 def _counts(space: Space, reach: float) -> np.ndarray:
-    """int64[n]: points within reach of each point, or a little more."""
+    """int64[n]: points within reach of each point, or slightly more."""
     if space.is_matrix:
         return (space.coded.values <= reach).sum(axis=1)
     size = np.diff(space.start)
@@ -389,7 +402,10 @@ def _counts(space: Space, reach: float) -> np.ndarray:
 
 
 def _densest(space: Space, reach: float, count: np.ndarray, free: np.ndarray, r: int) -> int:
-    """The point with most free points within reach, -1 when that is under r; lowers the counts it looks at."""
+    """The point with most free points within reach, -1 if there are fewer than r.
+
+    Lowers the counts that it examines.
+    """
     while True:
         v = int(count.argmax())
         if count[v] < r:

@@ -1,16 +1,16 @@
-"""Intervals: ordered values, cut at the least cost, each cost by the fastest program that fits it.
+"""Intervals: ordered values, cut at the least cost, with the fastest algorithm for each cost.
 
 Input     values with an order and how many records each has, and k >= 1
-Feasible  a partition of the values into intervals that count at least k each, equal values together; one exists if
-          and only if the total is at least k
-Cost      the largest interval; or the sum over intervals of count squared, of range times count, or of any cost
-          that a caller gives for an interval
+Feasible  a partition of the values into intervals with a count of at least k each, equal values together; one exists
+          if and only if the total is at least k
+Cost      the largest interval; or the sum over intervals of count squared, of range times count, or of any cost that
+          a caller gives for an interval
 Known     solved exactly by dynamic programming: O(n log T) for the largest interval (T the total), O(n log n) for
           squares and for range times count, O(n^2) for a caller's cost
 Source    the remark in section 4 of Du, Eppstein, Goodrich, Lueker, arXiv:0904.3756, that ordered labels are
           polynomial; Galil and Park 1992 for programs with concave and convex costs
 
-``interval_labels`` names intervals, and ``levels`` cuts intervals into wider ones: a hierarchy for an ordered column.
+``interval_labels`` names intervals, and ``levels`` merges intervals into wider ones: a hierarchy for an ordered column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UNITS = {
     "squares": "squared records, summed over groups",
     "range": "range times records, summed over groups",
 }
-DECIMALS = 6  # numbers with at most so many decimals are computed with as whole numbers
+DECIMALS = 6  # numbers with at most this many decimals are scaled to integers
 OPTIMAL = "optimal by dynamic programming over all cuts"
 
 
@@ -49,9 +49,9 @@ OPTIMAL = "optimal by dynamic programming over all cuts"
 class Cut(Shown):
     """Ordered values grouped into intervals.
 
-    labels       int64[n]  interval of each value, 0 .. m - 1, ascending with the values
-    loads        int64[m]  (object[m] beyond 64 bits) records of each interval
-    lows, highs  [m]       least and largest value of each interval
+    labels       int64[n]: interval of each value, 0 .. m - 1, ascending with the values
+    loads        int64[m] (object[m] beyond 64 bits): records of each interval
+    lows, highs  [m]: least and largest value of each interval
     cost         int or float, in the objective's unit
     certificate  Certificate, optimal up to the rounding of floats
     objective    str
@@ -67,7 +67,7 @@ class Cut(Shown):
 
     @property
     def cuts(self) -> np.ndarray:
-        """The first value of every interval but the first: an interval ends before the next cut."""
+        """The first value of every interval except the first: an interval ends before the next cut."""
         return self.lows[1:]
 
     def _lines(self) -> list[str]:
@@ -84,12 +84,12 @@ class Cut(Shown):
 
 
 def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct values in ascending order, the records of each, and the place of each given value among them.
+    """The distinct values in ascending order, the records of each, and the index of each given value among them.
 
     values   numbers, dates, or text; anything that numpy sorts
     weights  records of each, default 1
 
-    Raises InputError for missing values (they have no place in an order) and for weights that are not counts.
+    Raises InputError for missing values (which have no order) and for weights that aren't counts.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"the values are one {type(values).__name__}; pass one list")
@@ -114,7 +114,7 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
 
 
 def _listed(values: list[Any]) -> np.ndarray:
-    """A list as an array; numbers stay numbers, whole ones stay whole, and moments are in UTC."""
+    """A list as an array; numbers stay numbers, integers stay integers, and moments are in UTC."""
     if values and all(isinstance(v, date) for v in values):
         values = [v.astimezone(UTC).replace(tzinfo=None) if getattr(v, "tzinfo", None) else v for v in values]
         return np.array(
@@ -196,7 +196,7 @@ def cut(
 def _by_own(
     total: np.ndarray, k: int, objective: Callable[[int, int], float], combine: str
 ) -> tuple[np.ndarray, float, float]:
-    """(starts, cost, lower bound) for a cost that the caller's function gives."""
+    """(starts, cost, lower bound) for a cost function of the caller."""
     parent = _by_function(total, k, objective, combine)
     costs = [float(objective(i, j)) for i, j in spans_of(parent)]
     cost = math.fsum(costs) if combine == "sum" else max(costs)
@@ -217,7 +217,7 @@ def spans_of(parent: np.ndarray) -> list[tuple[int, int]]:
 def solve(
     lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
 ) -> tuple[np.ndarray, float, float]:
-    """(starts, cost, lower bound) of places in order that span lows..highs; total[i] counts the first i of them."""
+    """(starts, cost, lower bound) for ordered items that span lows..highs; total[i] counts the first i of them."""
     if objective == "max":
         parent, cost = _smallest_largest(total, k)
         return parent, cost, cost
@@ -228,12 +228,12 @@ def solve(
 
 
 def _for(kernel: Any, numbers: np.ndarray) -> Any:
-    """The compiled kernel, or its Python text where 64 bits do not hold the numbers."""
+    """The compiled kernel, or its Python code if the numbers don't fit in 64 bits."""
     return getattr(kernel, "py_func", kernel) if numbers.dtype == object else kernel
 
 
 def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
-    """The most intervals of at least k: all records less k for each.  One pass."""
+    """The most intervals of at least k, which minimizes the records above k. One pass."""
     from shoal.kernels.intervals import cut_within
 
     run = _for(cut_within, total)
@@ -242,7 +242,7 @@ def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 
 
 def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
-    """Bisection on the largest interval; each question is one pass."""
+    """Bisection on the largest interval; each test is one pass."""
     from shoal.kernels.intervals import cut_within
 
     run = _for(cut_within, total)
@@ -262,7 +262,7 @@ def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 def _cheapest(
     lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
 ) -> tuple[np.ndarray, float, float]:
-    """(starts, cost, lower bound) for squares and range times count; exact unless values are proper floats."""
+    """(starts, cost, lower bound) for squares and range times count; exact unless values have many decimals."""
     from shoal.kernels.intervals import cut_cheapest
 
     by_range = objective == "range"
@@ -274,7 +274,7 @@ def _cheapest(
         span = int(high[-1]) - int(low[0]) if by_range else int(total[-1])
         if max(span, 1) * int(total[-1]) >= WIDE:
             low, high, total = low.astype(object), high.astype(object), total.astype(object)
-    elif total.dtype == object:  # counts that floats do not hold: fractions instead
+    elif total.dtype == object:  # counts that floats can't represent: use fractions
         low, high = (np.array([Fraction(x) for x in side.tolist()], dtype=object) for side in (low, high))
     parent = np.empty(len(total), np.int64)
     run = _for(cut_cheapest, low)
@@ -298,7 +298,7 @@ def _cheapest(
 
 
 def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:
-    """Numbers as whole numbers of 1/scale where few decimals suffice; dates as their ticks; else floats as they are."""
+    """Numbers as integers of 1/scale if few decimals suffice; dates as their ticks; else floats unchanged."""
     if found.dtype.kind in "mM":
         return found.astype(np.int64), 1
     if found.dtype.kind in "iub":
@@ -320,12 +320,12 @@ def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _safely_below(cost: float, n: int) -> float:
-    """Below the true optimum: a sum of n non-negative floats errs by less than n + 4 units in the last place."""
+    """A bound below the true optimum: a sum of n nonnegative floats errs by less than n + 4 units in the last place."""
     return max(0.0, math.nextafter(cost * (1 - 4 * (n + 4) * 2.0**-53), 0.0))
 
 
 def _by_function(total: np.ndarray, k: int, cost: Callable[[int, int], float], combine: str) -> np.ndarray:
-    """The textbook program: every start for every end, O(n^2) calls."""
+    """Dynamic programming over every start for every end, O(n^2) calls of the cost."""
     weight = total.tolist()
     n = len(weight) - 1
     best = [math.inf] * (n + 1)
@@ -349,7 +349,7 @@ def _by_function(total: np.ndarray, k: int, cost: Callable[[int, int], float], c
 
 
 def interval_labels(lows: Sequence[Any] | np.ndarray, highs: Sequence[Any] | np.ndarray) -> list[str]:
-    """ "18 .. 25" for each interval, the value itself where there is only one."""
+    """ "18 .. 25" for each interval, or the value itself if there is only one."""
     pairs = zip(_texts(lows), _texts(highs), strict=True)
     return [low if low == high else f"{low} .. {high}" for low, high in pairs]
 
@@ -392,7 +392,7 @@ def levels(
     columns = [shown]
     total = sum(records.tolist())
     place, lows, highs = np.arange(len(found)), found, found  # the level's interval of each value, ascending
-    named = dict(zip(index.tolist(), shown, strict=True))  # a single value keeps the name it has in the table
+    named = dict(zip(index.tolist(), shown, strict=True))  # a single value keeps its text from the table
     for k in steps:
         if k > total:
             break

@@ -1,32 +1,32 @@
 """Approximation algorithms of min-max bin covering: factor 5/2, Fold and Spread, and the schemes of 1 + epsilon.
 
-``five_halves`` covers greedily in decreasing order and spreads what is left over, or folds.  Du, Eppstein, Goodrich,
-Lueker 2009, Theorem 9 and Lemma 8.  The paper omits Lemma 8's proof and the case of at most three bins, and misprints
-an inequality (Opt >= 6/5 for <=); docs/labels.md has the completed proof.
+``five_halves`` covers greedily in decreasing order, and then spreads the leftover, or folds. Du, Eppstein, Goodrich,
+Lueker 2009, Theorem 9 and Lemma 8. The paper omits Lemma 8's proof and the case of at most three bins, and misprints an
+inequality (Opt >= 6/5 for <=); docs/labels.md has the completed proof.
 
-Kept from the paper: large (above k / 2, below k), small (at most k / 2), f (largest item of the last bin),
-r (the rest of the last bin), x_1 (first large item).
-Departure: leftover small items go one by one to the least loaded bin, which needs no Lemma 8 and no case
-distinction on the number of bins; ``leftover="thirds"`` follows the paper.
+Terms of the paper: large (above k / 2, below k), small (at most k / 2), f (largest item of the last bin), r (the rest
+of the last bin), x_1 (first large item).
+Difference: leftover small items go one by one to the least loaded bin, which needs no Lemma 8 and no case distinction
+on the number of bins; ``leftover="thirds"`` follows the paper.
 
-Fold and Spread make one pass and share out what is left over.  Du, Eppstein, Goodrich, Lueker, "On the approximability
+Fold and Spread make one pass and then distribute the leftover. Du, Eppstein, Goodrich, Lueker, "On the approximability
 of geometric and geographic generalization and the min-max bin covering problem", arXiv:0904.3756: Fold is the algorithm
 of Theorem 7, Spread the simplified form of Theorem 9's that their section 5 measures.
 
-Departure: the paper merges Fold's leftover bin "with some other bin"; here it is the least loaded one, which the
-bound allows and which Theorem 10's preprocessing needs.
+Difference: the paper merges Fold's leftover bin "with some other bin"; here it is the least loaded one, which the bound
+allows and which Theorem 10's preprocessing needs.
 
-The schemes are A_epsilon, and the bicriteria one that leaves bins slightly short.  Du, Eppstein, Goodrich, Lueker 2009,
-Theorems 10 and 11.  The degree of the polynomial grows fast as epsilon falls; these are for small instances and for the
-record, and refuse where the enumeration would not end.
+The schemes are A_epsilon, and a bicriteria scheme with bins slightly below k. Du, Eppstein, Goodrich, Lueker 2009,
+Theorems 10 and 11. The degree of the polynomial grows fast as epsilon decreases. The schemes are for small instances
+and for completeness, and refuse if the enumeration would take too long.
 
-Kept from the paper: nominal (below k), oversize (k or more), large (at least epsilon k), configuration (large items
-of one bin, rounded down to epsilon (1 + epsilon)^j k, of at most 3 k), type (a multiset of configurations that uses
-every large item, empty ones included), greedy completion.
-Departures: epsilon is taken as the decimal number it is written as and all comparisons are exact; a type has at
-most ``most_bins`` bins; where each bin holds exactly one oversize item, oversize and nominal items round into
-separate classes.
-Theorem 11 is only sketched in the paper; docs/labels.md proves it for the form used here.
+Terms of the paper: nominal (below k), oversize (k or more), large (at least epsilon k), configuration (large items of
+one bin, rounded down to epsilon (1 + epsilon)^j k, of at most 3 k), type (a multiset of configurations that uses every
+large item, empty ones included), greedy completion.
+Differences: epsilon is the exact decimal number that was written, and all comparisons are exact; a type has at most
+``most_bins`` bins; if each bin contains exactly one oversize item, oversize and nominal items are rounded in separate
+classes.
+The paper only sketches Theorem 11; docs/labels.md proves it for the form used here.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ FACTOR_3 = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 7: at most max(k - 1 + 
 
 
 def bound_of_theorem_7(given: BinCoveringInstance) -> int:
-    """max(k - 1 + largest item, 3k - 3)."""
+    """The bound of Theorem 7: max(k - 1 + largest item, 3k - 3)."""
     return max(given.k - 1 + int(given.sizes.max()), 3 * given.k - 3)
 
 
 def cover_greedily(given: BinCoveringInstance) -> tuple[np.ndarray, int, int]:
-    """Next Fit for covering: (bin of each item, bins closed, bins begun); the bin left open is the last."""
+    """Next Fit for covering: (bin of each item, bins closed, bins begun); an open bin is the last one."""
     from shoal.kernels.labels import next_fit
 
     label = np.empty(len(given.sizes), np.int64)
@@ -62,9 +62,12 @@ def cover_greedily(given: BinCoveringInstance) -> tuple[np.ndarray, int, int]:
 
 
 def poured(given: BinCoveringInstance, label: np.ndarray, level: np.ndarray, most: int = -1) -> None:
-    """The items of the bin left open go one by one to the least loaded of those closed, whose loads are ``level``.
+    """Move the items of the open bin one by one to the least loaded closed bin.
 
-    most  once the least load would pass it, the rest go to the bins in turn; -1: never.  Writes label, and level
+    level  the loads of the closed bins
+
+    most  once the least load would exceed it, the remaining items go to the bins in turn; -1: never. Changes label and
+          level
     """
     from shoal.kernels.labels import pour
 
@@ -84,8 +87,11 @@ def fold_labels(given: BinCoveringInstance) -> np.ndarray:
 
 
 def spread_labels(given: BinCoveringInstance) -> np.ndarray:
-    """Greedy covering; the leftover items go one by one into the least loaded bin while the largest load
-    does not grow, and after that to the bins in turn."""
+    """Greedy covering.
+
+    The leftover items go one by one into the least loaded bin while the largest load doesn't grow, and after that to
+    the bins in turn.
+    """
     label, closed, begun = cover_greedily(given)
     if begun > closed:
         level = given.loads(label, begun)[:closed]
@@ -94,14 +100,14 @@ def spread_labels(given: BinCoveringInstance) -> np.ndarray:
 
 
 def fold(given: BinCoveringInstance) -> Cover:
-    """Theorem 7: at most max(k - 1 + largest item, 3k - 3), hence 3 times the optimum; O(n) after ordering."""
+    """Theorem 7: at most max(k - 1 + largest item, 3k - 3), so at most 3 times the optimum; O(n) after sorting."""
     return _finish(given, fold_labels(given), "fold", FACTOR_3)
 
 
 def spread(given: BinCoveringInstance) -> Cover:
     """The simplified Spread of section 5; O(n log n).
 
-    Every bin gains at most the leftover, which is below k, so Fold's bound holds for it word by word.
+    Every bin gains at most the leftover, which is below k, so Fold's bound holds for it too.
     """
     return _finish(given, spread_labels(given), "spread", f"{FACTOR_3}, whose proof covers Spread")
 
@@ -117,12 +123,12 @@ FACTOR_5_2 = "Du, Eppstein, Goodrich, Lueker 2009, Theorem 9"
 
 
 def three_parts(sizes: Sequence[int], k: int) -> list[int]:
-    """Lemma 8: items of at most k / 2 with a sum of at most k in three parts of at most k / 2 each.
+    """Lemma 8: items of at most k / 2 with a sum of at most k, in three parts of at most k / 2 each.
 
-    returns  part of each item, 0, 1 or 2
+    returns  part of each item, 0, 1, or 2
 
-    Fill part 0 until an item does not fit.  That item is part 1.  Both together exceed k / 2, so the rest,
-    part 2, stays below.
+    Fill part 0 until an item doesn't fit. That item is part 1. Parts 0 and 1 together exceed k / 2, so the rest, part
+    2, is below k / 2.
     """
     parts, level, over = [], 0, False
     for x in sizes:
@@ -140,12 +146,12 @@ def three_parts(sizes: Sequence[int], k: int) -> list[int]:
 def five_halves_labels(given: BinCoveringInstance, leftover: str = "least loaded") -> np.ndarray:
     """The better of Fold and the completed Theorem 9, for an instance in decreasing order.
 
-    leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper
-              (needs three closed bins, else one by one)
+    leftover  "least loaded": one by one;  "thirds": by Lemma 8 to the first three bins, as in the paper (needs three
+              closed bins, else one by one)
     """
     label, closed, begun = cover_greedily(given)
     if begun == closed:
-        return label  # every bin is full and below 2k, or a single item
+        return label  # every bin is covered and below 2k, or is a single item
     folded = fold_labels(given)
     left = np.flatnonzero(label == closed)
     sizes = given.sizes
@@ -156,7 +162,7 @@ def five_halves_labels(given: BinCoveringInstance, leftover: str = "least loaded
             label[left] = three_parts(sizes[left].tolist(), given.k)
         else:
             poured(given, label, level)
-    else:  # case 2: one large item is left, with every small one
+    else:  # case 2: one large item is left, with all small ones
         large = np.flatnonzero(sizes < given.k)
         x_1 = large[0]
         r = sizes[left[1:]].sum()
@@ -176,13 +182,14 @@ def five_halves(given: BinCoveringInstance) -> Cover:
 TYPES = 200_000  # types that may be completed
 PLACED = 20_000_000  # items that all completions together may place
 CONFIGURATIONS = 3_000
-COUNTING = 1_000_000  # steps that counting the types may take; beyond, they are estimated from above
+COUNTING = 1_000_000  # steps for counting the types; with more, an upper bound is estimated
 
 
 def scheme(given: BinCoveringInstance, epsilon: float) -> Cover:
     """Theorem 10: at most (1 + epsilon)(Opt + k).
 
-    Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
+    Raises PolicyError with the estimated number of types if there are more than TYPES, or if they place more than
+    PLACED items.
     """
     eps = Fraction(str(epsilon))
     label = _preprocessed(given)
@@ -198,8 +205,9 @@ def scheme(given: BinCoveringInstance, epsilon: float) -> Cover:
 def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
     """Theorem 11: at most (1 + epsilon) times the optimum, with bins of (1 - epsilon) k: NOT k-anonymous.
 
-    The lower bound is that for bins of (1 - epsilon) k, the promise is against the optimum for bins of k.
-    Raises PolicyError, naming the estimated number of types, when they are more than TYPES or take PLACED.
+    The lower bound is that for bins of (1 - epsilon) k; the promise is relative to the optimum for bins of k.
+    Raises PolicyError with the estimated number of types if there are more than TYPES, or if they place more than
+    PLACED items.
     """
     eps = Fraction(str(epsilon))
     if eps == 1:
@@ -224,11 +232,11 @@ def bicriteria(given: BinCoveringInstance, epsilon: float) -> Cover:
 
 
 def _preprocessed(given: BinCoveringInstance) -> np.ndarray | None:
-    """Theorem 10's preprocessing where it gives an optimum at once, else None; sizes are in decreasing order.
+    """Theorem 10's preprocessing if it gives an optimum at once, else None; sizes are in decreasing order.
 
-    Items below k reach k together and some item reaches 3k: Fold, whose other bins stay below 3k, costs that item.
-    They do not reach k: some optimum has one oversize item per bin; if these differ by k or more, the rest fits
-    beside the least of them.
+    If items below k have total k or more and some item has at least 3k, then Fold costs that item, because its other
+    bins are below 3k. If they have total below k, some optimum has one oversize item per bin. If these items differ by
+    k or more, the rest fits with the least of them.
     """
     sizes, k = given.sizes, given.k
     oversize = int((sizes >= k).sum())
@@ -245,7 +253,7 @@ def _packings(
 ) -> Iterator[tuple[int, np.ndarray, int]]:
     """(largest load, bin of each item, least load) for the greedy completion of every type.
 
-    A type may have as many bins as could hold ``least`` each.
+    A type has at most as many bins as could have ``least`` each.
     """
     sizes, k = given.sizes.tolist(), given.k
     oversize = sum(x >= k for x in sizes)
@@ -267,7 +275,7 @@ def _packings(
     counts = [len(m) for m in members]
     configurations = _configurations(weight, counts, 3 * scale, lead if alone else None)
     bins = oversize if alone else most_bins(*distinct(given.sizes), least)
-    _refuse_when_endless(counts, weight, 3 * scale, configurations, bins, max(1, min(TYPES, PLACED // len(sizes))))
+    _refuse_too_many_types(counts, weight, 3 * scale, configurations, bins, max(1, min(TYPES, PLACED // len(sizes))))
     small = [i for i, x in enumerate(scaled) if x < marks[0]]
     for chosen in types_of_bins(counts, configurations or [], bins):
         for empty in [0] if alone else range(bins - len(chosen) + 1):
@@ -286,9 +294,11 @@ def _packings(
 def _configurations(
     weight: list[int], counts: list[int], most: int, lead: list[bool] | None
 ) -> list[tuple[int, ...]] | None:
-    """Non-empty count vectors of rounded total at most ``most``, descending; with ``lead``, exactly one of those.
+    """Nonempty count vectors of rounded total at most ``most``, descending.
 
-    None when there are more than CONFIGURATIONS.
+    With ``lead``, exactly one of the marked classes.
+
+    None if there are more than CONFIGURATIONS.
     """
     found: list[tuple[int, ...]] = []
 
@@ -309,7 +319,7 @@ def _configurations(
     return found if len(found) <= CONFIGURATIONS else None
 
 
-def _refuse_when_endless(
+def _refuse_too_many_types(
     counts: list[int],
     weight: list[int],
     most: int,
@@ -317,11 +327,11 @@ def _refuse_when_endless(
     bins: int,
     allowed: int,
 ) -> None:
-    """PolicyError when the types are too many: counted where that is quick, else estimated from above."""
+    """Raise PolicyError if there are too many types: counted if that is quick, else by an upper bound."""
     states = prod(c + 1 for c in counts)
     if configurations is not None and states * len(configurations) <= COUNTING:
         number: dict[tuple[int, ...], int] = {(0,) * len(counts): 1}
-        for each in configurations:  # as in making change
+        for each in configurations:  # as in the change-making problem
             for state in product(*(range(w, c + 1) for w, c in zip(each, counts, strict=True))):
                 before = tuple(s - w for s, w in zip(state, each, strict=True))
                 if before in number:
@@ -346,7 +356,7 @@ def _refuse_when_endless(
 def types_of_bins(
     counts: list[int], configurations: list[tuple[int, ...]], bins: int
 ) -> Iterator[list[tuple[int, ...]]]:
-    """Multisets of at most ``bins`` configurations that use up the counts, each once: in descending order."""
+    """Multisets of at most ``bins`` configurations that use up the counts, each once, in descending order."""
 
     def extend(left: tuple[int, ...], start: int, chosen: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
         first = next((t for t, c in enumerate(left) if c), None)
@@ -358,7 +368,7 @@ def types_of_bins(
         for j in range(start, len(configurations)):
             each = configurations[j]
             if not any(each[: first + 1]):
-                return  # this and all later ones lack the largest class left
+                return  # this and all later configurations lack the largest class left
             if all(w <= c for w, c in zip(each, left, strict=True)):
                 rest = tuple(c - w for c, w in zip(left, each, strict=True))
                 yield from extend(rest, j, [*chosen, each])
@@ -369,7 +379,7 @@ def types_of_bins(
 def _complete(
     chosen: list[tuple[int, ...]], empty: int, members: list[list[int]], small: list[int], sizes: list[int]
 ) -> list[list[int]]:
-    """Real items for the rounded ones, then each small item into the least loaded bin."""
+    """Replace rounded items with real ones, then put each small item into the least loaded bin."""
     following = [iter(m) for m in members]
     contents = [[next(following[t]) for t, c in enumerate(each) for _ in range(c)] for each in chosen]
     contents += [[] for _ in range(empty)]
@@ -383,7 +393,7 @@ def _complete(
 
 
 def _merge_short(contents: list[list[int]], sizes: list[int], k: int) -> None:
-    """While a bin is below k, the two least loaded become one."""
+    """While a bin is below k, merge the two least loaded bins."""
     contents.sort(key=lambda inside: -sum(sizes[i] for i in inside))
     while sum(sizes[i] for i in contents[-1]) < k:
         last = contents.pop()

@@ -1,16 +1,15 @@
-"""The methods for real lists of labels: balanced bins, then a search for a smaller largest bin until none is left.
+"""The methods for real lists of labels: balanced bins, then a search for a smaller largest bin until none exists.
 
-Balanced bins are filled by the longest-processing-time rule, and then repaired. For a fixed number m of bins the
-problem asks for all loads within k..U, so the better balanced the better. Placing items in decreasing order into the
-least loaded bin leaves loads that differ by about one small item, and exchanging one or two items at a time mends the
-rest. Where all loads come to total / m rounded down or up, the packing costs what every packing into at most m bins
-must cost; it is then optimal for every k from total / (m + 1) to total / m, because m is the most bins that fit.
-``sweep`` solves all k of a list that way, one packing per m.
+Balanced bins are filled by the longest-processing-time rule and then repaired. For a fixed number m of bins, all loads
+must be within k..U, so better balance is better. Placing items in decreasing order into the least loaded bin gives
+loads that differ by about one small item, and exchanges of one or two items repair the rest. If all loads are total / m
+rounded down or up, no packing into at most m bins costs less. The packing is then optimal for every k from total / (m +
+1) to total / m, because at most m bins exist for these k. ``sweep`` solves all k of a list in this way, one packing per
+m.
 
-The search decides by integer programs, by random walks over the ways to fill a bin, or depth first.  The question "is
-there a packing with every load in k..U" is settled for one U after another between the instance bound and the packing
-at hand.  A yes gives a packing, a no raises the bound, so what is certified when the time is up is what was proved by
-then.
+The search decides by integer programs, by random walks over the ways to fill a bin, or by depth-first search. It
+decides "is there a packing with every load in k..U" for one U after another between the instance bound and the current
+packing. A yes gives a packing, a no raises the bound. If the time runs out, the certificate has what was proved so far.
 """
 
 from __future__ import annotations
@@ -39,21 +38,21 @@ from shoal.problems.labels.instance import (
 from shoal.problems.threads import heard
 from shoal.watching import watched
 
-STEPS = 200_000  # of one random walk, a tenth where the limits are counted
-SHORT = 2000  # items up to which packings are searched through one by one
-SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # of the exact search
+STEPS = 200_000  # of one random walk; a tenth if work is counted instead of timed
+SHORT = 2000  # up to this many items, packings are searched by depth-first search
+SECONDS = {"fast": 2.0, "balanced": 60.0, "thorough": 600.0}  # time limits of the exact search
 REFUTED = "every packing with a smaller largest bin was ruled out"
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How far a search may go.
+    """Limits of a search.
 
     fillings  int          ways to fill a bin that an integer program may have
     steps     int          choices of one depth-first search
     nodes     int | None   nodes of one integer program
-    seconds   float | None all together
-    undecided int | None   questions that may stay without an answer before the search ends
+    seconds   float | None in total
+    undecided int | None   undecided questions after which the search ends
     """
 
     fillings: int
@@ -64,13 +63,13 @@ class Budget:
 
 
 def hard(effort: Effort) -> Budget:
-    """How far the exact search goes."""
+    """The limits of the exact search."""
     return Budget(fillings=300_000, steps=20_000_000, nodes=None, seconds=effort.among(SECONDS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fillings:
-    """Multisets of distinct sizes, row by row: filling j is start[j] .. start[j + 1] of kind and times."""
+    """Multisets of distinct sizes: filling j is start[j] .. start[j + 1] of kind and times."""
 
     start: np.ndarray
     kind: np.ndarray
@@ -81,7 +80,7 @@ class Fillings:
 def list_fillings(
     given: BinCoveringInstance, values: np.ndarray, counts: np.ndarray, high: int, most: int
 ) -> Fillings | None:
-    """Every way to fill a bin to k..high, or None when there are more than ``most``."""
+    """All ways to fill a bin to k..high, or None if there are more than ``most``."""
     from shoal.kernels.labels import fillings
 
     start = np.zeros(most + 1, np.int64)
@@ -100,10 +99,10 @@ def list_fillings(
 def choose_fillings(
     fillings: Fillings, usable: np.ndarray, counts: np.ndarray, limits: Budget, until: float
 ) -> list[int] | bool | None:
-    """Fillings (with repetition) that use every item exactly once; False when none do, None when undecided.
+    """Fillings (with repetition) that use every item exactly once; False if there are none, None if undecided.
 
-    A random walk and an integer program (one variable per usable filling, one equation per distinct size) take
-    turns, each turn longer than the last, until ``until``; once each where the limits are counted.
+    A random walk and an integer program (one variable per usable filling, one equation per distinct size) alternate
+    with increasing time limits, until ``until``; once each if work is counted.
     """
     from shoal.kernels.labels import walk
 
@@ -138,7 +137,7 @@ def choose_fillings(
 def _integer_program(
     start: np.ndarray, kind: np.ndarray, times: np.ndarray, counts: np.ndarray, nodes: int | None, seconds: float | None
 ) -> np.ndarray | bool | None:
-    """How often each filling is used, False when nothing fits, None when undecided."""
+    """How often each filling is used; False if infeasible, None if undecided."""
     from scipy.sparse import csc_array, csr_array
 
     from shoal.problems.programs import LinearConstraints, solve
@@ -156,10 +155,10 @@ def _integer_program(
 def search(
     given: BinCoveringInstance, label: np.ndarray, bound: Bound, limits: Budget
 ) -> tuple[np.ndarray, Bound, str | None]:
-    """A packing no worse than ``label``, a bound no lower than ``bound``, and what stopped the search (None: nothing).
+    """A packing no worse than ``label``, a bound no lower than ``bound``, and the limit that ended the search or None.
 
-    (1) proved <= optimum <= cost.  (2) proved <= low: an undecided U raises only low, a refuted one both, for a
-    packing within k..U is one within k..U + 1 too.
+    (1) proved <= optimum <= cost. (2) proved <= low: an undecided U raises only low, a refuted one both, because a
+    packing within k..U is also within k..U + 1.
     """
     end = clock() + (limits.seconds or 0.0)
     values, index, counts = np.unique(-given.sizes, return_inverse=True, return_counts=True)
@@ -172,9 +171,10 @@ def search(
     stopped = None
     undecided = 0
     first = True
-    # Decide whether a packing within k..high exists: one found lowers the cost, a refusal raises the bound.
+    # Decide whether a packing within k..high exists: if one is found, the cost decreases; otherwise, the bound
+    # increases.
     while low < cost:
-        high = low if first else (low + cost - 1) // 2  # the bound itself first, then halving
+        high = low if first else (low + cost - 1) // 2  # the bound itself first, then bisection
         if sums is not None:  # only a load that some filling has can be the largest
             near = sums[(sums >= low) & (sums < cost)]
             if not len(near):
@@ -214,7 +214,7 @@ def _decide(
     limits: Budget,
     until: float,
 ) -> list[list[int]] | bool | None:
-    """Bins as lists of kinds when all loads can lie in k..high, False when they cannot, None when undecided."""
+    """Bins as lists of kinds if all loads can be in k..high, False if they can't, None if undecided."""
     from shoal.kernels.labels import pack
 
     if fillings is None:
@@ -247,7 +247,7 @@ def _decide(
 
 
 def _assign(bins: list[list[int]], members: np.ndarray, counts: np.ndarray, kinds: int) -> np.ndarray:
-    """Bins of kinds as the bin of each item: copies are taken in the packed order."""
+    """Bins of kinds as the bin of each item: equal items are assigned in the packed order."""
     following = np.concatenate([[0], np.cumsum(counts)[: kinds - 1]])
     label = np.empty(len(members), np.int64)
     for b, contents in enumerate(bins):
@@ -257,21 +257,21 @@ def _assign(bins: list[list[int]], members: np.ndarray, counts: np.ndarray, kind
     return label
 
 
-VISITS = 4_000_000  # visits of items and bins that a repair may take
-LONG = 50_000  # labels from which auto leaves a gap of 1 / 4096 of the cost alone
-FEW = 40  # items per bin up to which bins are filled one by one before they are balanced
-KINDS = 400  # distinct sizes up to which a long list is searched by ways to fill a bin
+VISITS = 4_000_000  # visits of items and bins in one repair
+LONG = 50_000  # with more labels, auto accepts a gap of 1 / 4096 of the cost
+FEW = 40  # up to this many items per bin, bins are filled one by one before they are balanced
+KINDS = 400  # up to this many distinct sizes, a long list is searched by ways to fill a bin
 AUTO = Budget(
     fillings=2500, steps=400_000, nodes=20, seconds=None, undecided=2
-)  # counted, not timed: the same answer every time
+)  # work is counted instead of timed, so the answer is deterministic
 
 
 def balanced(
     given: BinCoveringInstance, m: int, low: int, high: int, budget: int = VISITS
 ) -> tuple[np.ndarray, int, int, int]:
-    """Decreasing sizes into m bins with loads in low..high if that succeeds.
+    """Decreasing sizes in m bins with loads in low..high if this succeeds.
 
-    returns  (bin of each item, least load, largest load, budget left)
+    returns  (bin of each item, least load, largest load, remaining budget)
     """
     from shoal.kernels.labels import pour, rebalance
 
@@ -284,9 +284,9 @@ def balanced(
 
 
 def filled(given: BinCoveringInstance, high: int, target: int, budget: int) -> tuple[np.ndarray, int]:
-    """Bins filled one by one up to ``high``, the last one shared out, loads then repaired towards ``target``.
+    """Bins filled one by one up to ``high``, the last one distributed, and loads repaired towards ``target``.
 
-    returns  (bin of each item, budget left); every bin holds k, since some bin always does
+    returns  (bin of each item, remaining budget); every bin has at least k, because some such bin always exists
     """
     from shoal.kernels.labels import fill, rebalance
 
@@ -302,9 +302,9 @@ def filled(given: BinCoveringInstance, high: int, target: int, budget: int) -> t
 
 
 def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
-    """The least cost, then the most bins, among Theorem 9, Spread, balanced and filled packings.
+    """The least cost, then the most bins, of the packings of Theorem 9, Spread, balanced, and filled bins.
 
-    Ends as soon as the cost is the bound and the bins are as many as there can be.
+    Ends when the cost equals the bound and the number of bins is the maximum.
     """
     k, total = given.k, given.total
     most = most_bins(*distinct(given.sizes), k)
@@ -324,12 +324,12 @@ def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
     budget = VISITS // 100 if given.wide else VISITS // (2 if n <= LONG else 4)
 
     def enough() -> bool:
-        """The bound is met; in a long list, or as good as met."""
+        """Whether the bound is reached; for a long list, almost reached."""
         return (best_key[0] - bound.value) * (4096 if n > LONG else 1) < (bound.value if n > LONG else 1)
 
     if best_key > ideal:
         offer(spread_labels(given))
-    works = 0  # bins known to work
+    works = 0  # largest number of bins with a known packing
     if best_key > ideal and n > FEW * most:
         label, least, _, budget = balanced(given, most, k, max(bound.value, up(total, most)), budget)
         if least >= k:
@@ -337,7 +337,7 @@ def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
             offer(label)
     if best_key > ideal:
         offer(filled(given, k, bound.value, budget // 4)[0])
-    for part in (0, 64, 16, 4) if n <= 6 * LONG else (0, 64):  # caps between the bound and the cost at hand
+    for part in (0, 64, 16, 4) if n <= 6 * LONG else (0, 64):  # caps between the bound and the current cost
         if not enough():
             high = bound.value + ((best_key[0] - bound.value) // part if part else 0)
             offer(filled(given, high, high, budget // 4)[0])
@@ -353,8 +353,8 @@ def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
             offer(label)
             few = up(total, best_key[0] - 1)
         else:
-            fails = m  # bins known to fail
-        if works == 0:  # nothing worked yet: 1, 2, 4, ... bins fewer
+            fails = m  # smallest number of bins known to fail
+        if works == 0:  # no packing yet: reduce the bins by 1, 2, 4, ...
             m, step = max(m - step, min(few, m - 1)), 2 * step
         else:
             m = (works + fails) // 2
@@ -362,17 +362,18 @@ def auto_labels(given: BinCoveringInstance, bound: Bound) -> np.ndarray:
 
 
 def auto(given: BinCoveringInstance, effort: Effort = Effort()) -> Cover:
-    """Never worse than Theorem 9 and Spread; proved optimal wherever the certificate says so.
+    """Never worse than Theorem 9 and Spread; proved optimal if the certificate states it.
 
-    O(n log n) per number of bins tried, at most 40 of them; small instances that stay open get a counted share of
-    the exact search, with more effort all that stay open as much as the exact method has, with "fast" none.
+    O(n log n) per number of bins tried, at most 40 of them. With "fast", unsolved instances aren't searched further. By
+    default, small ones get a limited exact search. With more effort, all get the exact method.
     """
     bound = lower_bound(given.sizes, given.k)
     label = auto_labels(given, bound)
     small = len(given.sizes) <= SHORT or np.count_nonzero(np.diff(given.sizes)) < KINDS
     counted, timed = small and effort.name != "fast", effort.name not in ("fast", "balanced")
     for limits in (AUTO if counted else None, hard(effort) if timed else None):
-        if limits and given.cost(label) > bound.value:  # counted first: it may prove what the long search does not
+        # counted limits first: this may prove what the long search doesn't
+        if limits and given.cost(label) > bound.value:
             label, bound, _ = search(given, label, bound, limits)
     promise = Guarantee(factor=2.5, additive=0, theorem=FACTOR_5_2)
     return finish(given, label, "auto", promise, bound.value, bound.argument)
@@ -380,12 +381,12 @@ def auto(given: BinCoveringInstance, effort: Effort = Effort()) -> Cover:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
-    """One answer for every k asked for.
+    """One answer for every requested k.
 
     ks           int64[q]
-    costs        int64[q]  largest load found for each k
+    costs        int64[q]: largest load found for each k
     lower_bounds int64[q]
-    packing      int64[q]  which of ``packings`` attains the cost
+    packing      int64[q]: index in ``packings`` of the packing with this cost
     packings     list of int64[n], bin of each item
     """
 
@@ -397,7 +398,7 @@ class Sweep:
 
     @property
     def optimal(self) -> np.ndarray:
-        """The k at which the cost is proved to be the least possible."""
+        """The k for which the cost is proved optimal."""
         return self.costs == self.lower_bounds
 
 
@@ -435,9 +436,9 @@ def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
 
 
 def exact(given: BinCoveringInstance, effort: Effort = Effort()) -> Cover:
-    """The optimum, unless the seconds of the effort pass first; then the best packing found, with the bound reached.
+    """The optimum, or if the time limit of the effort is exceeded, the best packing found with the bound reached.
 
-    Exponential time.  ``certificate.details["stopped"]`` names the limit that ended the search, if one did.
+    Exponential time. ``certificate.details["stopped"]`` names the limit that ended the search, if one did.
     """
     bound = lower_bound(given.sizes, given.k)
     label = auto_labels(given, bound)

@@ -1,17 +1,18 @@
-"""The calls for labels: ``cover`` with one signature for every method, names for groups, and a hierarchy of them.
+"""The public functions for labels: ``cover`` with one signature for every method, names for groups, and a hierarchy.
 
-``group_labels`` names groups, and ``levels`` groups groups: a hierarchy for a column that has none.  ``cover_sum`` is
-for the other cost functions of Du, Eppstein, Goodrich, Lueker 2009, section 1, sums over the groups.
+``group_labels`` names groups. ``levels`` groups groups, which gives a hierarchy for a column without one. ``cover_sum``
+is for the other cost functions of Du, Eppstein, Goodrich, Lueker 2009, section 1, which are sums over the groups.
 
-A group E costs the sum, or the largest, over its records of an error d; the groups' costs are added, or the largest is
-taken.  The paper names d = 1 and d = |E| - k.  Of the eight costs that makes, d = 1 gives the largest group ("max"),
-the number of records (the same for every answer), the number of groups (one group is best) and 1.  d = |E| - k gives
+In these, each record of a group E has an error d. A group's cost is the sum or the largest of its records' errors, and
+the total cost is the sum or the largest of the groups' costs. The paper has d = 1 and d = |E| - k. Of the eight
+resulting costs, d = 1 gives the largest group ("max"), the number of records (the same for every answer), the number of
+groups (one group is best), and 1. d = |E| - k gives
 
-    sum of sums      |E| (|E| - k) added up: squares less k times all records        objective "squares"
-    sum of largest   |E| - k added up: all records less k for every group            objective "count": most groups
-    largest of either   rises with the largest group, so "max" answers them
+    sum of sums      sum of |E| (|E| - k): squares minus k times all records         objective "squares"
+    sum of largest   sum of |E| - k: all records minus k for every group             objective "count": most groups
+    largest of either   increases with the largest group, so "max" solves them
 
-Both sums are strongly NP-hard for labels: 3-Partition with k = B has a partition exactly if they are 0.
+Both sums are strongly NP-hard for labels: 3-Partition with k = B has a partition if and only if they are 0.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ from shoal.problems.labels.instance import (
 from shoal.problems.threads import heard
 from shoal.watching import watched
 
-SMALL = 12  # labels up to which every grouping is looked at
-TRIES = 40  # numbers of groups tried
+SMALL = 12  # up to this many labels, all groupings are searched
+TRIES = 40  # numbers of groups that are tried
 
 
 def cover_sum(given: BinCoveringInstance, objective: str, method: str) -> Cover:
-    """Groups with a small sum of squared sizes, or as many groups as are found; the optimum for up to 12 labels.
+    """Groups with a small sum of squared sizes, or as many groups as possible; the optimum for up to 12 labels.
 
-    method  "auto" or "exact"; PolicyError for others, which lower the largest group, and for "exact" beyond 12 labels
+    method  "auto" or "exact"; PolicyError for others, which minimize the largest group, and for "exact" beyond 12
+            labels
     """
     if method not in ("auto", "exact"):
         raise PolicyError(
@@ -71,18 +73,17 @@ def cover_sum(given: BinCoveringInstance, objective: str, method: str) -> Cover:
 
 
 def cost(given: BinCoveringInstance, label: np.ndarray, objective: str) -> int:
-    """What a grouping costs, in whole numbers of any length."""
+    """The cost of a grouping, an integer of any length."""
     loads = [load for load in given.loads(label, int(label.max()) + 1).tolist() if load]
     return paid(loads, given.k, objective)
 
 
 def least_sum(given: BinCoveringInstance, objective: str) -> tuple[int, str]:
-    """(no grouping costs less, because of this).
+    """(a lower bound of the cost of every grouping, its argument).
 
-    At most M groups reach k.  So there are at least total - k M records above k.  And the loads, in falling order,
-    start with sums no smaller than those of the largest labels, for the j largest lie in at most j groups; among M
-    numbers of that kind, of the same sum, the squares are least where the large labels stand alone and the rest is
-    level.
+    At most M groups reach k. So at least total - k M records are above k. The j largest labels lie in at most j groups,
+    so the sum of the j largest loads is at least that of the j largest labels. Among M numbers with this property and
+    the same sum, the squares are least if the large labels are alone and the rest is equal.
     """
     most = most_bins(*distinct(given.sizes), given.k)
     if objective == "count":
@@ -98,9 +99,9 @@ def least_sum(given: BinCoveringInstance, objective: str) -> tuple[int, str]:
 
 
 def _tried(given: BinCoveringInstance, objective: str, low: int) -> np.ndarray:
-    """The best of the packings made for the least largest group, and of level ones with as many groups as work.
+    """The best of the packings made for the least largest group, and of balanced ones with as many groups as possible.
 
-    low  what none costs less than: the first that costs it is the answer
+    low  a lower bound of the cost; the first packing that reaches it is returned
     """
     found = [auto_labels(given, lower_bound(given.sizes, given.k))]
     if cost(given, found[0], objective) == low:
@@ -132,7 +133,7 @@ def _best_of_all(given: BinCoveringInstance, objective: str) -> np.ndarray:
     for mask in range(1, 1 << n):
         low = mask & -mask
         load[mask] = load[mask ^ low] + sizes[low.bit_length() - 1]
-    best: list[tuple[int, int] | None] = [None] * (1 << n)  # (cost, the group of the first label left)
+    best: list[tuple[int, int] | None] = [None] * (1 << n)  # (cost, the group of the first remaining label)
     best[0] = (0, 0)
     for mask in range(1, 1 << n):
         first = mask & -mask
@@ -158,7 +159,7 @@ def _best_of_all(given: BinCoveringInstance, objective: str) -> np.ndarray:
     return label
 
 
-ORDERED = ("fold", "spread")  # the methods whose answer depends on the order asked for
+ORDERED = ("fold", "spread")  # the methods whose result depends on the requested order
 
 
 @renamed(time_limit="effort")
@@ -267,7 +268,7 @@ def _named(text: list[str], rank: np.ndarray, labels: np.ndarray, style: str) ->
         second = text[by_group[at + (c - 1 if style == "ends" else 1)]]
         joined = f"{first}, {second}" if c == 2 or style == "largest" else f"{first} .. {second}"
         found.append(joined if c == 2 else f"{joined} and {c - 2:,} more")
-    if len(set(found)) < m:  # equal names of different labels
+    if len(set(found)) < m:  # different labels with equal names
         found = [f"{name} (group {g + 1})" for g, name in enumerate(found)]
     return found
 

@@ -1,8 +1,8 @@
-"""An instance of min-max bin covering, its answer with a certificate, and lower bounds on the largest bin.
+"""An instance of min-max bin covering, its answer with a certificate, and lower bounds of the largest bin.
 
-Counts are checked once, labels certified once; every bound has its argument.  Du, Eppstein, Goodrich, Lueker 2009 use
-max(k, largest item) only; the others are stated and proved here.  All are evaluated over the distinct sizes in whole
-numbers, of any length.
+Counts are checked once, labels certified once; every bound has its argument. Du, Eppstein, Goodrich, Lueker 2009 use
+only max(k, largest item); the other bounds are stated and proved here. All are computed over the distinct sizes, in
+integers of any length.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinCoveringInstance:
-    """Positive counts in the order in which they are to be packed.
+    """Positive counts in the order in which they are packed.
 
-    sizes   int64[n], or Python integers in object[n] where the total reaches 2**62
-    item    int64[n]  position of each in the caller's list
-    nothing int64[z]  positions of the counts that are zero; they go anywhere
-    k       int       least total of a bin, 1 <= k <= total
-    total   int       sum of the sizes
+    sizes   int64[n], or Python integers in object[n] if the total reaches 2**62
+    item    int64[n]: index of each in the caller's list
+    nothing int64[z]: indexes of zero counts; they can be in any bin
+    k       int: least total of a bin, 1 <= k <= total
+    total   int: sum of the sizes
     """
 
     sizes: np.ndarray
@@ -45,17 +45,17 @@ class BinCoveringInstance:
 
     @property
     def wide(self) -> bool:
-        """The sizes are Python integers."""
+        """Whether the sizes are Python integers."""
         return self.sizes.dtype == object
 
     def run(self, kernel: Any, *arguments: Any) -> Any:
-        """The compiled kernel, or its Python text where 64 bits do not hold the sizes."""
+        """Run a kernel: compiled, or as Python code if the sizes don't fit in 64 bits."""
         from shoal.kernels import plain
 
         return (plain(kernel) if self.wide and hasattr(kernel, "py_func") else kernel)(*arguments)
 
     def levels(self, m: int) -> np.ndarray:
-        """m loads of zero, of the sizes' type."""
+        """m zero loads, of the sizes' type."""
         return np.zeros(m, self.sizes.dtype)
 
     def loads(self, label: np.ndarray, m: int) -> np.ndarray:
@@ -73,10 +73,10 @@ class BinCoveringInstance:
 class Cover(Shown):
     """Items grouped into bins.
 
-    labels       int64[n]  bin of each item, 0 .. m - 1, numbered as they first appear
-    loads        int64[m]  (object[m] beyond 64 bits) total of each bin
-    k            int       the least load asked for
-    method       str       what found it
+    labels       int64[n]: bin of each item, 0 .. m - 1, numbered by first item
+    loads        int64[m] (object[m] beyond 64 bits): total of each bin
+    k            int: requested least load
+    method       str: the method that found it
     certificate  Certificate of the largest load
     """
 
@@ -89,12 +89,12 @@ class Cover(Shown):
 
     @property
     def cost(self) -> int:
-        """The largest load, or what the objective counts instead."""
+        """The largest load, or the value of the objective."""
         return int(self.certificate.cost)
 
     @property
     def anonymous(self) -> bool:
-        """Every bin holds at least k; False is possible with method "bicriteria" only."""
+        """Whether every bin has at least k; False is possible only with method "bicriteria"."""
         return bool(min(self.loads.tolist()) >= self.k)
 
     def _lines(self) -> list[str]:
@@ -111,9 +111,9 @@ class Cover(Shown):
 
 
 def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | None = None) -> BinCoveringInstance:
-    """Checked input, ordered "sorted" (decreasing), "given" or "random" (by ``seed``).
+    """The checked instance, ordered "sorted" (decreasing), "given", or "random" (by ``seed``).
 
-    Raises InfeasibleError when all sizes together stay below k, InputError and PolicyError for unusable values.
+    Raises InfeasibleError if the sum of all sizes is below k, InputError and PolicyError for invalid values.
     """
     k = threshold(k)
     given = whole(sizes)
@@ -144,9 +144,9 @@ def finish(
     details: dict[str, Any] | None = None,
     objective: str = "max",
 ) -> Cover:
-    """Labels of the packed order as a Cover of the caller's list, bins renumbered, cost and bound certified.
+    """A packing as a Cover of the caller's list, with bins renumbered, and cost and bound certified.
 
-    Raises CertificateError should a method leave a bin below k (all but "bicriteria").
+    Raises CertificateError if a bin is below k (except for "bicriteria").
     """
     n = len(given.item) + len(given.nothing)
     used = np.bincount(label) > 0
@@ -175,19 +175,19 @@ def finish(
 
 
 def paid(loads: list[int], k: int, objective: str) -> int:
-    """What groups of these loads cost: the largest, squared loads added up, or what they hold above k."""
+    """The cost of groups with these loads: the largest, the sum of squares, or the records above k."""
     if objective == "max":
         return int(max(loads))
     return sum(int(x) ** 2 for x in loads) if objective == "squares" else sum(int(x) - k for x in loads)
 
 
-BITS = 1 << 22  # the subset-sum bound is computed while twice k + largest item stays below this many bits
-SHIFTS = 4000  # and while it takes at most this many shifts of such a number
+BITS = 1 << 22  # the subset-sum bound is computed if twice k + largest item is below this number of bits
+SHIFTS = 4000  # and if it needs at most this many shifts of such a number
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A lower bound on the largest bin of every feasible packing, with the argument that proves it."""
+    """A lower bound of the largest bin over all feasible packings, with the argument that proves it."""
 
     value: int
     argument: str
@@ -212,7 +212,7 @@ def lower_bound(sizes: np.ndarray, k: int) -> Bound:
 
 
 def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct sizes, descending, and how often each occurs, both of the sizes' type."""
+    """Distinct sizes, descending, and the number of each, both of the sizes' type."""
     steps = np.diff(sizes)
     if (steps > 0).any():
         values, counts = np.unique(sizes, return_counts=True)
@@ -222,11 +222,11 @@ def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def most_bins(values: np.ndarray, counts: np.ndarray, k: int) -> int:
-    """No packing has more bins than this.  ``values`` distinct and descending.
+    """An upper bound of the number of bins. ``values`` is distinct and descending.
 
-    For every size v: at most h bins hold one of the h items larger than v.  The others hold only items of at most
-    v, which number N and sum to R: such bins are at most R / k and, needing ceil(k / v) items each, at most
-    N / ceil(k / v).
+    For every size v: at most h bins contain one of the h items larger than v. The others contain only items of at most
+    v, of which there are N with sum R. So there are at most R / k such bins and, because each needs ceil(k / v) items,
+    at most N / ceil(k / v).
     """
     h = np.cumsum(counts) - counts
     mass = np.cumsum(values * counts) - values * counts
@@ -249,16 +249,16 @@ def _bound(values: np.ndarray, counts: np.ndarray, k: int) -> Bound:
 
 
 def _halves(values: np.ndarray, counts: np.ndarray, k: int, total: int) -> Bound:
-    """Items that cannot share a bin need company from the rest.
+    """A bound for large items that can't share a bin, so that the other items must complete their bins.
 
-    Fix a size v and let H be the h items of at least v.  While the largest bin is below 2 v no two of H share a bin,
-    so the bins of those below k, s in number and V in total, are completed from the remaining items, of total R:
-    s k <= V + R, and all bins without an item of k or more number at most (V + R) / k.  Hence the largest bin is at
-    least 2 v, or else s <= (V + R) // k and it is at least total / (h - s + (V + R) // k).
+    Fix a size v, and let H be the h items of at least v. If the largest bin is below 2 v, no two items of H share a
+    bin. The bins of the s items of H below k, with sum V, are completed from the other items, with sum R. So s k <= V +
+    R, and at most (V + R) / k bins have no item of k or more. So the largest bin is at least 2 v, or s <= (V + R) // k
+    and it is at least total / (h - s + (V + R) // k).
     """
     h = np.cumsum(counts)
     rest = total - np.cumsum(values * counts)
-    short = np.cumsum(counts * (values < k))  # those of H below k
+    short = np.cumsum(counts * (values < k))  # items of H below k
     full = (rest + np.cumsum(values * counts * (values < k))) // k  # bins that they and the rest can fill
     bins = h - short + full
     value = np.where(short > full, 2 * values, np.minimum(2 * values, -(-total // np.maximum(bins, 1))))
@@ -272,10 +272,10 @@ def _halves(values: np.ndarray, counts: np.ndarray, k: int, total: int) -> Bound
 
 
 def _companions(values: np.ndarray, counts: np.ndarray, k: int) -> list[Bound]:
-    """The bin of the largest item below k has a subset sum as its load: the least that reaches k.
+    """A bound by subset sums: the bin of the largest item below k has at least the least one that reaches k.
 
-    Such a sum is below k plus the largest item, since a set without a superfluous member is.
-    Nothing (an empty list) where all items reach k or where the sums would be too long to list.
+    This sum is below k plus the largest item, because a minimal set is. The result is empty if all items reach k, or if
+    there are too many sums.
     """
     below = int(np.searchsorted(-values, -k, side="right"))
     limit = k + int(values[0])

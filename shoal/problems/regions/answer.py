@@ -1,14 +1,15 @@
-"""One task of regions answered: a method run and bounded, small components solved to proved optima, the default method.
+"""Runs a method on one task of regions, bounds its answer, and solves small components to proved optima.
 
-As many regions are kept as any objective finds, for a search for other ends sometimes meets more regions than one for
-many.  Where a number of regions is given, as many as can be are merged down to it, then searched at that number.
+The answer keeps as many regions as any objective finds, because a search for another objective sometimes finds more
+regions than a search for their number. If a number of regions is given, as many regions as possible are merged down to
+it, and then searched at that number.
 
-Small components are solved exactly: every connected eligible set is listed, then chosen by integer programs, component
-by component, the objectives one after the other.  The heaviest region (or the excess) is found by
-bisection over the values that sets can have; sums (number of regions, squares, compactness) by set partitioning.
-Where listing the sets passes a limit, the number of regions is still decided by ``packing`` on larger graphs, and
-everything else is answered by the search with the bound proved so far.
-Where no method is named, tree and search run, small components exactly, and the linear program where it is quick.
+Small components are solved exactly: every connected eligible set is listed, and integer programs choose among them,
+component by component, one objective after the other. The weight of the heaviest region (or the excess) is minimized by
+bisection over the values that sets can have; sums (number of regions, squares, compactness) by set partitioning. If the
+sets are too many to list, ``packing`` still decides the number of regions on larger graphs, and everything else is
+answered by the search with the bound proved so far. If no method is named, tree and search run, small components are
+solved exactly, and the linear program runs if it is quick.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ OTHERS = ("sumsq", "excess", "max")
 def most_regions(
     solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound
 ) -> RegionsFound:
-    """The method's answer for the task's objectives, "count" first, or that for another objective with more regions.
+    """The method's answer for the task's objectives, "count" first, or for another objective with more regions.
 
-    Not asked by ``auto`` on large graphs, whose search is led by prices.  Every objective is asked with the same
-    randomness, so the answer has as many regions as a call for that objective with the same seed.  Ends where the bound
-    is reached; at most four times the work, or the same seconds in all.  Regions that are to be compact or alike too
-    are made so again, for what is found for another end is neither: at most seven times the work.
+    ``auto`` doesn't call this on large graphs, where area prices guide its search. All objectives use the same
+    randomness, so the answer has as many regions as a call for that objective with the same seed. The loop ends if the
+    bound is reached. It takes at most four times the work, or the same seconds in total. For compact or similar
+    regions, the winning number of regions is searched again, because a result for another objective is neither: at most
+    seven times the work.
     """
     again = not {"compact", "similar"}.isdisjoint(task.objective)
     seconds = None if task.seconds is None else task.seconds / (1 + (1 + again) * len(OTHERS))
@@ -88,9 +90,9 @@ LISTED = Guarantee(factor=1, additive=0, theorem="every connected set listed, th
 
 
 def exact(task: Districting, bound: CountBound) -> RegionsFound:
-    """Optimal where every component is small enough; else the search's answer with what could be proved.
+    """Optimal if every component is small enough; else the search's answer with the bounds that could be proved.
 
-    Exponential time; components to about 25 areas, and the number of regions alone to a few hundred.
+    Exponential time; components of up to about 25 areas, and the number of regions alone up to a few hundred.
     """
     clock = SearchClock.of(task.seconds)
     found = search(task, bound)
@@ -111,13 +113,13 @@ def exact(task: Districting, bound: CountBound) -> RegionsFound:
 def optimal_components(
     task: Districting, bound: CountBound, label: np.ndarray, size: int, clock: SearchClock
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The partition with every component of at most ``size`` areas made optimal; and which areas are solved, bool[n].
+    """The partition in which every component of at most ``size`` areas is optimal; and bool[n], which areas are solved.
 
-    A component is optimal when no partition of it is better in the objectives' order, given how the others stand.
+    A component is optimal if no partition of it is better in the objectives' order, given the other components.
     """
     label = label.copy()
     count = np.bincount(bound.component) if task.n else np.zeros(0, np.int64)
-    # what is heavier cannot be in the answer
+    # heavier sets can't be in the answer
     cap = cost_in(task, label, "max") if task.objective[0] == "max" else NO_CAP
     lists = {}
     for c in np.flatnonzero(count <= size):
@@ -131,7 +133,7 @@ def optimal_components(
 
 
 def _chosen(task: Districting, lists: list[ConnectedSets], label: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The best partitions into listed sets, the objectives one after the other, beside the regions of ``others``."""
+    """The best partitions into listed sets, one objective after the other, given the regions of ``others``."""
     for i, name in enumerate(task.objective):
         if name in ("max", "excess"):
             level = max([_component_level(task, label, others, name), *(listed.bisect(name) for listed in lists)])
@@ -149,7 +151,7 @@ def _chosen(task: Districting, lists: list[ConnectedSets], label: np.ndarray, ot
 
 
 def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, name: str) -> Any:
-    """Largest weight or excess among the regions of the areas in ``mask``; 0 when there are none."""
+    """The largest weight or excess of the regions of the areas in ``mask``; 0 if there are none."""
     if not mask.any():
         return 0
     inside = relabelled(np.where(mask, label, -1))[mask]
@@ -162,12 +164,15 @@ def _component_level(task: Districting, label: np.ndarray, mask: np.ndarray, nam
 
 
 def _after_count(objective: tuple[str, ...]) -> tuple[str, ...]:
-    """The objectives to go on with from a partition with more regions."""
+    """The objectives that remain after a partition with more regions was found."""
     return tuple(name for name in objective if name != "count") if objective[0] == "count" else objective
 
 
 def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: dict[str, Any]) -> RegionsFound:
-    """Bounds for the objective that comes first, which is optimal; those after it are so given the ones before."""
+    """The answer with bounds on its first objective, which is optimal.
+
+    Later objectives are optimal given the earlier ones.
+    """
     first = task.objective[0]
     return RegionsFound(
         label,
@@ -180,18 +185,18 @@ def _proved(task: Districting, bound: CountBound, label: np.ndarray, details: di
 
 
 def safe_bound(cost: int, bound: int) -> int:
-    """A bound of a cost that an integer program proves least: itself, or a little less beyond the tolerance."""
+    """A valid bound of a cost that an integer program proves optimal: the cost, or slightly less."""
     return cost if cost < 10**6 else max(bound, math.floor(cost * (1 - 1e-6)))
 
 
 def fixed_number(
     solve: Callable[[Districting, CountBound], RegionsFound], task: Districting, bound: CountBound, method: str
 ) -> RegionsFound:
-    """Exactly ``task.regions`` regions: the method's answer with most regions, merged down, then searched.
+    """Exactly ``task.regions`` regions: the method's answer with most regions is merged down, then searched.
 
-    Method "tree" ends there; "exact" lists all connected sets and is optimal where they can be listed.
+    Method "tree" omits the search; "exact" lists all connected sets, and is optimal if they can be listed.
 
-    Raises InfeasibleError when so many cannot exist, and when so many were not found.
+    Raises InfeasibleError if so many regions can't exist, and if so many weren't found.
     """
     asked = task.regions or 0
     pieces = int(bound.component.max()) + 1
@@ -222,7 +227,7 @@ def fixed_number(
 
 
 def _listed(task: Districting, bound: CountBound, listed: ConnectedSets) -> RegionsFound:
-    """The optimum over all partitions into so many of the sets."""
+    """The optimum over all partitions into the required number of listed sets."""
     listed.number(task.regions or 0)
     if listed.solve(np.zeros(len(listed.sets)), np.arange(len(listed.sets))) is None:
         raise InfeasibleError(f"no partition into {task.regions} connected regions meets the thresholds; lower k")
@@ -231,27 +236,27 @@ def _listed(task: Districting, bound: CountBound, listed: ConnectedSets) -> Regi
 
 
 def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) -> np.ndarray:
-    """Neighboring regions joined, the lightest pair first, until so many are left.  O(edges log edges)."""
+    """Neighboring regions merged, the lightest pair first, until ``number`` are left. O(edges log edges)."""
     label = relabelled(label)
     many = int(label.max()) + 1
     load = np.bincount(label, weights=weight, minlength=many).tolist()
     ends = label[g.edges()]
-    beside: list[set[int]] = [set() for _ in range(many)]
+    adjacent: list[set[int]] = [set() for _ in range(many)]
     for a, b in np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0).tolist():
-        beside[a].add(b)
-        beside[b].add(a)
+        adjacent[a].add(b)
+        adjacent[b].add(a)
     into = list(range(many))
-    heap = [(load[a] + load[b], a, b) for a in range(many) for b in beside[a] if a < b]
+    heap = [(load[a] + load[b], a, b) for a in range(many) for b in adjacent[a] if a < b]
     heapq.heapify(heap)
     while many > number and heap:
         total, a, b = heapq.heappop(heap)
         if into[a] != a or into[b] != b or total != load[a] + load[b]:
             continue
         into[b], load[a], many = a, total, many - 1
-        beside[a] = (beside[a] | beside[b]) - {a, b}
-        for other in beside[a]:
-            beside[other].discard(b)
-            beside[other].add(a)
+        adjacent[a] = (adjacent[a] | adjacent[b]) - {a, b}
+        for other in adjacent[a]:
+            adjacent[other].discard(b)
+            adjacent[other].add(a)
             heapq.heappush(heap, (load[a] + load[other], min(a, other), max(a, other)))
     final = np.array(into)
     while (final[final] != final).any():
@@ -260,11 +265,11 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
 
 
 def parts_bounds(weight: np.ndarray, number: int) -> tuple[int, int]:
-    """Lower bounds of every partition into so many parts: on its heaviest part, and on its sum of squares.
+    """Lower bounds over all partitions into ``number`` parts: the weight of the heaviest part, and the sum of squares.
 
-    The j heaviest parts weigh at least what the j heaviest areas do, whatever else the partition is; under these
-    constraints, and with the total given, both are least when each area above the level of the rest is a part by
-    itself and the rest is poured level over the other parts (the loads so found are majorized by all others).
+    The j heaviest parts weigh at least as much as the j heaviest areas. Under these constraints and with the given
+    total, both figures are least if each area above the level of the rest is a part of its own, and the remaining
+    weight is distributed evenly over the other parts (all other loads majorize these).
     """
     left, slots, squares, heaviest = int(weight.sum()), number, 0, 0
     for w in np.sort(weight)[::-1].tolist():
@@ -274,16 +279,16 @@ def parts_bounds(weight: np.ndarray, number: int) -> tuple[int, int]:
     return max(heaviest, -(-left // slots)), squares + -(-left * left // slots)
 
 
-TOLERANCE = 2e-6  # of the cost: by as much a bound proved by an integer program may be lowered
+TOLERANCE = 2e-6  # relative tolerance by which a bound from an integer program may be lowered
 
 
 def answer(
     task: Districting, method: str, keep: np.ndarray, joined: np.ndarray, unit: str, limits: RegionLimits | None = None
 ) -> Regions:
-    """Run the method, bound it, and put the answer back on all areas."""
+    """Run the method, bound its answer, and extend the answer to all areas."""
     bound = count_bound(task, steps=0)
     by_program = method == "auto" and limits is None and task.regions is None and task.n <= POOLED
-    if not (by_program and programmable(bound)):  # which proves as much, where it comes to its end
+    if not (by_program and programmable(bound)):  # the program proves as much if it finishes
         separated(task, bound)
     found = _found(task, bound, method, limits)
     label = relabelled(found.label)
@@ -299,7 +304,7 @@ def answer(
         keep[np.flatnonzero(keep)[left]] = False
         task, label = placed(task, label)
     regions, largest, squares = int(label.max()) + 1, cost_in(task, label, "max"), cost_in(task, label, "sumsq")
-    low = _low(task, bound, found, bool(left.any()))
+    low = _lower_bounds(task, bound, found, bool(left.any()))
     details = {
         "regions": regions,
         "upper_bound": most,
@@ -341,11 +346,11 @@ def answer(
 
 
 def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimits | None) -> RegionsFound:
-    """The method's partition; under maxima one to begin with, for they are kept afterwards."""
+    """The method's partition; with maxima, only a starting partition, because maxima are applied afterward."""
     solve = algorithm("regions", method if limits is None else "tree")
     if task.regions is not None:
         return fixed_number(solve, task, bound, method)
-    priced = method == "auto" and task.n > POOLED  # by prices, ahead of what the other objectives find
+    priced = method == "auto" and task.n > POOLED  # by prices, before the other objectives are searched
     if limits is None and task.objective[0] == "count" and method in ("auto", "search") and not priced:
         return most_regions(solve, task, bound)
     found: RegionsFound = solve(task, bound)
@@ -353,15 +358,15 @@ def _found(task: Districting, bound: CountBound, method: str, limits: RegionLimi
 
 
 class _LowerBounds(NamedTuple):
-    """What no partition is below: heaviest region, why, sum of squares."""
+    """Lower bounds over all partitions: heaviest region, its argument, and the sum of squares."""
 
     largest: int
     why: str
     squares: int
 
 
-def _low(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
-    if left_out:  # what may be left out bounds nothing
+def _lower_bounds(task: Districting, bound: CountBound, found: RegionsFound, left_out: bool) -> _LowerBounds:
+    if left_out:  # if areas may be left out, there is no lower bound
         return _LowerBounds(task.k, "a region weighs at least k", task.k**2)
     largest, why = largest_bound(task, bound)
     squares = squares_bound(task, bound)
@@ -384,7 +389,7 @@ def _certificate(
     found: RegionsFound,
     details: dict[str, Any],
 ) -> Certificate:
-    """Cost and bound of the objective that comes first."""
+    """Cost and bound of the first objective."""
     first, guarantee = task.objective[0], found.guarantee
     least: float
     if first == "max":
@@ -405,19 +410,19 @@ def _certificate(
         unit = "weighted squares about the regions' means" if len(task.moments(first)) else "border edges"
     met = guarantee.factor == 1 and cost <= least * (1 + TOLERANCE)
     if not met and (first != "max" or guarantee.factor == 1):
-        guarantee = Guarantee()  # of a tree's regions the heaviest is bounded, nothing else
+        guarantee = Guarantee()  # a tree bounds only its heaviest region
     return Certificate(cost=cost, lower_bound=least, unit=unit, guarantee=guarantee, bound=why, details=details)
 
 
-_SMALL = 10  # components of so many areas are solved exactly,
-_MANY = 40  # when there are at most so many of them
+_SMALL = 10  # components of up to this many areas are solved exactly
+_MANY = 40  # if there are at most this many components
 
 
 def auto(task: Districting, bound: CountBound) -> RegionsFound:
-    """The search, with everything proved that can be proved in about the same time again.
+    """The search, with all bounds that can be proved in about the same time.
 
-    Prices of areas lead it on large graphs alone: on small ones it begins with the regions of the program that proves
-    how many there can be.
+    Prices of areas guide it only on large graphs. On small graphs it begins with the regions of the program that bounds
+    their number.
     """
     clock = SearchClock.of(task.seconds)
     pool = Pool()
@@ -426,7 +431,7 @@ def auto(task: Districting, bound: CountBound) -> RegionsFound:
             price_areas(task, bound)
         found = search(task, bound, pool)
     else:
-        found = search(task, bound, pool, lambda label: _many(task, bound, label, pool, clock.part(0.5)))
+        found = search(task, bound, pool, lambda label: _with_more_regions(task, bound, label, pool, clock.part(0.5)))
     label, details = found.label, dict(found.details)
     size = np.bincount(bound.component)
     small = int((size <= _SMALL).sum())
@@ -444,8 +449,10 @@ def auto(task: Districting, bound: CountBound) -> RegionsFound:
     return RegionsFound(label, found.guarantee, details=details)
 
 
-def _many(task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: SearchClock) -> np.ndarray:
-    """The partition with more regions: by a short search, and where more may exist by the program."""
+def _with_more_regions(
+    task: Districting, bound: CountBound, label: np.ndarray, pool: Pool, clock: SearchClock
+) -> np.ndarray:
+    """The partition with more regions: by a short search and, if more may exist, by the program."""
     if int(label.max()) + 1 >= bound.value:
         return label
     with within(0.0, 0.2):

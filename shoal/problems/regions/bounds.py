@@ -1,25 +1,26 @@
-"""Bounds on every partition into eligible connected regions: how many regions at most, how heavy at least.
+"""Bounds on partitions into eligible connected regions: the largest number of regions, and the least heaviest weight.
 
-All bounds look at the thresholds alone, so they hold with l-diversity as well.  H is the set of areas that meet every
-threshold alone, the light components are those of G - H.  Every region holds an area of H or lies in one light
-component; so at most |H| + (sum over the light components of the disjoint eligible sets they have room for) regions
-exist, and where only thresholds count some partition attains it: H's areas alone, the sets, everything else joined
-to a neighbor.
+All bounds use only the thresholds, so they hold with l-diversity as well. H is the set of areas that meet every
+threshold alone. The light components are those of G - H. Every region contains an area of H or lies in one light
+component. So the number of regions is at most |H| + (sum over the light components of the disjoint eligible sets that
+fit in them). If only thresholds count, some partition attains it: each area of H alone, the sets, and everything else
+joined to a neighbor.
 
-Dual prices of areas bound the number of regions, and tell surplus from waste.  Let every area of a light component have
-a price so that every connected set which meets the thresholds costs at least one.  Then at most so many disjoint ones
-exist as all prices together make.  The share u(v) = w(v) / k is such a price; a linear program finds smaller ones.
-Where areas are small beside k there are too many connected sets to write down, and little to gain, for they add up to
-nearly k anyway.  So the sets are listed around areas where they are few, and all other areas keep u:
+Dual prices of areas bound the number of regions. They also separate weight that a region can use from weight that no
+region can use. Give every area of a light component a price so that every connected set that meets the thresholds costs
+at least one. Then the sum of the prices bounds the number of disjoint such sets. The share u(v) = w(v) / k is such a
+price; a linear program finds smaller ones. If areas are small compared with k, there are too many connected sets to
+list, and little to gain, because the shares add up to nearly k anyway. So the sets are listed around areas where they
+are few, and all other areas keep u:
 
     a listed set that meets the thresholds costs at least 1;
-    a listed set that does not, and lies next to an area that keeps u, costs at least its own u.
+    a listed set that doesn't, and is next to an area that keeps u, costs at least its own u.
 
-That is enough.  A connected set R that meets the thresholds and has listed areas alone contains one of the first
-kind.  Else each piece of listed areas that it falls into lies next to one that keeps u: either a piece contains one of
-the first kind, or all cost their u at least, and R costs u(R) >= 1.  Prices are whole numbers and checked against every
-listed set, so no rounding of the program's enters.  With several thresholds u is taken by the one that leaves least
-room.
+This suffices. Let R be a connected set that meets the thresholds. If R consists of listed areas alone, it contains a
+set of the first kind. Otherwise, each of its pieces of listed areas is next to an area that keeps u: either a piece
+contains a set of the first kind, or all pieces cost at least their u, and R costs u(R) >= 1. Prices are whole numbers
+and are checked against every listed set, so the bound doesn't depend on the program's rounding. With several
+thresholds, u is that of the threshold with the lowest bound.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ import numpy as np
 from shoal.problems.regions.packing import UNIT, Packing, pack
 from shoal.problems.regions.task import Contiguity, Districting, SearchClock, components, graph, induced, summed, sums
 
-_PRICED = 400  # light components of so many areas at most are given to the linear program
-_VISITS = 10_000_000  # areas looked at by the annealing over separators
+_PRICED = 400  # largest light component that is given to the linear program, in areas
+_VISITS = 10_000_000  # areas that the annealing over separators may visit
 
 
 @dataclass(slots=True)
@@ -42,15 +43,15 @@ class CountBound:
     """An upper bound on the number of regions, with its parts.
 
     value      the bound
-    argument   which argument gave it
+    argument   name of the argument that gave it
     table      every bound computed, by name
-    component  int64[n]  component of the graph of each area
-    heavy      bool[n]   H
-    capacity       int64[c]  bound on the sets in each light component
-    home       int64[c]  component of the graph each light component lies in
-    nodes      int64[n]  light component of each area, -1 in H
-    packings   what the linear program found, by light component
-    price      int64[n]  what every area costs a region at least, once ``prices`` has said so
+    component  int64[n]: component of the graph of each area
+    heavy      bool[n]: H
+    capacity       int64[c]: bound on the sets in each light component
+    home       int64[c]: component of the graph of each light component
+    nodes      int64[n]: light component of each area, -1 in H
+    packings   results of the linear program, by light component
+    price      int64[n]: what every area costs a region at least; None before ``price_areas``
     """
 
     value: int
@@ -65,7 +66,7 @@ class CountBound:
     price: np.ndarray | None = None
 
     def lower(self, name: str, argument: str) -> None:
-        """Add up the capacities; the argument counts where the bound fell."""
+        """Add up the capacities; record the argument if the bound decreased."""
         value = int(self.heavy.sum() + self.capacity.sum())
         self.table[name] = value
         if value < self.value:
@@ -80,16 +81,16 @@ class CountBound:
 
 
 def how_many(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """floor(min over thresholds of weight / need), row by row."""
+    """floor(min over thresholds of weight / need), for each row."""
     return (weights // need).min(axis=-1)
 
 
 def count_bound(task: Districting, *, steps: int) -> CountBound:
-    """Counting and separators: quick at any size.
+    """The bound by counting and separators, which is quick at any size.
 
-    steps  of the annealing over separators; 0 leaves it out
+    steps  of the annealing over separators; 0 omits it
 
-    O(n + m) time, and the annealing.
+    O(n + m) time, plus the annealing.
     """
     weights, need, g = task.weights, task.need, task.graph
     _, component = components(g)
@@ -119,9 +120,9 @@ def count_bound(task: Districting, *, steps: int) -> CountBound:
 
 
 def separated(task: Districting, bound: CountBound, steps: int | None = None) -> None:
-    """Lower the bound by areas taken out of the light components, in place; not twice.
+    """Lower the bound, in place, by removing separators from the light components; repeated calls do nothing.
 
-    steps  of the annealing over them, 20,000 at the default effort, which also ends by the areas it has looked at
+    steps  of the annealing, 20,000 at the default effort; it also ends after a number of visited areas
     """
     steps = int(20_000 * min(1.0, task.effort)) if steps is None else steps
     open_ = bound.capacity >= 2
@@ -145,7 +146,7 @@ def separated(task: Districting, bound: CountBound, steps: int | None = None) ->
 
 
 def programmable(bound: CountBound) -> bool:
-    """Whether every light component that may hold two sets is small enough for the linear program."""
+    """Whether every light component that may contain two sets is small enough for the linear program."""
     size = np.bincount(bound.nodes[bound.nodes >= 0], minlength=len(bound.capacity))
     return bool((size[bound.capacity >= 2] <= _PRICED).all())
 
@@ -162,11 +163,11 @@ def price_out(
     integer: bool = False,
     more: Iterable[np.ndarray] = (),
 ) -> None:
-    """Lower the bound by linear programs over the light components, in place.
+    """Lower the bound, in place, by linear programs over the light components.
 
-    label   int64[n]  a partition: its regions without an area of H are the sets known
-    nodes, cuts, rounding, integer  as for ``pack``; what was rounded once, in vain, is not rounded again
-    more    connected sets of areas that meet the thresholds, worth a column each where no area of H is among them
+    label   int64[n]: a partition; its regions without an area of H are the initial sets
+    nodes, cuts, rounding, integer  as for ``pack``; after an unsuccessful rounding, a component isn't rounded again
+    more    further connected sets that meet the thresholds; those without areas of H become columns
     """
     holds = np.zeros(int(label.max()) + 1, np.bool_)
     holds[label[bound.heavy]] = True
@@ -175,7 +176,7 @@ def price_out(
     for s in more:
         if not bound.heavy[s].any():  # connected, so in one light component
             others.setdefault(int(bound.nodes[s[0]]), []).append(s)
-    # Each light component by itself, with the regions in it as first columns.
+    # Solve each light component separately, with the regions in it as initial columns.
     for c in np.flatnonzero(bound.capacity >= 2):
         member = np.flatnonzero(bound.nodes == c)
         if len(member) > _PRICED or clock.left <= 0:
@@ -212,7 +213,7 @@ def price_out(
 
 
 def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
-    """The heaviest region weighs at least this much, and why."""
+    """A lower bound of the heaviest region's weight, and its argument."""
     from shoal.kernels import quick
     from shoal.kernels.regions.connected import dependent_weights
 
@@ -233,11 +234,11 @@ def largest_bound(task: Districting, bound: CountBound) -> tuple[int, str]:
 
 
 def squares_bound(task: Districting, bound: CountBound) -> int:
-    """The sum of squared region weights is at least this.
+    """A lower bound of the sum of squared region weights.
 
-    In a component with at most P regions without an area of H, split every region with several such areas between them:
-    the squares only fall.  That leaves one part for each area h of H, of weight at least w(h), and P more; the
-    squares are then least when everything else is poured where the level is lowest.
+    In a component with at most P regions without an area of H, split every region with several areas of H between them.
+    This only lowers the squares. Then there is one part for each area h of H, of weight at least w(h), and P more
+    parts. The squares are least if the remaining weight is distributed so that the lowest parts are filled first.
     """
     first = task.weights[:, 0]
     least = 0
@@ -248,7 +249,7 @@ def squares_bound(task: Districting, bound: CountBound) -> int:
         floor = sorted(first[members[bound.heavy[members]]].tolist())
         left = int(first[members].sum())
         squares = 0
-        while floor and left < floor[-1] * (len(floor) + int(free[c])):  # the heaviest stand above the level
+        while floor and left < floor[-1] * (len(floor) + int(free[c])):  # the heaviest parts are above the level
             left -= floor[-1]
             squares += floor.pop() ** 2
         slots = len(floor) + int(free[c])
@@ -257,10 +258,10 @@ def squares_bound(task: Districting, bound: CountBound) -> int:
 
 
 def best_packing(task: Districting, bound: CountBound, label: np.ndarray) -> np.ndarray | None:
-    """The partition that the packings give where they hold more sets than ``label`` does; None otherwise.
+    """The partition that the packings imply if they have more sets than ``label``; None otherwise.
 
-    Every area of H alone, every set found, everything else joined, layer by layer, to the lightest neighboring region.
-    Only where nothing but thresholds counts.
+    Every area of H is a region, every packed set is one, and everything else is joined, layer by layer, to the lightest
+    neighboring region. Valid only if nothing but thresholds counts.
     """
     if not task.thresholds_only or not bound.packings:
         return None
@@ -285,7 +286,7 @@ def best_packing(task: Districting, bound: CountBound, label: np.ndarray) -> np.
 
 
 def joined(g: Contiguity, weight: np.ndarray, label: np.ndarray, count: int) -> np.ndarray:
-    """Areas of label -1 joined, the ones next to a region first, to its lightest neighboring region."""
+    """Areas with label -1 joined to their lightest neighboring region, those next to a region first."""
     label = label.copy()
     load = np.bincount(label[label >= 0], weights=weight[label >= 0], minlength=count)
     queue = [int(v) for v in np.flatnonzero(label < 0)]
@@ -305,20 +306,20 @@ def joined(g: Contiguity, weight: np.ndarray, label: np.ndarray, count: int) -> 
     return label
 
 
-_LARGEST = 5_000  # a component of more areas is left as it is
-_FEW = 2_500_000  # so many sets are listed for all areas of a component together,
-_EACH = 20, 3_000  # at least and at most so many for one
-_ROOM = 8_000_000  # members of the listed sets
-_OVERLAP = 3  # rows added at a time that share an area
-_TRIED = 5_000  # of so many sets that cost too little, the worst
+_LARGEST = 5_000  # larger components keep their shares as prices
+_FEW = 2_500_000  # most sets that are listed for all areas of a component together
+_EACH = 20, 3_000  # fewest and most sets for one area
+_ROOM = 8_000_000  # total size of the listed sets
+_OVERLAP = 3  # among rows added at a time, most that share an area
+_TRIED = 5_000  # of the sets that cost too little, how many of the worst are considered
 _ROUNDS = 60
 _SLACK = 1e-6
 
 
 def price_areas(task: Districting, bound: CountBound) -> None:
-    """Lower the bound, in place, by prices of the areas in light components with room for two regions or more.
+    """Lower the bound, in place, by prices of the areas in light components that may contain two or more regions.
 
-    ``bound.price`` is then int64[n], in ``UNIT``: areas of H cost one.
+    ``bound.price`` is then int64[n], in ``UNIT``; areas of H cost one.
     """
     price = np.full(task.n, UNIT, np.int64)
     light = bound.nodes >= 0
@@ -339,15 +340,15 @@ def price_areas(task: Districting, bound: CountBound) -> None:
 
 
 def share(weights: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """w / k in ``UNIT``, rounded up and at most one, by the threshold that leaves least room."""
+    """w / k in ``UNIT``, rounded up and at most one, for the threshold with the lowest bound."""
     parts = np.minimum(UNIT, -(-weights.astype(object) * UNIT // need))
     return parts[:, int(np.argmin(parts.sum(axis=0)))].astype(np.int64)
 
 
 class _Listed(NamedTuple):
-    """Sets of areas with what each must cost at least.
+    """Sets of areas with the least price of each.
 
-    members, starts, sizes  the sets, one after the other
+    members, starts, sizes  the sets, concatenated
     least    int64[s]
     """
 
@@ -357,7 +358,7 @@ class _Listed(NamedTuple):
     least: np.ndarray
 
     def short(self, price: np.ndarray) -> np.ndarray:
-        """How much too little each set costs; int64[s], negative where it costs more than it must."""
+        """int64[s]: the amount by which each set costs too little; negative if it costs more than necessary."""
         return np.asarray(self.least - np.add.reduceat(price[self.members], self.starts))
 
     def of(self, s: int) -> np.ndarray:
@@ -366,7 +367,7 @@ class _Listed(NamedTuple):
 
 
 def priced(g: Contiguity, weights: np.ndarray, need: np.ndarray, few: int) -> np.ndarray:
-    """Prices in ``UNIT`` at which every connected set that meets the thresholds costs one or more; int64[n].
+    """int64[n]: prices in ``UNIT`` at which every connected set that meets the thresholds costs at least one.
 
     g, weights, need  a graph, int64[n, t], int64[t]; no vertex meets all thresholds alone
     few               as for ``light_sets``
@@ -389,19 +390,19 @@ def priced(g: Contiguity, weights: np.ndarray, need: np.ndarray, few: int) -> np
 def _listed(
     g: Contiguity, weights: np.ndarray, need: np.ndarray, few: int, own: np.ndarray
 ) -> tuple[_Listed, np.ndarray]:
-    """The sets that say something, and the areas that keep their share."""
+    """The sets that constrain prices, and the areas that keep their share."""
     from shoal.kernels.regions.connected import light_sets
 
     weights = np.ascontiguousarray(weights)
     members, ends, full, listed = light_sets(g.indptr, g.indices, weights, need, few, _ROOM)
     tail = np.repeat(np.arange(g.n), np.diff(g.indptr))
-    beside = np.zeros(g.n, np.int64)
-    beside[tail[~listed[g.indices]]] = 1
+    borders_unlisted = np.zeros(g.n, np.int64)
+    borders_unlisted[tail[~listed[g.indices]]] = 1
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
     sizes = ends - starts
     if not len(ends):
         return _Listed(members, starts, sizes, ends), ~listed
-    says = full | (np.add.reduceat(beside[members], starts) > 0)
+    says = full | (np.add.reduceat(borders_unlisted[members], starts) > 0)
     least = np.where(full, UNIT, np.minimum(UNIT, np.add.reduceat(own[members], starts)))
     members = members[np.repeat(says, sizes)]
     sizes = sizes[says]
@@ -410,9 +411,9 @@ def _listed(
 
 
 def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Prices of the areas that may have one, by a linear program whose rows are added as they are missed.
+    """Prices of the free areas, by a linear program to which violated rows are added.
 
-    A little too high, so that what is left short is what no row was added for.
+    The right-hand sides are slightly increased, so that only sets without a row can remain violated.
     """
     from shoal.problems.programs import Solver
 
@@ -423,7 +424,7 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
     price = np.where(free, 0, own)
     added = np.zeros(len(sets.least), np.bool_)
     for _ in range(_ROUNDS):
-        missed = _apart(sets, sets.short(price) / UNIT, added)
+        missed = _nearly_disjoint(sets, sets.short(price) / UNIT, added)
         if not len(missed):
             break
         added[missed] = True
@@ -434,8 +435,8 @@ def _cheapest(sets: _Listed, own: np.ndarray, free: np.ndarray) -> np.ndarray:
     return price[free]
 
 
-def _apart(sets: _Listed, short: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Sets that cost too little, the worst first, of which at most ``_OVERLAP`` share an area."""
+def _nearly_disjoint(sets: _Listed, short: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Violated sets, the worst first, of which at most ``_OVERLAP`` share an area."""
     bad = np.flatnonzero((short > 0) & ~added)
     bad = bad[np.argsort(-short[bad] / np.sqrt(sets.sizes[bad]), kind="stable")[:_TRIED]]
     used = np.zeros(int(sets.members.max()) + 1, np.int64)

@@ -1,13 +1,13 @@
-"""Limits of regions: no region is above so many people, so many areas, or one of those that are kept apart.
+"""Maxima of regions: on sums such as people or areas, on the diameter, and on areas that must be apart.
 
-A union of regions may break a maximum, so a partition of everything need not exist: areas may have to stay out.  What
-is asked for is, in this order, the least weight left out, the fewest areas left out, then the objectives.  An area that
-is above a maximum by itself is a region of its own where it meets the thresholds, and no other joins it.
+A union of regions may exceed a maximum, so a partition of all areas needn't exist, and areas may have to be left out.
+The objectives are, in this order: the least weight left out, the fewest areas left out, then the task's objectives. An
+area that exceeds a maximum alone is a region of its own if it meets the thresholds, and no other area joins it.
 
-Components whose connected eligible sets can be listed are solved by integer programs, one for each aim, to the optimum.
-Elsewhere the sets are those that the search met, cut back to the maxima where they break them.
+Components with few enough connected eligible sets are solved to the optimum by integer programs, one for each
+objective. Elsewhere the sets are those found by the search, reduced until they meet the maxima.
 
-``LIMITS`` are the keywords of ``merge`` for them; ``limits_of`` reads and checks what they ask.
+``LIMITS`` are the keywords of ``merge`` for maxima; ``limits_of`` reads and checks them.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from shoal.problems.regions.task import (
     unlabelled,
 )
 
-_LISTED = 10  # components of so many areas are listed by "auto"
-_CHUNK = 100  # areas of larger ones that are looked at together
-_MET = 1_500  # sets of a search that are chosen from at most
+_LISTED = 10  # "auto" lists the sets of components with up to this many areas
+_CHUNK = 100  # areas of larger components that are processed together
+_MET = 1_500  # most sets of a search that the program chooses from
 _BRANCHES = 1
 NO_DIAMETER = float("inf")
 LIMITS = ("at_most", "apart", "max_diameter")
 
 
 class RegionLimits(NamedTuple):
-    """What a region of several areas may not exceed.
+    """The maxima of a region of several areas.
 
-    values    int64[n, c] of every area;  most int64[c], the largest sums
-    points    float64[n or 0, 2 or 3] of every area;  diameter, the largest distance between two of them
-    stated    what was asked, for the certificate
+    values    int64[n, c] of every area;  most: int64[c], the largest sums
+    points    float64[n or 0, 2 or 3] of every area;  diameter: the largest distance between two of them
+    stated    the request, for the certificate
     """
 
     values: np.ndarray
@@ -62,18 +62,18 @@ class RegionLimits(NamedTuple):
     stated: Mapping[str, Any]
 
     def of(self, nodes: np.ndarray) -> RegionLimits:
-        """These limits for some of the areas."""
+        """These maxima, restricted to some of the areas."""
         points = self.points[nodes] if len(self.points) else self.points
         return self._replace(values=np.ascontiguousarray(self.values[nodes]), points=points)
 
     def allow(self, members: np.ndarray) -> bool:
-        """Whether these areas may be a region: one alone, or none of the sums and distances above its maximum."""
+        """Whether these areas may be a region: a single area, or no sum and no distance above its maximum."""
         if len(members) == 1:
             return True
         return bool((self.values[members].sum(axis=0) <= self.most).all()) and not self.far(members).any()
 
     def far(self, members: np.ndarray) -> np.ndarray:
-        """How many of the others each of these areas is too far from; int64[members]."""
+        """int64[members]: the number of the others from which each area is too far."""
         if not len(self.points):
             return np.zeros(len(members), np.int64)
         own = self.points[members]
@@ -81,25 +81,25 @@ class RegionLimits(NamedTuple):
         return found
 
     def near(self, area: int, members: np.ndarray) -> bool:
-        """Whether an area is within the diameter of all of some others."""
+        """Whether an area is within the diameter of all given areas."""
         if not len(self.points):
             return True
         return bool((((self.points[members] - self.points[area]) ** 2).sum(axis=1) <= self.diameter**2).all())
 
 
 def is_limited(given: Mapping[str, Any]) -> bool:
-    """Whether keywords of ``merge`` keep a region from growing."""
+    """Whether keywords of ``merge`` limit the growth of regions."""
     return any(given.get(name) is not None for name in LIMITS)
 
 
 def refuse_unions(given: Mapping[str, Any], why: str) -> None:
-    """PolicyError where a limit of single areas is asked of unions of them; ``why`` ends the sentence."""
+    """Raise PolicyError if a maximum of single areas is requested for unions of areas; ``why`` ends the sentence."""
     if given.get("max_diameter") is not None:
         raise PolicyError(f"⟨max_diameter⟩ looks at single areas{why}")
 
 
 def refuse_below_thresholds(given: Mapping[str, Any], features: np.ndarray, need: np.ndarray) -> None:
-    """PolicyError where a maximum of a weight is below its threshold: areas that were merged could not keep both."""
+    """Raise PolicyError if a maximum of a weight is below its threshold, because merged areas couldn't meet both."""
     for name, (values, limit) in (given.get("at_most") or {}).items():
         for j, least in enumerate(need.tolist()):
             if limit < least and np.array_equal(np.asarray(values), features[:, j]):
@@ -112,7 +112,8 @@ def refuse_below_thresholds(given: Mapping[str, Any], features: np.ndarray, need
 def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, Any]:
     """The maxima and the number of regions that hold at one level.
 
-    Raises PolicyError for a sequence that has not one value for each level, and for one number of regions for several.
+    Raises PolicyError for a sequence without one value for each level, and for one number of regions for several
+    levels.
     """
 
     def one(name: str, value: Any) -> Any:
@@ -136,13 +137,13 @@ def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, A
 
 
 def counted_ashore(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray) -> dict[str, Any]:
-    """The maxima of a level above water: what water holds counts in the region below int64[n] that has it."""
+    """The maxima of a level above water: values of water count in its region in ``below``, int64[n]."""
     maxima = given.get("at_most")
-    return {"at_most": {n: (_ashore(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
+    return {"at_most": {n: (_moved_to_land(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}
 
 
-def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """Numbers of areas, those of water counted at an area of land in its region."""
+def _moved_to_land(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
+    """Values of areas, where those of water are moved to an area of land in its region."""
     found = np.array(values)
     land = np.flatnonzero(~wet & (below >= 0))
     shore = dict(zip(below[land].tolist(), land.tolist(), strict=True))
@@ -155,16 +156,17 @@ def _ashore(values: Any, below: np.ndarray, wet: np.ndarray) -> np.ndarray:
 def limits_of(
     given: Mapping[str, Any], apart: Sequence[Any] | None, places: np.ndarray | None, geographic: bool, n: int
 ) -> RegionLimits | None:
-    """The limits that keywords of ``merge`` ask for, checked; None without any.
+    """The maxima that keywords of ``merge`` request, checked; None without any.
 
-    apart   the labels asked for, one for each of n areas;  places float64[n, 2] or None
+    apart   one label for each of n areas, or None
+    places  float64[n, 2], or None
     """
     asked = given.get("at_most")
     if asked is not None and not isinstance(asked, Mapping):
         raise PolicyError("⟨at_most⟩ is a mapping from a name to (a number for each area, the largest sum of a region)")
     sums = [_sum(name, pair, n) for name, pair in (asked or {}).items()]
     stated = {"sums": sorted(most for _, most in sums), "diameter": given.get("max_diameter")}
-    if apart is not None:  # 1 for every value that two areas have
+    if apart is not None:  # 1 for every label that two areas have
         codes, free = coded(apart, n, "apart"), unlabelled(apart)
         several = np.flatnonzero(np.bincount(codes[~free], minlength=1) > 1)
         sums += [(((codes == code) & ~free).astype(np.int64), 1) for code in several.tolist()]
@@ -176,7 +178,7 @@ def limits_of(
 
 
 def _sum(name: str, given: Any, n: int) -> tuple[np.ndarray, int]:
-    """One of the largest sums: int64[n] of every area, and what they may add up to."""
+    """One maximum of a sum: int64[n] of every area, and the largest sum."""
     if not isinstance(given, Sequence) or len(given) != 2:
         raise PolicyError(f"at_most[{name!r}] is a pair: a number for each area, and the largest sum of a region")
     found = np.asarray(given[0])
@@ -189,7 +191,7 @@ def _sum(name: str, given: Any, n: int) -> tuple[np.ndarray, int]:
 
 
 def _diameter(asked: Any, places: np.ndarray | None, geographic: bool) -> tuple[np.ndarray, float]:
-    """The areas as points, and the largest distance between two: the plane's, or where geographic chords in km."""
+    """The areas as points, and the largest distance of two: in the plane's units, or if geographic as a chord in km."""
     if asked is None:
         return np.zeros((0, 2)), NO_DIAMETER
     most = number("max_diameter", asked, "a diameter is a number above 0 (km, or the plane's units)", lambda x: x > 0)
@@ -205,10 +207,10 @@ def _diameter(asked: Any, places: np.ndarray | None, geographic: bool) -> tuple[
 def limited(
     task: Districting, bound: CountBound, label: np.ndarray, limits: RegionLimits, whole: bool
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Regions that keep the maxima, -1 for areas that none of them takes; and what is known about them.
+    """Regions that meet the maxima, -1 for areas left out; and details of the proof.
 
-    label  a partition that keeps everything else
-    whole  list the sets of every component, if that can be done, else of small ones
+    label  a partition that meets all other conditions
+    whole  list the sets of every component if possible, else only of small ones
     """
     found = np.full(task.n, -1, np.int64)
     clock = SearchClock.of(task.seconds)
@@ -242,9 +244,9 @@ def limited(
 def choose(
     task: Districting, nodes: np.ndarray, sets: Sequence[np.ndarray], objective: tuple[str, ...], branches: int | None
 ) -> list[np.ndarray]:
-    """Disjoint sets (places in ``nodes``) that leave out least weight, then fewest areas, then are best; as areas.
+    """Disjoint sets that leave out the least weight, then the fewest areas, then have the best objectives; as areas.
 
-    Every area may stay out as a set of its own that counts for nothing else.
+    Every area may be left out, as a set of its own that has no value in the objectives.
     """
     real = len(sets)
     listed = ConnectedSets(task, nodes, [*sets, *(np.array([i]) for i in range(len(nodes)))])
@@ -272,7 +274,7 @@ def choose(
 
 
 def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndarray]:
-    """The areas of a component in unions of whole parts, neighbors together, of about ``_CHUNK`` areas each."""
+    """The areas of a component in unions of neighboring whole parts, of about ``_CHUNK`` areas each."""
     if len(nodes) <= _CHUNK:
         return [nodes]
     parts: dict[int, list[int]] = {}
@@ -289,14 +291,14 @@ def _chunks(g: Contiguity, label: np.ndarray, nodes: np.ndarray) -> list[np.ndar
                 continue
             members = left.pop(p)
             chunk += members
-            beside = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in members])
-            waiting += [q for q in dict.fromkeys(label[beside].tolist()) if q in left]
+            adjacent = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in members])
+            waiting += [q for q in dict.fromkeys(label[adjacent].tolist()) if q in left]
         chunks.append(np.array(sorted(chunk)))
     return chunks
 
 
 def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
-    """Regions of some areas, chosen from those that the search meets there."""
+    """Regions of some areas, chosen from those that the search finds there."""
     mask = np.zeros(task.n, np.bool_)
     mask[nodes] = True
     g, _ = induced(task.graph, mask)
@@ -310,7 +312,7 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
         begun, _ = several_runs(part, bound, begun, (name,), pool, SearchClock.of(None))
     met: dict[bytes, np.ndarray] = {}
     for members in reversed(list(pool.sets.values())):
-        for kept in [members] if own.allow(members) else _cut_back(part, members, own):
+        for kept in [members] if own.allow(members) else _reduced_to_maxima(part, members, own):
             if len(met) < _MET:
                 met.setdefault(kept.tobytes(), kept)
     for v in np.flatnonzero((part.weights >= part.need).all(axis=1)).tolist():
@@ -319,11 +321,11 @@ def _from_search(task: Districting, nodes: np.ndarray, label: np.ndarray, limits
     return choose(task, nodes, list(met.values()), task.objective, _BRANCHES)
 
 
-def _cut_back(task: Districting, members: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
-    """An eligible connected rest of a region that is above a maximum, or nothing.
+def _reduced_to_maxima(task: Districting, members: np.ndarray, limits: RegionLimits) -> list[np.ndarray]:
+    """A connected eligible remainder of a region that exceeds a maximum, or nothing.
 
-    Areas go one by one, the first whose loss leaves the rest connected and eligible, the heaviest of the broken sum
-    first.
+    Areas are removed one by one: the one with the largest value in the exceeded sum whose removal leaves the rest
+    connected and eligible.
     """
     inside = members
     while not limits.allow(inside):
@@ -343,10 +345,10 @@ def _cut_back(task: Districting, members: np.ndarray, limits: RegionLimits) -> l
 
 
 def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
-    """Areas left out join a region beside them that has room, as long as one has; in place.
+    """Let areas left out join an adjacent region that can take them, as long as there is one; in place.
 
-    A region of one area that is above a maximum has room for nothing, nor has one that an area would make less diverse
-    than it has to be.
+    A region of one area above a maximum can take nothing. A region can't take an area that makes it less diverse than
+    required.
     """
     if not (label >= 0).any():
         return
@@ -357,8 +359,8 @@ def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
     while changed:
         changed = False
         for v in [v for v in waiting if label[v] < 0]:
-            beside = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
-            for r in beside[beside >= 0].tolist():
+            adjacent = np.unique(label[g.indices[g.indptr[v] : g.indptr[v + 1]]])
+            for r in adjacent[adjacent >= 0].tolist():
                 fits = (total[r] + limits.values[v] <= limits.most).all()
                 fits &= eligible_rows(sums[r : r + 1] + task.features[v], task.need, task.l)[0]
                 if fits and limits.near(v, np.flatnonzero(label == r)):
@@ -370,7 +372,7 @@ def _absorb(task: Districting, label: np.ndarray, limits: RegionLimits) -> None:
 
 
 def placed(task: Districting, label: np.ndarray) -> tuple[Districting, np.ndarray]:
-    """The task on the areas that are in a region, and their regions."""
+    """The task restricted to the areas that are in a region, and their regions."""
     held = label >= 0
     g, nodes = induced(task.graph, held)
     return task.on(g, nodes), relabelled(label[held])

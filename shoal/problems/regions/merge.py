@@ -1,8 +1,8 @@
-"""The calls for regions: arrays in, regions with a certificate out.
+"""The public functions for regions: arrays in, regions with a certificate out.
 
-``merge`` answers one request.  ``nested`` answers it at rising thresholds, each level merging the regions of the level
-below.  ``choices`` shows what an objective costs at every number of regions.  ``against_prefixes`` compares regions
-with what they replace, groups by the first characters of an id.
+``merge`` answers one request. ``nested`` answers it at rising thresholds, where each level merges the regions of the
+level below. ``choices`` computes the cost of an objective at several numbers of regions. ``against_prefixes`` compares
+regions with groups by the first characters of an id.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ def merge(
     request = request_of(
         edges, weights, k, method, conditions, objective=objective, effort=effort, seed=seed, unit=unit
     )  # fmt: skip
-    found = _held(request, method) if request.in_units else _solved(request, method)
+    found = _solved_on_units(request, method) if request.in_units else _solved(request, method)
     if request.wet is not None:
         found = attached(found, edges, request.wet, request.limits, (request.boundary, request.soft_boundary))
     return replace(found, certificate=replace(found.certificate, details=_details(found, request)))
 
 
 def _details(found: Regions, request: Request) -> dict[str, Any]:
-    """What is on record besides: the variance inside regions that are alike, and the ceilings asked for."""
+    """Further details for the certificate: the variance inside similar regions, and the requested maxima."""
     details = dict(found.certificate.details)
     if len(request.alike):
         details["variance_inside"] = inside(request.alike, found.labels)
@@ -112,8 +112,8 @@ def _details(found: Regions, request: Request) -> dict[str, Any]:
     return details
 
 
-def _held(request: Request, method: str) -> Regions:
-    """Regions of units: areas fixed together, without those excluded, on the graph that soft boundaries leave."""
+def _solved_on_units(request: Request, method: str) -> Regions:
+    """The answer on units: fixed areas as one, excluded areas removed, edges reduced by soft boundaries."""
     n, soft = len(request.features), request.soft_boundary
     held = contract(graph(request.edges, n).edges(), n, request.dry, request.fixed, request.boundary)
     if (held.unit < 0).all():
@@ -127,8 +127,8 @@ def _held(request: Request, method: str) -> Regions:
     return expanded(_solved(request.of(held), method), held, soft, n)
 
 
-class _Posed(NamedTuple):
-    """A task, bool[n] the areas that it is about, pairs made neighbors, and its maxima."""
+class _PosedTask(NamedTuple):
+    """A task; bool[n], the areas that it contains; pairs declared neighbors; and its maxima."""
 
     task: Districting
     keep: np.ndarray
@@ -137,13 +137,13 @@ class _Posed(NamedTuple):
 
 
 def _solved(request: Request, method: str) -> Regions:
-    """The method run on the components that are eligible as a whole."""
-    posed = _posed(request)
+    """Run the method on the components that are eligible as a whole."""
+    posed = _task_of(request)
     return answer(posed.task, method, posed.keep, posed.joined, request.unit, posed.limits)
 
 
-def _posed(request: Request) -> _Posed:
-    """The components that are eligible as a whole."""
+def _task_of(request: Request) -> _PosedTask:
+    """The task of the components that are eligible as a whole."""
     features, need, l, places = request.features, request.need, request.l, request.places
     n = len(features)
     g = graph(request.edges, n)
@@ -177,17 +177,17 @@ def _posed(request: Request) -> _Posed:
         regions=request.regions,
     )
     limits = request.limits
-    return _Posed(task, keep, joined, None if limits is None else limits.of(nodes))
+    return _PosedTask(task, keep, joined, None if limits is None else limits.of(nodes))
 
 
 def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str, Any]) -> int:
-    """How many regions at most there are at the thresholds of ``found``, whatever else its areas had to keep together.
+    """An upper bound of the number of regions at the thresholds of ``found``, over all partitions of its areas.
 
-    edges    int[m, 2]  pairs of neighbors
-    found    regions whose areas, those left out apart, may be put together anew
-    options  as for ``merge``; boundary, fixed and islands="join" bound the number further
+    edges    int[m, 2]: pairs of neighbors
+    found    regions whose areas may be regrouped, except those left out
+    options  as for ``merge``; boundary, fixed, and islands="join" lower the bound
 
-    As a bound on fewer constraints it holds with all others.
+    It is a bound under fewer constraints, so it holds under all others too.
     """
     need = np.array(found.k, np.int64)
     columns = np.asarray(weights)
@@ -202,11 +202,11 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
         state=randomness(1), unit="",
         boundary=None if options.get("boundary") is None else held.first(list(options["boundary"])),
     )  # fmt: skip
-    return count_bound(_posed(request).task, steps=2_000).value
+    return count_bound(_task_of(request).task, steps=2_000).value
 
 
 def _eligible_components(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
-    """bool[n]: the areas whose component is eligible as a whole."""
+    """bool[n]: the areas in components that are eligible as a whole."""
     _, component = components(g)
     return _sets_eligible(features, component, need, l)[component]
 
@@ -281,9 +281,9 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
 
 
 def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None) -> dict[str, Any]:
-    """The options of ``merge`` for a level that merges the regions ``below`` int64[n], -1 for none.
+    """The options of ``merge`` for a level that merges the regions ``below``, int64[n], -1 for none.
 
-    wet  bool[n]  areas of water: not merged, but what they hold counts in the region below that has them
+    wet  bool[n]: areas of water. They aren't merged, but their values count in the region below that contains them
     """
     land = below if wet is None else np.where(wet, -1, below)
     own = {**options, "water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
@@ -292,12 +292,12 @@ def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None)
 
 
 def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:
-    """Regions of a level with the water that the regions ``below`` have."""
+    """The regions of a level, with the water of the regions ``below``."""
     return water_attached(found, _followed(found.labels, below), wet & (below >= 0))
 
 
 def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Labels of a level for all areas of a region below, where those that connect have them."""
+    """Labels of a level for all areas of each region below, from those areas that were merged."""
     of_region = np.full(int(below.max(initial=-1)) + 1, -1, np.int64)
     placed = labels >= 0
     of_region[below[placed]] = labels[placed]
@@ -305,7 +305,7 @@ def _followed(labels: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The thresholds of every level; PolicyError where one falls, or none rises."""
+    """The thresholds of every level; PolicyError if one is lower than before, or if none is higher."""
     if isinstance(ks, (str, bytes)) or not np.iterable(ks) or not len(list(ks)):
         raise PolicyError("thresholds of levels are a list that rises, [20000, 100000] say")
     steps = [tuple(np.atleast_1d(k).tolist()) for k in ks]
@@ -316,12 +316,13 @@ def _rising(ks: Sequence[Any]) -> list[tuple[int, ...]]:
 
 
 class Choice(NamedTuple):
-    """What one number of regions costs.
+    """The cost of one number of regions.
 
-    regions   the number;  at_most: no partition has more
-    distance  root of the mean squared distance of a unit of weight from the center of its region, km or the plane's
-              units; None without coordinates
-    variance  share of the variance of the columns to be alike in that is inside regions; None without such columns
+    regions   the number
+    at_most   an upper bound of the number over all partitions
+    distance  root mean squared distance of a unit of weight from the center of its region, in km or the plane's units;
+              None without coordinates
+    variance  share of the variance of the ``similar`` columns that is inside regions; None without such columns
     largest   weight of the heaviest region
     found     the regions
     """
@@ -335,7 +336,7 @@ class Choice(NamedTuple):
 
 
 def check_choices(options: Mapping[str, Any]) -> None:
-    """PolicyError where the options of ``merge`` leave ``choices`` nothing to draw."""
+    """Raise PolicyError if the options of ``merge`` leave ``choices`` no measure to compute."""
     if is_limited(options) or options.get("regions") is not None or options.get("objective") is not None:
         raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
     if options.get("similar") is None and options.get("coordinates") is None:
@@ -397,7 +398,7 @@ def light_components(
     exclude: Any = None,
     water: Any = None,
 ) -> list[dict[str, Any]]:
-    """Components (within the boundary) too light to be a region, before any was joined, and what became of them."""
+    """Components (within the boundary) too light to be a region, before any is joined, and whether they were joined."""
     n = len(ids)
     g = graph(edges, n)
     if boundary is not None:
@@ -433,9 +434,9 @@ def against_prefixes(
     options: Mapping[str, Any],
     method: str,
 ) -> list[dict[str, Any]]:
-    """Truncation of the ids to ``prefix`` characters, the paper's tree and the answer, side by side.
+    """Three groupings for comparison: ids truncated to ``prefix`` characters, the paper's tree, and the answer.
 
-    options  what ``merge`` was asked besides, for the tree
+    options  other options of ``merge``, for the tree
 
     Raises PolicyError for a prefix below 1.
     """
@@ -460,8 +461,8 @@ def _with(edges: Any, found: Regions) -> Any:
 def _row(name: str, label: Any, weight: Any, k: int, group: Any, g: Any) -> dict[str, Any]:
     """Sizes of a grouping.
 
-    An area changed group when it is not of the prefix that most areas of its region have (of several, the one with
-    most people).
+    An area changed its group if its prefix isn't that of most areas of its region (with ties, the one with most
+    people).
     """
     held = label >= 0
     count = int(label.max()) + 1

@@ -1,17 +1,17 @@
-"""A packing of disjoint connected sets that meet the thresholds, by column generation: how many a graph has room for.
+"""A packing of disjoint connected sets that meet the thresholds, by column generation: how many sets fit in a graph.
 
-Maximise sum y_R over connected sets R, minimal to meet the thresholds, with every vertex in at most one.  Columns
-are priced by going through all connected sets that cost less than one (``connected_sets``), so the program is solved
-over all of them; the bound is taken in whole numbers from the rounded prices, so no rounding of the solver enters it.
+Maximize sum y_R over connected sets R, minimal among those that meet the thresholds, with every vertex in at most one.
+Pricing enumerates all connected sets that cost less than one (``connected_sets``), so the program is solved over all of
+them. The bound is computed in whole numbers from the rounded prices, so the solver's rounding can't affect it.
 
-Subset-row cuts (Jepsen, Petersen, Spoorendonk, Pisinger 2008): of the sets that hold two or more of three vertices at
-most one can be chosen.  Their dual prices only add to a set's price, so the same enumeration prices them.
+Subset-row cuts (Jepsen, Petersen, Spoorendonk, Pisinger 2008): at most one of the sets that contain two or more of
+three vertices can be chosen. Their dual prices only increase a set's price, so the same enumeration prices them.
 
-A packing comes from the linear program by dives: sets are taken one after another, dive after dive, as many at a time
-as there are cores.  Which set a dive takes next is drawn, so dives end in different places.  Every other dive sets out
-from another answer of the program, its best at worths of the sets drawn a little off one: from some answers no dive
-gets there.  Each has randomness of its own, and the first in their order that gets there is the answer: the same on any
-number of cores.
+A packing comes from the linear program by dives, which fix sets one after another. As many dives run at a time as there
+are cores. The next set of a dive is drawn at random, so dives end in different places. Every other dive starts from
+another optimal solution of the program, with the objective coefficients drawn close to one, because from some solutions
+no dive succeeds. Each dive has its own random state, and the first successful one in order is the answer, so the answer
+doesn't depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ import numpy as np
 from shoal.problems.regions.task import Contiguity, SearchClock, graph
 from shoal.problems.threads import BackgroundCalls
 
-_WHOLE = 1e-7  # how far from zero or one a set's share may lie
-_SHORT = 1e-6  # how far below the number wanted a sum of shares may
-_OFF = 0.02  # how far from one a worth is drawn
+_WHOLE = 1e-7  # tolerance of a share that counts as zero or one
+_SHORT = 1e-6  # tolerance of the required sum of shares
+_OFF = 0.02  # largest deviation of a random objective coefficient from one
 
 
 class _Dive(NamedTuple):
-    """float64[c] the shares where it got there, and how many linear programs it took."""
+    """float64[c]: the shares if the dive succeeded; and the number of linear programs that it solved."""
 
     shares: np.ndarray | None
     programs: int
 
 
 def whole(shares: np.ndarray) -> bool:
-    """Whether every set is taken or not."""
+    """Whether every share is zero or one."""
     return len(shares) > 0 and bool((np.minimum(shares, np.abs(1 - shares)) < _WHOLE).all())
 
 
 def dived(solved: Any, wanted: int, most: int) -> np.ndarray | None:
-    """float64[c] of zeros and ones that sum to ``wanted`` at least, or None.
+    """float64[c] of zeros and ones with a sum of at least ``wanted``, or None.
 
-    solved  a solved program: least sum of - y under rows, y >= 0
-    most    linear programs, about
+    solved  a solved program: minimize the sum of - y under rows, y >= 0
+    most    approximate limit of linear programs
     """
     model, basis = solved.getModel(), solved.getBasis()
     ahead: deque[Future[_Dive]] = deque()
     begun = programs = 0
-    with BackgroundCalls() as beside:
+    with BackgroundCalls() as calls:
         while programs <= most:
-            while sum(not dive.done() for dive in ahead) < beside.cores:
-                ahead.append(beside.start(partial(_dive, model, basis, wanted, begun)))
+            while sum(not dive.done() for dive in ahead) < calls.cores:
+                ahead.append(calls.start(partial(_dive, model, basis, wanted, begun)))
                 begun += 1
             if not ahead[0].done():
-                beside.first(*(dive for dive in ahead if not dive.done()))
+                calls.first(*(dive for dive in ahead if not dive.done()))
                 continue
             dive = ahead.popleft().result()
             if dive.shares is not None:
@@ -71,7 +71,10 @@ def dived(solved: Any, wanted: int, most: int) -> np.ndarray | None:
 
 
 def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Dive:
-    """One dive.  A set that leaves too little is left out instead; where that leaves too little too, the dive ends."""
+    """One dive.
+
+    If fixing a set at one leaves too little, it is fixed at zero instead. If that leaves too little too, the dive ends.
+    """
     from shoal.problems.programs import Solver
 
     least = wanted - _SHORT
@@ -82,7 +85,7 @@ def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Div
     if number % 2:
         highs.changeColsCost(count, np.arange(count, dtype=np.int32), -draws.uniform(1 - _OFF, 1 + _OFF, count))
     else:
-        highs.setOptionValue("objective_bound", -least)  # where it falls short the program ends sooner
+        highs.setOptionValue("objective_bound", -least)  # the program ends early if it can't reach the required sum
 
     def shares() -> np.ndarray | None:
         nonlocal programs
@@ -103,18 +106,18 @@ def _dive(model: Any, basis: Any, wanted: int, number: int, stop: Event) -> _Div
 
 
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
-_NEAR = 30  # rounding looks at sets that cost up to 1 + 1 / _NEAR,
-_ROUNDED = 3_000  # unless they are more than this
-CUTS = 40  # subset-row cuts added at once, if not told otherwise
-_PROGRAMS = 600  # linear programs in dives,
-_CUTS_BEFORE = 320  # subset-row cuts before them,
+_NEAR = 30  # rounding uses sets that cost up to 1 + 1 / _NEAR
+_ROUNDED = 3_000  # unless there are more than this
+CUTS = 40  # default number of subset-row cuts added at once
+_PROGRAMS = 600  # most linear programs in dives
+_CUTS_BEFORE = 320  # subset-row cuts before the dives
 _AT_ONCE = 80  # and added at once
-_LOOSE = 10**3  # a set is worth a column when it costs this much less than UNIT
+_LOOSE = 10**3  # a set becomes a column if it costs at least this much less than UNIT
 
 
 @dataclass(slots=True)
 class Packing:
-    """A bound on the number of disjoint sets, the sets found, and how far the proof went."""
+    """A bound on the number of disjoint sets, the packing found, and whether the proof is complete."""
 
     bound: int
     sets: list[np.ndarray] = field(default_factory=list)
@@ -125,7 +128,7 @@ class Packing:
 
     @property
     def proved(self) -> bool:
-        """The sets found are as many as the bound."""
+        """Whether the packing has as many sets as the bound."""
         return len(self.sets) == self.bound
 
 
@@ -143,18 +146,18 @@ def pack(
     rounding: bool = False,
     integer: bool = False,
 ) -> Packing:
-    """Bound, and with ``integer`` choose, disjoint connected sets whose sums of ``weights`` meet ``need``.
+    """Bound the number of disjoint connected sets that meet ``need``, and with ``integer`` find the most.
 
     g, weights, need  a graph, int64[n, t], int64[t]
-    known             disjoint sets already found (vertex numbers); ``bound`` an upper bound already proved
-    more              further sets, of any overlap, to begin with
-    nodes             connected sets looked at in one pricing at most; beyond it the bound so far stands
-    cuts             subset-row cuts added at most
+    known             disjoint sets already found (vertex numbers);  bound: an upper bound already proved
+    more              further initial sets, which may overlap
+    nodes             most connected sets examined in one pricing; if it is exceeded, the bound so far is kept
+    cuts              most subset-row cuts
     rounding          finish with dives, then a short integer program over the sets that cost little more than the
-                      cheapest; they can find a packing and prove nothing (not beside ``integer``)
-    integer           finish with an integer program over every set that a better packing could hold
+                      cheapest; they can find a packing, and prove nothing (not together with ``integer``)
+    integer           finish with an integer program over every set that a better packing could contain
 
-    Exponential in the worst case; quick while sets have up to about 15 vertices.
+    Exponential in the worst case; quick for sets of up to about 15 vertices.
     """
     search = _Search.of(
         g, weights, need, nodes, clock or SearchClock.of(None), Packing(bound, [np.sort(s) for s in known])
@@ -172,7 +175,7 @@ def pack(
 
 
 class _Search(NamedTuple):
-    """A packing on its way: vertices by falling weight (``order``, and ``rank`` back), the program, what is found."""
+    """The state of a packing search: vertices by descending weight (``order``, ``rank``), program, best packing."""
 
     graph: Contiguity
     features: np.ndarray
@@ -197,11 +200,11 @@ class _Search(NamedTuple):
         return cls(turned, features, need, order, rank, nodes, clock, _Master(g.n), answer)
 
     def take(self, sets: Iterable[np.ndarray]) -> int:
-        """Columns for sets; returns how many are new."""
+        """Add columns for sets; returns how many are new."""
         return sum(map(self.master.add_set, sets))
 
     def priced(self, price: np.ndarray, cut_price: np.ndarray, limit: int, every: int) -> Any:
-        """The sets that cost at most ``limit``, minimal ones or ``every``: members, ends, costs, sets looked at."""
+        """The sets of cost at most ``limit``, minimal ones or ``every``: members, ends, costs, number examined."""
         from shoal.kernels.regions.areas import Areas
         from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
@@ -211,19 +214,19 @@ class _Search(NamedTuple):
         return connected_sets(areas, prices, Listing(limit, 2**62, every, most, 4_000_000))
 
     def better(self, sets: list[np.ndarray] | None) -> None:
-        """Keep a packing of more sets."""
+        """Keep a packing if it has more sets."""
         if sets is not None and len(sets) > len(self.answer.sets):
             self.answer.sets = [np.sort(self.order[s]) for s in sets]
 
     def program(self, known: bool, cuts: int, at_once: int = CUTS) -> tuple[np.ndarray, np.ndarray]:
-        """Solve over all sets, with subset-row cuts where it is fractional; returns the last prices."""
+        """Solve over all sets, with subset-row cuts while the solution is fractional; returns the last prices."""
         master, answer = self.master, self.answer
         price, cut_price = np.zeros(self.graph.n, np.int64), np.zeros(0, np.int64)
         if known:
             master.solve()
             price, cut_price = master.prices()
         # Columns are priced at these duals; any duals prove a bound. Without a new column the program is solved, and
-        # cuts follow if it is fractional.
+        # cuts follow if the solution is fractional.
         while not answer.proved:
             answer.rounds += 1
             members, stops, costs, looked = self.priced(price, cut_price, UNIT - _LOOSE, 0)
@@ -247,7 +250,7 @@ class _Search(NamedTuple):
         return price, cut_price
 
     def near(self, price: np.ndarray, cut_price: np.ndarray) -> None:
-        """Columns for the sets that cost little more than the cheapest, unless they are too many."""
+        """Add columns for the sets that cost little more than the cheapest, unless they are too many."""
         members, stops, _, looked = self.priced(price, cut_price, UNIT + UNIT // _NEAR, 1)
         if looked >= 0 and len(stops) <= _ROUNDED:
             self.take(np.split(members, stops)[:-1])
@@ -255,7 +258,7 @@ class _Search(NamedTuple):
     def round(self, price: np.ndarray, cut_price: np.ndarray) -> None:
         """Dives, and a short integer program, over the sets that cost little more than the cheapest.
 
-        Subset-row cuts come first: a set that they make cheap may be what every packing needs.
+        Subset-row cuts come first, because every packing may need a set that only cuts make cheap.
         """
         self.near(price, cut_price)
         plain = self.master.model()
@@ -267,10 +270,10 @@ class _Search(NamedTuple):
         self.answer.columns = len(self.master.sets)
 
     def choose(self, price: np.ndarray, cut_price: np.ndarray) -> None:
-        """An integer program over every set that a better packing could hold.
+        """An integer program over every set that a better packing could contain.
 
-        Every set costs at least UNIT - _LOOSE and a packing at most the total, so a packing with one set more than are
-        known holds none that costs more than what the others leave.
+        Every set costs at least UNIT - _LOOSE, and a packing costs at most the total. So a packing with one set more
+        than the best known contains no set that costs more than the remainder.
         """
         answer = self.answer
         total = sum(price.tolist()) + sum(cut_price.tolist())
@@ -285,12 +288,12 @@ class _Search(NamedTuple):
 
 
 class _Master:
-    """The linear program over the columns so far."""
+    """The restricted master program: the linear program over the columns so far."""
 
     def __init__(self, n: int) -> None:
         from shoal.problems.programs import Solver
 
-        self.highs = Solver(dual_simplex_cost_perturbation_multiplier=0.0)  # dives end sooner
+        self.highs = Solver(dual_simplex_cost_perturbation_multiplier=0.0)  # with this setting, dives end sooner
         self.n = n
         self.sets: list[np.ndarray] = []
         self.seen: set[bytes] = set()
@@ -301,7 +304,7 @@ class _Master:
         self.highs.add_rows(np.full(n, -np.inf), np.ones(n))
 
     def add_set(self, members: np.ndarray) -> bool:
-        """A column for a set of vertices; False when it is there already."""
+        """Add a column for a set of vertices; False if it exists already."""
         key = np.sort(members).astype(np.int32)
         if key.tobytes() in self.seen:
             return False
@@ -313,21 +316,21 @@ class _Master:
         return True
 
     def solve(self) -> None:
-        """Solve, and keep value (0 where nothing is feasible), weights and duals."""
+        """Solve, and store the value (0 if infeasible), the weights, and the duals."""
         self.highs.run()
         self.y, self.dual = self.highs.x, np.maximum(0.0, -self.highs.duals)
         self.value = 0.0 if self.highs.infeasible else float(self.y.sum())
 
     def integral(self) -> bool:
-        """Whether the program's answer is a packing."""
+        """Whether the solution is a packing."""
         return whole(self.y)
 
     def chosen(self) -> list[np.ndarray]:
-        """The sets at one in an integral answer."""
+        """The sets with value one in an integral solution."""
         return [self.sets[i] for i in np.flatnonzero(self.y > 0.5)]
 
     def prices(self) -> tuple[np.ndarray, np.ndarray]:
-        """Duals as whole multiples of 1 / UNIT, of the vertices and of the triples."""
+        """Duals of the vertices and of the triples, as whole multiples of 1 / UNIT."""
         whole = np.rint(self.dual * UNIT).astype(np.int64)
         return whole[: self.n].copy(), whole[self.n :].copy()
 
@@ -340,7 +343,7 @@ class _Master:
         return at, order // 3
 
     def add_cuts(self, most: int) -> int:
-        """The most violated subset-row cuts; returns how many were added."""
+        """Add the most violated subset-row cuts; returns how many were added."""
         live = np.flatnonzero((self.y > 1e-7) & (self.y < 1 - 1e-7))
         member = np.zeros((len(live), self.n))
         for i, j in enumerate(live):
@@ -349,7 +352,7 @@ class _Master:
         both = weighted.T @ member
         found: list[tuple[float, tuple[int, int, int]]] = []
         for a in np.flatnonzero(both.sum(axis=1) > 0).tolist():
-            # Sets that hold two of three: where none holds a and c, all of them hold b.
+            # Sets that contain two of three vertices: if no set contains a and c, all of them contain b.
             near = a + 1 + np.flatnonzero(both[a, a + 1 :] > 0)
             holds = member[:, a] > 0
             with_a = weighted[np.ix_(holds, near)].T @ member[np.ix_(holds, near)]
@@ -369,20 +372,20 @@ class _Master:
         return len(fresh)
 
     def model(self) -> Any:
-        """The program as it stands."""
+        """The current program."""
         return self.highs.getModel()
 
     def dived(self, wanted: int, most: int) -> list[np.ndarray] | None:
         """A packing of ``wanted`` sets or more, or None, by subset-row cuts and then dives.
 
-        most  linear programs in dives, about
+        most  approximate limit of linear programs in dives
         """
         self.solve()
         for _ in range(3):
             if not self.add_cuts(80):
                 break
             self.solve()
-        if self.value <= wanted - 1e-6:  # so many these sets cannot be, whatever is drawn
+        if self.value <= wanted - 1e-6:  # these sets can't contain so many disjoint ones
             return None
         shares = dived(self.highs, wanted, most)
         return None if shares is None else [self.sets[i] for i in np.flatnonzero(shares > 0.5)]
@@ -398,7 +401,10 @@ class _Master:
         return [self.sets[i] for i in np.flatnonzero(highs.x > 0.5)] if highs.feasible else None
 
     def choose(self, wanted: int, seconds: float) -> tuple[list[np.ndarray] | None, int]:
-        """An integer packing of ``wanted`` sets or more over the columns, or None; and a bound on how many exist."""
+        """An integer packing of ``wanted`` sets or more over the columns, or None.
+
+        And an upper bound of its number of sets.
+        """
         self.highs.make_whole()
         self.highs.limit(seconds)
         self.highs.setOptionValue("mip_abs_gap", 0.99)

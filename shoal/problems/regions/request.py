@@ -1,6 +1,7 @@
-"""What ``merge`` is asked for, checked: numbers that fit together, objectives in order, effort, conditions.
+"""The request of ``merge``, checked: consistent numbers, objectives in order, effort, conditions.
 
-``Conditions`` are what regions keep besides their thresholds, as a caller gives them; ``Request`` has them checked.
+``Conditions`` are the conditions on regions other than thresholds, as a caller gives them; ``Request`` has them
+checked.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ _TOTAL = 2**53  # sums of squares are compared as float64 in the search
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """One call of ``merge``, checked; see ``merge`` and ``Conditions`` for what the fields mean.
+    """One call of ``merge``, checked; see ``merge`` and ``Conditions`` for the meaning of fields.
 
-    features  int64[n, t + s]  weights, then counts of sensitive values;  need int64[t]
+    features  int64[n, t + s]: weights, then counts of sensitive values;  need: int64[t]
     chain     objectives in order
-    places    float64[n, 2] or None;  alike float64[n or 0, c + 2], moments of the columns to be alike in
-    limits    maxima put together
-    effort    multiple of the usual number of steps;  seconds to search for instead, or None
-    state     uint64[1]  randomness
-    wet       bool[n] areas of water or None;  dry  what stays out: the areas excluded and the water, or None
+    places    float64[n, 2] or None;  alike: float64[n or 0, c + 2], moments of the ``similar`` columns
+    limits    maxima
+    effort    multiple of the usual number of steps;  seconds: time limit instead, or None
+    state     uint64[1]: random state
+    wet       bool[n]: areas of water, or None;  dry: areas that stay out (excluded areas and water), or None
     """
 
     edges: np.ndarray
@@ -70,14 +71,14 @@ class Request:
 
     @property
     def in_units(self) -> bool:
-        """Whether areas are put together, or left out, before anything is merged."""
+        """Whether areas are combined, or left out, before anything is merged."""
         return any(asked is not None for asked in (self.dry, self.fixed, self.soft_boundary))
 
     def of(self, held: FixedAreas) -> Request:
-        """This request, asked of units of areas that are fixed together."""
+        """This request for units of areas that are fixed together."""
         limits = self.limits
         if limits is not None:
-            one_each = held.first(list(range(len(self.features))))  # a largest diameter goes with single areas alone
+            one_each = held.first(list(range(len(self.features))))  # a largest diameter requires single areas
             points = limits.points[one_each] if len(limits.points) else limits.points
             limits = limits._replace(values=held.summed(limits.values), points=points)
         return replace(
@@ -89,7 +90,7 @@ class Request:
 
 
 def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Weights and sensitive counts side by side, thresholds, l."""
+    """Weights and sensitive counts in one array, thresholds, l."""
     each = list(k) if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str) and np.ndim(k) else [k]
     if not each:
         raise PolicyError("k must be one threshold, or one for each column of weights")
@@ -113,12 +114,15 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
 
 
 def _threshold(k: Any) -> int:
-    """One threshold; beyond what weights may add up to, it is as good as the least that none reaches."""
+    """One threshold.
+
+    If it is above the largest possible sum of weights, it is replaced with the least one that can't be reached.
+    """
     return min(whole_number("k", k, "a threshold is a whole number of at least 1"), _TOTAL)
 
 
 def whole(values: Any, what: str) -> np.ndarray:
-    """Values as int64; InputError for negative, fractional or missing ones."""
+    """Values as int64; InputError for negative, fractional, or missing ones."""
     found = array_of(values, what, "one number for each area, or as many")
     if found.dtype == object or not np.issubdtype(found.dtype, np.number):
         try:
@@ -142,9 +146,9 @@ def whole(values: Any, what: str) -> np.ndarray:
 
 
 def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any) -> tuple[str, ...]:
-    """Objectives in order; "max" by default, "similar" where columns to be alike in are given.
+    """Objectives in order; "max" by default, "similar" if ``similar`` columns are given.
 
-    With a number of regions "count" says nothing.
+    With a fixed number of regions, "count" is removed.
     """
     if objective is None:
         objective = "similar" if similar else "max"
@@ -165,14 +169,14 @@ def chain_of(objective: str | Sequence[str] | None, similar: bool, regions: Any)
 
 
 def regions_of(regions: Any) -> int | None:
-    """How many regions, or None where as many as there are."""
+    """The required number of regions, or None."""
     if regions is None:
         return None
     return whole_number("regions", regions, "a number of regions is a whole number of at least 1")
 
 
 def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
-    """Moments of the columns that areas of a region should be alike in, each scaled to a deviation of 1."""
+    """Moments of the columns in which the areas of a region should be similar, each scaled to a deviation of 1."""
     if similar is None:
         return np.zeros((0, 3))
     n = len(weight)
@@ -187,7 +191,7 @@ def alike_of(similar: Any, weight: np.ndarray) -> np.ndarray:
 
 
 def inside(alike: np.ndarray, labels: np.ndarray) -> float:
-    """Share of the variance of the scaled columns that is inside regions, over the areas that are in one; 0..1."""
+    """Share of the variance of the scaled columns that is inside regions, over the areas in regions; 0..1."""
     held = labels >= 0
     each = summed(alike[held], labels[held])
     spread = [float(about_means(m).sum()) for m in (each, each.sum(axis=0, keepdims=True))]
@@ -205,7 +209,7 @@ def places_of(coordinates: Any, n: int) -> np.ndarray | None:
 
 
 def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndarray:
-    """Mass, mass x, mass y, mass (x^2 + y^2) of every area, in km around the middle when geographic."""
+    """Mass, mass x, mass y, mass (x^2 + y^2) of every area; in km from the center if geographic."""
     if geographic:
         places = np.column_stack([_eastwards(places[:, 0]), places[:, 1]])
     xy = places - places.mean(axis=0)
@@ -215,7 +219,7 @@ def moments(places: np.ndarray, weight: np.ndarray, geographic: bool) -> np.ndar
 
 
 def _eastwards(longitudes: np.ndarray) -> np.ndarray:
-    """Longitudes in degrees without a jump at the date line: where they span half the globe, from the widest gap on."""
+    """Longitudes without a jump at the date line: if they span half the globe, they begin after the widest gap."""
     rising = np.sort(longitudes)
     if longitudes.size < 2 or rising[-1] - rising[0] <= 180:
         return longitudes
@@ -229,19 +233,19 @@ def _mass(weight: np.ndarray) -> np.ndarray:
 
 
 def _moments_of(columns: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Mass, mass times each column, mass times the sum of their squares; float64[n, c + 2]."""
+    """float64[n, c + 2]: mass, mass times each column, mass times the sum of their squares."""
     lifted = mass[:, None] * columns
     return np.ascontiguousarray(np.column_stack([mass, lifted, (lifted * columns).sum(axis=1)]))
 
 
 def effort_of(effort: str | float) -> tuple[float, float | None]:
-    """A multiple of the usual steps, and seconds to search for instead."""
+    """A multiple of the usual steps, and a time limit in seconds instead."""
     asked = Effort.of(effort)
     return _EFFORT.get(asked.name, 1.0), asked.seconds
 
 
 def randomness(seed: int | None) -> np.ndarray:
-    """State of the kernels' generator, never 0."""
+    """A random state of the kernels' generator, never 0."""
     state = np.random.SeedSequence(seed_of(seed)).generate_state(1, np.uint64)
     return state | np.uint64(1)
 
@@ -249,7 +253,7 @@ def randomness(seed: int | None) -> np.ndarray:
 def begin_of(
     start: Any, keep: np.ndarray, g: Contiguity, features: np.ndarray, need: np.ndarray, l: int
 ) -> np.ndarray | None:
-    """The given start on the areas kept, checked."""
+    """The given start, restricted to the areas kept, checked."""
     if start is None:
         return None
     given = np.asarray(start)
@@ -313,7 +317,7 @@ class Conditions(TypedDict, total=False):
 def _refuse_contradictions(
     given: Conditions, features: np.ndarray, need: np.ndarray, limits: RegionLimits | None, method: str, dry: Any
 ) -> None:
-    """PolicyError for conditions that no region could keep together, by name."""
+    """Raise PolicyError for conditions that no region could meet together, by name."""
     units = given.get("fixed") is not None or given.get("soft_boundary") is not None
     named = ", ".join(f"⟨{name}⟩" for name in LIMITS[:-1]) + f" and ⟨{LIMITS[-1]}⟩"
     if limits is not None and method == "tree":
@@ -331,12 +335,12 @@ def request_of(
     edges: Any, weights: Any, k: Any, method: str, given: Conditions, *, objective: str | Sequence[str] | None,
     effort: str | float, seed: int | None, unit: str,
 ) -> Request:  # fmt: skip
-    """A call of ``merge``, checked; InputError for arrays that do not fit the areas."""
+    """A call of ``merge``, checked; InputError for arrays that don't fit the areas."""
     features, need, l = features_of(weights, k, given.get("sensitive"), given.get("l", 1))
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places = places_of(given.get("coordinates"), n)
     islands = given.get("islands", "leave")
-    if isinstance(islands, str) and islands == "nearest":  # its former word
+    if isinstance(islands, str) and islands == "nearest":  # its former name
         islands = "join"
     known("way to treat islands", islands, ("leave", "join"))
     boundary, soft, fixed, apart = (

@@ -1,31 +1,32 @@
-"""The methods of regions: trees of low degree cut into regions, and simulated annealing by recombination.
+"""The methods of regions: spanning trees of low degree cut into regions, and simulated annealing by recombination.
 
-Recombination merges neighboring regions and cuts them anew along random spanning trees; then single areas move.  Known
-from political districting as ReCom (DeFord, Duchin, Solomon 2021), there a sampler, here a search: merges of two
-or three regions are cut into as many as the drawn tree allows, and among equal numbers what is over is gathered in one
-region until it can be cut.  Starts from any valid partition, by default from the tree method's, so that method's
-promise holds for the heaviest region wherever that is what is asked for first.
+Recombination merges neighboring regions and cuts them again along random spanning trees; then single areas move. It is
+known from political districting as ReCom (DeFord, Duchin, Solomon 2021), where it is a sampler. Here it is a search:
+unions of two or three regions are cut into as many regions as the drawn tree allows. Among equal numbers, surplus
+weight is moved into one region until it can be cut. It starts from any valid partition, by default the tree method's.
+So if the heaviest region is the first objective, the tree method's promise holds.
 
 The tree method cuts regions from a spanning tree of low degree: Du, Eppstein, Goodrich, Lueker, "On the approximability
-of geometric and geographic generalization and the min-max bin covering problem", WADS 2009, arXiv:0904.3756, section 2:
-with kappa = max(k, heaviest area), a spanning tree of degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and
-2), hence 3 times the least possible on 4-connected planar graphs (d = 2) and 4 times on 3-connected ones (d = 3,
+of geometric and geographic generalization and the min-max bin covering problem", WADS 2009, arXiv:0904.3756, section 2.
+With kappa = max(k, heaviest area), a spanning tree of degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and
+2). This is 3 times the least possible on 4-connected planar graphs (d = 2) and 4 times on 3-connected ones (d = 3,
 Theorem 3).
 
-Departures.  The paper cuts off the lightest side of weight at least k in the whole tree, again and again; here any side
-that has no smaller side of weight at least k within it, found going up from the leaves, so that one pass is enough.
-Lemma 2 uses no more than that.  What is left at the root weighs less than k; it joins a part next to it, which Lemma
-2 bounds by kappa + (d - 1)(k - 1), so the union keeps Lemma 1's bound.  Areas of weight 0 need no tie-break: a
-vertex is cut off where the sum first reaches k.  The tree is not chosen by connectivity alone: depth-first trees
-that keep to long paths, then exchanges of edges; the degree reached enters the certificate, whatever the graph is.
+Differences from the paper: the paper repeatedly cuts off the lightest side of weight at least k in the whole tree.
+Here, any side is cut that contains no smaller side of weight at least k, from the leaves upwards, so that one pass is
+enough. Lemma 2 needs no more than that. The remainder at the root weighs less than k. It joins a part next to it, which
+Lemma 2 bounds by kappa + (d - 1)(k - 1), so the union keeps Lemma 1's bound. Areas of weight 0 need no tie-break: a
+vertex is cut off where the sum first reaches k. The tree isn't chosen by connectivity alone: depth-first trees with
+long paths are improved by exchanges of edges. The degree reached is in the certificate, for any graph.
 
-Spanning trees of degree 2 and 3 exist where connectivity promises them.  Tutte 1956: every 4-connected planar graph has
-a Hamiltonian cycle, so a path is a spanning tree of degree 2.  Barnette 1966: every 3-connected planar graph has a
-spanning tree of degree 3.  The trees are searched for, not constructed after those proofs; what is found proves itself.
+Spanning trees of degree 2 and 3 exist if the connectivity is sufficient. Tutte 1956: every 4-connected planar graph has
+a Hamiltonian cycle, so a path is a spanning tree of degree 2. Barnette 1966: every 3-connected planar graph has a
+spanning tree of degree 3. The trees are found by search instead of the constructions in those proofs; a tree that is
+found needs no proof.
 
-Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990) every vertex takes as its parent an
-earlier neighbor, no vertex more than two children (the root three); a bipartite matching decides whether that can be
-done.  In sparser graphs exchanges of edges get there.
+Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990), every vertex takes an earlier
+neighbor as its parent, and no vertex gets more than two children (the root three). A bipartite matching decides whether
+this is possible. In sparser graphs, exchanges of edges succeed.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ _STARTS = 20
 def tree(task: Districting, bound: CountBound) -> RegionsFound:
     """The paper's algorithm from several spanning trees; the first of the best partitions.
 
-    O((m log n) * exchanges) time a tree, usually linear; several trees where the graph is small.
+    O((m log n) * exchanges) time per tree, usually linear; several trees if the graph is small.
     """
     from shoal.kernels import quick
     from shoal.kernels.regions import spanning
@@ -75,7 +76,7 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
     cut, degrees = quick(spanning.cut, every * task.features.shape[1]), quick(spanning.degrees, 2 * every)
     preorder, deep_tree = quick(spanning.preorder, every), quick(spanning.deep_tree, 4 * ends)
     reduce_degree = quick(spanning.reduce_degree, 4 * ends)
-    known = structure(g) if _worth_asking(task, bound) else None
+    known = structure(g) if _may_be_3_connected(task, bound) else None
     wanted = _promised(known)
     best: tuple[Any, ...] | None = None
     label = np.zeros(task.n, np.int64)
@@ -111,7 +112,7 @@ def tree(task: Districting, bound: CountBound) -> RegionsFound:
 
 
 def promise(task: Districting, degree: int) -> Guarantee:
-    """What Lemmas 1 and 2 promise for a spanning tree of this degree; nothing beyond one threshold."""
+    """The guarantee of Lemmas 1 and 2 for a spanning tree of this degree; none with several thresholds."""
     if not task.plain:
         return Guarantee()
     theorem = "Du, Eppstein, Goodrich, Lueker 2009, Lemmas 1 and 2"
@@ -122,26 +123,26 @@ def promise(task: Districting, degree: int) -> Guarantee:
 
 
 def ceiling(task: Districting, degree: int) -> int:
-    """kappa + d (k - 1)."""
+    """The largest weight of a region that Lemma 1 allows: kappa + d (k - 1)."""
     return max(task.k, int(task.features[:, 0].max(initial=0))) + degree * (task.k - 1)
 
 
-def _worth_asking(task: Districting, bound: CountBound) -> bool:
-    """A connected graph all of whose areas have three neighbors may be 3-connected; others are not."""
+def _may_be_3_connected(task: Districting, bound: CountBound) -> bool:
+    """Whether the graph may be 3-connected: it is connected, and each area has at least three neighbors."""
     return task.n > 3 and int(bound.component.max()) == 0 and int(np.diff(task.graph.indptr).min()) >= 3
 
 
 def _promised(known: GraphStructure | None) -> int | None:
-    """The degree that connectivity promises planar graphs: Tutte 1956 if 4-connected, Barnette 1966 if 3-connected."""
+    """The degree that a planar graph guarantees: Tutte 1956 if 4-connected, Barnette 1966 if 3-connected."""
     if known is None or not known.planar or known.connectivity < 3:
         return None
     return 2 if known.connectivity == 4 else 3
 
 
-POOLED = 1_000  # areas: above it there is one run and no pool
+POOLED = 1_000  # with more areas, there is one run and no pool
 _RUNS = 2
-_PUT = 0.2  # of the seconds left, about, are for putting compact regions together anew
-_ROUNDS = 8  # times that the steps of a search go round the areas of a large graph
+_PUT = 0.2  # approximate share of the remaining seconds for recombining compact regions
+_ROUNDS = 8  # passes of a search's steps over the areas of a large graph
 _SNAPSHOTS = 30
 _SHARE = {"max": 0.2, "count": 0.5, "sumsq": 0.3, "excess": 0.3, "compact": 0.3, "similar": 0.3}
 _HEAT = {
@@ -149,7 +150,7 @@ _HEAT = {
     "similar": (1.0, 0.01),
 }  # fmt: skip
 _PRICED_HEAT = (0.02, 0.005)
-_LARGE = 100_000  # areas: above it the steps an area are fewer
+_LARGE = 100_000  # with more areas, there are fewer steps per area
 
 
 def search(
@@ -160,12 +161,12 @@ def search(
 ) -> RegionsFound:
     """Lower the objectives one after the other, each kept while the next is lowered.
 
-    pool  gathers regions met, on small graphs
-    more  makes of a partition one of more regions, to begin with; where that may stand in the way of what is asked for
-          first, the search goes from both
+    pool  collects the regions found, on small graphs
+    more  turns a partition into one with more regions, as a starting point; if more regions can conflict with the first
+          objective, the search runs from both
 
-    A number of steps in proportion to the areas (at least 20, at most 4,000 an area; above 100,000 areas 4 for each
-    more), each linear in the regions merged.
+    The number of steps is proportional to the areas (at least 20, at most 4,000 per area; above 100,000 areas, 4 for
+    each further area). Each step is linear in the areas of the merged regions.
     """
     clock, first = SearchClock.of(task.seconds), tree(task, bound)
     label = first.label if task.start is None else task.start.copy()
@@ -184,7 +185,7 @@ def search(
 
 
 def _lowest(task: Districting, bound: CountBound, label: np.ndarray, name: str) -> bool:
-    """Whether an objective is proved to be as low as it can be."""
+    """Whether an objective is proved to be optimal."""
     if name == "count":
         return int(label.max(initial=-1)) + 1 >= bound.value
     if name == "max":
@@ -204,9 +205,9 @@ def improve(
     objective: tuple[str, ...] | None = None,
     pool: Pool | None = None,
 ) -> np.ndarray:
-    """The search by itself, from a valid partition; never worse than it in the order of the objectives.
+    """The search alone, from a valid partition; the result is never worse in the order of the objectives.
 
-    On small graphs the steps are shared among several runs, and the regions that these met are put together anew.
+    On small graphs the steps are divided among several runs, and the regions found by them are recombined.
     """
     clock = clock or SearchClock.of(task.seconds)
     chain = objective or task.objective
@@ -230,9 +231,9 @@ def several_runs(
     clock: SearchClock,
     spend: float = 1.0,
 ) -> tuple[np.ndarray, bool]:
-    """The best of some runs from a partition, and whether it is proved optimal; the regions met go to the pool.
+    """The best of several runs from a partition, and whether it is proved optimal; the regions found go to the pool.
 
-    spend  share of what is left of the clock
+    spend  share of the remaining time
     """
     found = [label]
     for run in range(_RUNS + 1):
@@ -253,11 +254,11 @@ def _improved(
     part: float,
     pool: Pool | None,
 ) -> np.ndarray:
-    """One run, with ``part`` of the usual steps; the regions met go to the pool."""
+    """One run, with ``part`` of the usual steps; the regions found go to the pool."""
     cap, start = NO_CAP, label
     shares = sum(_SHARE[name] for name in chain)
-    # many regions first: they lower squares and excess further than the search alone finds, and on large graphs the
-    # heaviest region too, where prices find more of them than a search under a cap does
+    # many regions first: they lower squares and excess further than the search alone does. On large graphs they also
+    # lower the heaviest region, because prices find more regions than a search under a cap
     priced = task.regions is None and task.n > POOLED and chain[0] == "max"
     warm = priced or (task.regions is None and chain[0] in ("sumsq", "excess"))
     stages = ("count", *chain) if warm else chain
@@ -269,7 +270,7 @@ def _improved(
         with within(i / len(stages), (i + 1) / len(stages)):
             if name == "max":
                 label, cap = _lower_max(task, bound, label, seconds, part, pool)
-                if priced and cap > cost_in(task, start, "max"):  # whose promise is kept
+                if priced and cap > cost_in(task, start, "max"):  # this start keeps the tree's promise
                     label, cap = _lower_max(task, bound, start, seconds, part, pool)
                     priced = False
             elif not _lowest(task, bound, label, name) and not (name == "count" and i and priced):
@@ -284,7 +285,7 @@ def _improved(
 def _lower_max(
     task: Districting, bound: CountBound, label: np.ndarray, seconds: float | None, part: float, pool: Pool | None
 ) -> tuple[np.ndarray, int]:
-    """Halve the way between the proved bound and the heaviest region, as long as the search gets there."""
+    """Bisect between the proved bound and the heaviest region while the search succeeds."""
     low, _ = largest_bound(task, bound)
     high = cost_in(task, label, "max")
     target, misses = low, 0
@@ -305,10 +306,10 @@ def _lower_max(
 
 
 class _Annealing(NamedTuple):
-    """One objective lowered from a partition: how the kernels count it, and between which heats.
+    """The annealing of one objective from a partition: how the kernels count it, and its temperatures.
 
-    Where areas have prices, surplus that is to gather in one region until it can be cut is told in prices, not in
-    weight: what no region can use costs nothing.
+    If areas have prices, surplus that is moved into one region until it can be cut is measured in prices instead of
+    weight, because weight that no region can use has price zero.
     """
 
     task: Districting
@@ -346,7 +347,7 @@ class _Annealing(NamedTuple):
         return cls(task, name, Areas(task.graph.indptr, task.graph.indices, features, need, task.l), aim, heat)
 
     def lower(self, label: np.ndarray, steps: int, begin: float, end: float) -> None:
-        """Recombine in place, cooling from one share of the way to another."""
+        """Recombine in place, cooling between two shares of the schedule."""
         from shoal.kernels.regions.recombine import Cooling, recombine
 
         hot, cold = self.heat
@@ -354,10 +355,10 @@ class _Annealing(NamedTuple):
         recombine(self.areas, self.aim, cooling, label, self.task.state)
 
     def polished(self, label: np.ndarray, steps: int, pool: Pool | None) -> np.ndarray:
-        """Single areas moved at the last heat, where the number of regions does not count."""
+        """Move single areas at the last temperature if the number of regions doesn't count."""
         from shoal.kernels.regions.recombine import Cooling, shift
 
-        plain = self.name in ("sumsq", "max")  # which on small graphs recombination lowers as far by itself
+        plain = self.name in ("sumsq", "max")  # on small graphs recombination alone lowers these as far
         if self.name in ("count", "excess") or (plain and self.task.n <= POOLED):
             return label
         moved, cold = label.copy(), self.heat[1]
@@ -379,7 +380,7 @@ def _run(
     part: float,
     pool: Pool | None,
 ) -> np.ndarray:
-    """One annealing, by steps or by seconds; the colder half of it fills the pool."""
+    """One annealing, by steps or by seconds; its colder half fills the pool."""
     annealing = _Annealing.of(task, bound, label, name, cap, target)
     label = label.copy()
     if seconds is None:
@@ -411,7 +412,7 @@ def _run(
 
 
 def steps_for(task: Districting, bound: CountBound, name: str) -> int:
-    """The usual number of steps of one annealing: fewer where regions are large, for a step takes longer there."""
+    """The usual number of steps of one annealing: fewer if regions are large, because a step then takes longer."""
     size = task.n / max(bound.value, 1)
     few, usual = (
         20 * min(task.n, _LARGE) + 4 * max(0, task.n - _LARGE),
@@ -419,7 +420,7 @@ def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     )
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
-    elif name == "count":  # led by prices: the number still rises where other objectives have long stopped
+    elif name == "count":  # with prices, the number still increases when other objectives have converged
         share, usual = 1.35, int(2.5 * usual)
     else:
         share = 0.25 if name == "max" else 0.3
@@ -427,7 +428,7 @@ def steps_for(task: Districting, bound: CountBound, name: str) -> int:
 
 
 _TRIES = 60
-_WORK = 300_000_000  # vertices touched in the search for a path
+_WORK = 300_000_000  # vertices visited in the search for a path
 
 
 def low_degree_tree(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
@@ -453,7 +454,7 @@ def hamiltonian_path(g: Contiguity, state: np.ndarray) -> np.ndarray | None:
 
 
 def exchanged(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | None:
-    """Exchanges of edges from several depth-first trees, until one has no degree above ``wanted``."""
+    """Exchange edges of several depth-first trees until one has no degree above ``wanted``."""
     from shoal.kernels.regions.spanning import deep_tree, degrees, reduce_degree
 
     for attempt in range(_TRIES):
@@ -466,8 +467,9 @@ def exchanged(g: Contiguity, wanted: int, state: np.ndarray) -> np.ndarray | Non
 
 
 def matched(g: Contiguity) -> np.ndarray | None:
-    """A spanning tree of degree at most 3 of a planar graph, parents matched along a canonical order; None if there
-    is none.
+    """A spanning tree of degree at most 3 of a planar graph, with parents matched along a canonical order.
+
+    None if there is none.
 
     O(n^1.5) time for the matching.
     """

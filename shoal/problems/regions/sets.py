@@ -1,9 +1,9 @@
-"""Partitions chosen from lists of sets by set partitioning: all eligible sets of a small component, or those met.
+"""Partitions chosen from lists of sets by set partitioning: all eligible sets of a small component, or those found.
 
-``grown`` adds regions that no search met: the neighbors of those that a linear program likes, again and again.  A
-region has neighbors, by one area more, one less, or one exchanged.  The program over the regions so far prices areas;
-neighbors that cost less than their areas' prices come into it, until there are none.  What a partition of least worth
-needs is then most often among them, which a search that moves from partition to partition need not meet.
+``grown`` adds regions that no search found, by column generation. The neighbors of a region have one area more, one
+less, or one exchanged. The linear program over the regions so far gives prices of areas. Neighbors of regions with a
+low reduced cost that cost less than their areas' prices are added, until there are none. These usually include the
+regions of an optimal partition, which a search that moves from partition to partition can miss.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from shoal.problems.regions.task import Districting, SearchClock, about_means, cost_in, eligible_rows, induced
 
 _ROUNDS = 40
-_TRIED = 600  # regions in a round whose neighbors are looked at, those of least reduced worth
-_TAKEN = 1_000  # neighbors taken in a round
-_ENOUGH = 4_000  # regions: above it those of negative reduced worth alone are looked for
-_NEAR = 0.5  # in mean worths of a region: neighbors are looked for so far above their areas' prices at any rate
-_ZERO = 1e-6  # reduced worth below this, negated, is below zero
+_TRIED = 600  # regions with the least reduced cost whose neighbors are examined in a round
+_TAKEN = 1_000  # neighbors added in a round
+_ENOUGH = 4_000  # with more regions, only those with negative reduced cost are added
+_NEAR = 0.5  # tolerance of the reduced cost of neighbors, in mean costs of a region
+_ZERO = 1e-6  # a reduced cost below minus this is negative
 
 
 def grown(
@@ -31,12 +31,11 @@ def grown(
     number: tuple[int, int],
     clock: SearchClock,
 ) -> list[np.ndarray]:
-    """Further connected eligible sets, rising, none of them in ``sets``.
+    """Further connected eligible sets, each ascending, none of them in ``sets``.
 
-    sets    int64[s], rising, the regions of ``label`` among them
-    name    an objective with moments: "compact" where places are known, "similar"
-    label   int64[n]  the best partition known: what costs more above its areas' prices than it could still fall is of
-            no use
+    sets    int64[s], ascending, including the regions of ``label``
+    name    an objective with moments: "compact" if coordinates are known, "similar"
+    label   int64[n]: the best partition known; sets with a reduced cost above its gap to the program are useless
     number  least and most regions in a partition
     """
     moments, regions = task.moments(name), int(label.max()) + 1
@@ -49,9 +48,9 @@ def grown(
     program = _SetProgram(task.n, number, clock)
     every = list(sets)
     program.add(every, [float(about_means(moments[members].sum(axis=0))) / unit for members in every])
-    seen: set[int] = set()  # at these prices
-    # Local search for columns: neighbors of the sets with the least reduced cost, at the program's prices, which are
-    # solved anew with the best neighbors.
+    seen: set[int] = set()  # examined at these prices
+    # Local search for columns: add neighbors of the sets with the least reduced cost at the program's prices, then
+    # solve the program again.
     for _ in range(max(1, int(_ROUNDS * min(1.0, task.effort)))):
         prices = program.prices(regions) if clock.left > 0 else None
         if prices is None:
@@ -81,7 +80,7 @@ def grown(
 
 
 class _Near(NamedTuple):
-    """A set next to another, its worth, and how much that is above its areas' prices."""
+    """A set next to another, its cost, and its reduced cost."""
 
     members: np.ndarray
     worth: float
@@ -89,8 +88,10 @@ class _Near(NamedTuple):
 
 
 class _Prices(NamedTuple):
-    """float64[s] reduced worths of the sets, float64[n] prices of the areas, what any set costs besides, and how far
-    above the program's the worth of the best partition known is, or a little more.
+    """Dual values of the program.
+
+    They are float64[s] reduced costs of the sets, float64[n] prices of the areas, the constant cost of any set, and
+    (slightly increased) the gap between the best partition known and the program.
     """
 
     reduced: np.ndarray
@@ -102,20 +103,20 @@ class _Prices(NamedTuple):
 def _around(
     task: Districting, moments: np.ndarray, near: list[set[int]], members: np.ndarray, prices: _Prices
 ) -> Iterator[_Near]:
-    """The eligible sets by one area more, less or exchanged that cost little; not all are connected."""
+    """The eligible neighbor sets (one area more, less, or exchanged) with a low reduced cost; not all are connected."""
     inside = set(members.tolist())
-    beside = np.array(sorted(set().union(*(near[v] for v in inside)) - inside), np.int64)
-    more, less = np.append(-1, beside), np.append(-1, members)  # -1: none
+    adjacent = np.array(sorted(set().union(*(near[v] for v in inside)) - inside), np.int64)
+    more, less = np.append(-1, adjacent), np.append(-1, members)  # -1: no area
 
     def changed(values: np.ndarray) -> np.ndarray:
-        held = np.concatenate([values, np.zeros_like(values[:1])])  # where -1 points
+        held = np.concatenate([values, np.zeros_like(values[:1])])  # the value at index -1
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
     sums, about = changed(task.features), about_means(changed(moments))
     reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
-        made = np.sort(np.concatenate([members[members != less[j]], beside[i - 1 : i] if i else beside[:0]]))
+        made = np.sort(np.concatenate([members[members != less[j]], adjacent[i - 1 : i] if i else adjacent[:0]]))
         if len(made):
             yield _Near(made, float(about[i, j]), float(reduced[i, j]))
 
@@ -131,7 +132,7 @@ def _connected(near: list[set[int]], members: np.ndarray) -> bool:
 
 
 class _SetProgram:
-    """The cheapest fractional partition into the sets so far, of so many of them."""
+    """The linear program of the cheapest fractional partition into the sets so far, with limits on their number."""
 
     def __init__(self, n: int, number: tuple[int, int], clock: SearchClock) -> None:
         from shoal.problems.programs import Solver
@@ -141,46 +142,46 @@ class _SetProgram:
         self.highs.add_rows(np.append(once, number[0] - _ZERO), np.append(once, number[1] + _ZERO))
 
     def add(self, sets: Iterable[np.ndarray], worth: Iterable[float]) -> None:
-        """Columns for sets."""
+        """Add columns for sets."""
         cost = np.array([*worth])
         if cost.size:
             self.highs.add_columns(cost, np.full(cost.size, np.inf), [np.append(members, self.n) for members in sets])
 
     def prices(self, worth: float) -> _Prices | None:
-        """The prices of the program's answer, beside a partition of this worth; None if it has no answer."""
+        """The dual prices, given a partition of this cost; None if the program has no solution."""
         if not self.highs.solved():
             return None
         dual, slack = self.highs.duals, max(_NEAR, worth - self.highs.getInfo().objective_function_value)
         return _Prices(self.highs.reduced, dual[: self.n], float(dual[self.n]), slack)
 
 
-SETS = 60_000  # so many sets of one component are chosen from at most
+SETS = 60_000  # most sets of one component to choose from
 _LOOKED = 20_000_000
 _BRANCHES = 1  # the program over a pool stops at its root
-_POOLED = 20_000  # sets in a pool at most
-_CHOSEN = 1_000  # of them in the integer program at most,
-_GROWN = 3_000  # and where neighbors of those met are among them
+_POOLED = 20_000  # most sets in a pool
+_CHOSEN = 1_000  # most of them in the integer program
+_GROWN = 3_000  # and if it includes neighbors of the sets found
 
 
 class ConnectedSets:
     """Connected eligible sets of some areas, and an integer program that partitions the areas into them.
 
-    task   the graph and what is asked
-    nodes  int64[c]  the areas, numbered as in the task
-    sets   sets of places in ``nodes``, each rising
-    clock  when a program ends at the latest
+    task   the graph and the request
+    nodes  int64[c]: the areas, numbered as in the task
+    sets   sets of indexes in ``nodes``, each ascending
+    clock  time limit of a program
     """
 
     def __init__(
         self, task: Districting, nodes: np.ndarray, sets: list[np.ndarray], clock: SearchClock | None = None
     ) -> None:
         self.task, self.nodes, self.sets, self.clock = task, nodes, sets, clock or SearchClock.of(None)
-        self.rows: list[tuple[np.ndarray, float]] = []  # coefficients over the sets, and the most their sum may be
+        self.rows: list[tuple[np.ndarray, float]] = []  # coefficients over the sets, and the upper bound of their sum
         self.answer: list[int] = []
 
     @classmethod
     def of(cls, task: Districting, nodes: np.ndarray, clock: SearchClock, cap: int) -> ConnectedSets | None:
-        """List those of weight at most ``cap``; None when there are too many."""
+        """List the sets of weight at most ``cap``; None if there are too many."""
         from shoal.kernels.regions.areas import Areas
         from shoal.kernels.regions.connected import Listing, SetPrices, connected_sets
 
@@ -197,7 +198,7 @@ class ConnectedSets:
         return cls(task, nodes, [np.sort(s) for s in np.split(members, ends)[:-1]])
 
     def worth(self, name: str) -> np.ndarray:
-        """What each set adds to an objective."""
+        """The cost of each set in an objective."""
         task = self.task
         moments = task.moments(name)
         found = []
@@ -221,21 +222,22 @@ class ConnectedSets:
         return np.array(found)
 
     def promising(self, cost: np.ndarray, always: np.ndarray, most: int) -> np.ndarray:
-        """The sets with the least reduced costs in the linear program, at most so many, and ``always`` some.
+        """The sets with the least reduced costs in the linear program, at most ``most``, in addition to ``always``.
 
-        An integer program over all that a search met can take minutes at its root; what it chooses costs little there.
+        An integer program over all sets that a search found can take minutes at its root; its solution has low reduced
+        costs.
         """
         if len(self.sets) <= most:
             return np.arange(len(self.sets))
         highs = self._program(cost, np.arange(len(self.sets)))
         highs.run()
         reduced = highs.reduced
-        if len(reduced) != len(self.sets):  # no solution: any choice is as good
+        if len(reduced) != len(self.sets):  # without a solution, any choice is valid
             return always
         return np.union1d(np.argsort(reduced, kind="stable")[:most], always)
 
     def _program(self, cost: np.ndarray, sets: np.ndarray) -> Any:
-        """The cheapest fractional partition into the given sets that keeps the rows."""
+        """The cheapest fractional partition into the given sets that satisfies the rows."""
         from shoal.problems.programs import Solver
 
         highs, once = Solver(time_limit=max(0.1, self.clock.left)), np.ones(len(self.nodes))
@@ -252,9 +254,9 @@ class ConnectedSets:
         return highs
 
     def solve(self, cost: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[list[int], float] | None:
-        """The cheapest partition into the given sets that keeps the rows; None when there is none.
+        """The cheapest partition into the given sets that satisfies the rows; None if there is none.
 
-        branches  nodes of the search tree at most: then the best partition met, not the cheapest
+        branches  most nodes of the search tree: with it, the best partition found, instead of the cheapest
         """
         highs = self._program(cost, sets)
         highs.setOptionValue("mip_abs_gap", 1e-9)
@@ -267,18 +269,18 @@ class ConnectedSets:
         return chosen, float(cost[chosen].sum())
 
     def number(self, regions: int) -> None:
-        """Require from here on that exactly so many sets are chosen."""
+        """From now on, require exactly this many sets."""
         ones = np.ones(len(self.sets))
         self.rows += [(ones, regions + 0.5), (-ones, 0.5 - regions)]
 
     def bisect(self, name: str) -> Any:
-        """Least value of the largest set in a partition."""
+        """The least possible value of the largest set in a partition."""
         worth = self.worth(name)
         least, _ = self.lowest(worth, np.arange(len(worth)))
         return int(least) if name == "max" else least
 
     def lowest(self, worth: np.ndarray, sets: np.ndarray, branches: int | None = None) -> tuple[float, list[int]]:
-        """Least worth of the worst of the given sets in a partition into them, and the last partition met, if any.
+        """The least cost of the worst set in a partition into the given sets, and the last partition found, if any.
 
         branches  as for ``solve``
         """
@@ -294,14 +296,14 @@ class ConnectedSets:
         return float(steps[high]), answer
 
     def keep(self, name: str, level: Any) -> None:
-        """Drop the sets above a level."""
+        """Remove the sets above a level."""
         inside = self.worth(name) <= level
         self.sets = [s for s, ok in zip(self.sets, inside, strict=True) if ok]
         self.rows = [(c[inside], most) for c, most in self.rows]
         self.answer = []
 
     def minimise(self, name: str, last: bool) -> None:
-        """Least sum over the sets of a partition; held from here on."""
+        """Minimize the sum over the sets of a partition; from now on it is a constraint."""
         cost = self.worth(name)
         solved = self.solve(cost, np.arange(len(self.sets)))
         if solved is not None:
@@ -319,13 +321,13 @@ class ConnectedSets:
 
 
 class Pool:
-    """The regions that a search met, so that the best of several runs can be put together."""
+    """The regions that a search found, so that the best of several runs can be recombined."""
 
     def __init__(self) -> None:
         self.sets: dict[bytes, np.ndarray] = {}
 
     def add(self, label: np.ndarray) -> None:
-        """Remember every region of a partition."""
+        """Store every region of a partition."""
         for members in _parts(label):
             if len(self.sets) < _POOLED:
                 self.sets.setdefault(members.tobytes(), members)
@@ -333,10 +335,10 @@ class Pool:
     def partition(
         self, task: Districting, label: np.ndarray, objective: tuple[str, ...], clock: SearchClock | None = None
     ) -> np.ndarray:
-        """A partition into regions of the pool, no heavier than those of ``label`` where that counts; else ``label``.
+        """A partition into regions of the pool, no heavier than those of ``label`` if that counts; else ``label``.
 
-        The number of regions is kept where it is asked for, the first other sum lowered.  The caller compares.  Regions
-        that are to be compact or alike may be next to those of the pool.
+        The number of regions is kept if it is requested, and the first other sum is lowered. The caller compares the
+        result. For compact or similar regions, neighbors of the pool's regions are added.
         """
         self.add(label)
         last = next((name for name in objective if name in ("sumsq", "compact", "similar")), None)
@@ -370,6 +372,6 @@ class Pool:
 
 
 def _parts(label: np.ndarray) -> list[np.ndarray]:
-    """The areas of every part, rising."""
+    """The areas of every part, ascending."""
     order = np.argsort(label, kind="stable")
     return np.split(order, np.cumsum(np.bincount(label))[:-1])

@@ -1,8 +1,8 @@
-"""The nouns of the regions problem: the graph of areas, what a method receives and returns, and regions for callers.
+"""The types of the regions problem: the graph of areas, what a method receives and returns, and the result for callers.
 
-``Contiguity`` is the graph in compressed rows, and ``structure`` tells how it hangs together.  ``Districting`` is what
-a method receives; ``value`` and the functions around it are the objectives.  ``Regions`` and ``Nested`` are the
-answers, and ``crosswalk`` and ``of_regions`` write them down.
+``Contiguity`` is the graph in compressed rows; ``structure`` computes its connectivity. ``Districting`` is the input of
+a method; ``cost_in`` and the functions around it are the objectives. ``Regions`` and ``Nested`` are the answers, and
+``crosswalk`` and ``of_regions`` make tables of them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from shoal.model.arguments import array_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 
-NO_CAP = 2**62  # no region is as heavy
-_TESTED = 3000  # so many vertices at most, 3- and 4-connectivity are decided
-_FEW = 2_000  # vertices: importing what finds components in compiled code takes longer than Python does
+NO_CAP = 2**62  # above the weight of every region
+_TESTED = 3000  # 3- and 4-connectivity are decided up to this many vertices
+_FEW = 2_000  # with fewer vertices, Python is faster than importing compiled code for components
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Contiguity:
     """An undirected graph without loops or double edges.
 
     indptr   int64[n + 1]
-    indices  int64[2m]    the neighbors of v are indices[indptr[v]:indptr[v + 1]], in rising order
+    indices  int64[2m]: the neighbors of v are indices[indptr[v]:indptr[v + 1]], ascending
     """
 
     indptr: np.ndarray
@@ -37,20 +37,20 @@ class Contiguity:
 
     @property
     def n(self) -> int:
-        """Number of vertices."""
+        """The number of vertices."""
         return len(self.indptr) - 1
 
     def edges(self) -> np.ndarray:
-        """Every edge once, the smaller end first; int64[m, 2]."""
+        """int64[m, 2]: every edge once, the smaller end first."""
         tail = np.repeat(np.arange(self.n), np.diff(self.indptr))
         once = tail < self.indices
         return np.column_stack([tail[once], self.indices[once]])
 
 
 def graph(edges: Any, n: int) -> Contiguity:
-    """Pairs of vertex numbers as a graph on 0..n-1; loops and repetitions are dropped.
+    """The graph on 0..n-1 with the given pairs as edges; loops and duplicates are dropped.
 
-    edges  integer pairs, any array-like of shape [m, 2]; InputError when a number is outside 0..n-1
+    edges  integer pairs, any array-like of shape [m, 2]; InputError if a number is outside 0..n-1
 
     O(m log m) time.
     """
@@ -69,7 +69,7 @@ def graph(edges: Any, n: int) -> Contiguity:
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     key = np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
     key.sort()
-    key = key[np.diff(key, prepend=-1) > 0]  # np.unique hashes first, which is many times slower on so many keys
+    key = key[np.diff(key, prepend=-1) > 0]  # np.unique hashes first, which is many times slower for so many keys
     tail, head = np.divmod(key, max(n, 1))
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(tail, minlength=n), out=indptr[1:])
@@ -77,7 +77,7 @@ def graph(edges: Any, n: int) -> Contiguity:
 
 
 def components(g: Contiguity) -> tuple[int, np.ndarray]:
-    """Number of components and the component of every vertex, numbered by first vertex."""
+    """The number of components, and the component of every vertex, numbered by first vertex."""
     if g.n <= _FEW:
         return _components_of_few(g)
     from scipy.sparse import csr_matrix
@@ -89,7 +89,7 @@ def components(g: Contiguity) -> tuple[int, np.ndarray]:
 
 
 def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
-    """``components`` of a small graph, in Python alone."""
+    """``components`` of a small graph, in pure Python."""
     begin, head, label, count = g.indptr.tolist(), g.indices.tolist(), [-1] * g.n, 0
     for root in range(g.n):
         if label[root] >= 0:
@@ -107,7 +107,7 @@ def _components_of_few(g: Contiguity) -> tuple[int, np.ndarray]:
 
 
 def induced(g: Contiguity, keep: np.ndarray) -> tuple[Contiguity, np.ndarray]:
-    """The graph on the vertices where ``keep`` (bool[n]) holds, and their old numbers."""
+    """The subgraph induced by the vertices with ``keep`` (bool[n]), and their old numbers."""
     nodes = np.flatnonzero(keep)
     if len(nodes) == g.n:
         return g, nodes
@@ -130,7 +130,7 @@ def without_crossings(g: Contiguity, boundaries: np.ndarray) -> Contiguity:
 
 
 def coded(values: Any, n: int, what: str) -> np.ndarray:
-    """Any labels as int64[n], equal where the labels are; InputError when their number is not n."""
+    """Labels as int64[n] codes, equal if the labels are; InputError if there aren't n labels."""
     listed: Sequence[Any] = list(values)
     if len(listed) != n:
         raise InputError(f"{what} has {len(listed)} entries for {n} areas; give one for each")
@@ -139,12 +139,12 @@ def coded(values: Any, n: int, what: str) -> np.ndarray:
 
 
 def unlabelled(labels: Sequence[Any]) -> np.ndarray:
-    """bool[labels]: where there is none, None or ""."""
+    """bool[labels]: whether the label is missing, None or ""."""
     return np.array([label is None or label == "" for label in labels], np.bool_)
 
 
 def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
-    """Whether every part (vertices of equal label; negative ones are no part) is connected in g."""
+    """Whether every part is connected in g; a part is the vertices with the same label of at least 0."""
     _, piece = components(without_crossings(g, label))
     held = label >= 0
     return len(np.unique(piece[held])) == len(np.unique(label[held]))
@@ -152,10 +152,10 @@ def connected_parts(g: Contiguity, label: np.ndarray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GraphStructure:
-    """What a connected graph is known to be.
+    """Known properties of a connected graph.
 
-    connectivity  vertices that must go before the rest falls apart: 0, 1, 2, 3, or 4 for four and more
-    planar        whether it can be drawn without crossings
+    connectivity  the least number of vertices whose removal disconnects it: 0, 1, 2, 3, or 4 for four and more
+    planar        whether it is planar
     """
 
     connectivity: int
@@ -163,7 +163,7 @@ class GraphStructure:
 
 
 def to_networkx(g: Contiguity) -> Any:
-    """The graph as networkx has it."""
+    """The graph as a networkx graph."""
     import networkx as nx
 
     drawing = nx.empty_graph(g.n)
@@ -172,11 +172,12 @@ def to_networkx(g: Contiguity) -> Any:
 
 
 def structure(g: Contiguity) -> GraphStructure | None:
-    """Planarity, and connectivity as far as 4 for planar graphs (3 for others); None when g is too large to ask, or
-    networkx is not installed.
+    """Planarity, and connectivity up to 4 for planar graphs (3 for others).
 
-    In a 3-connected plane graph the vertices of a 3-cut lie two by two on a common face, so only such pairs are
-    taken out to look for a third.  O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
+    None if g is too large, or networkx isn't installed.
+
+    In a 3-connected plane graph, any two vertices of a 3-cut lie on a common face, so only such pairs are removed to
+    find a third vertex. O(n m) for 3-connectivity, O(m * pairs on a common face) for 4-connectivity.
     """
     if g.n > _TESTED or g.n < 2:
         return None
@@ -209,15 +210,19 @@ def structure(g: Contiguity) -> GraphStructure | None:
 
 
 def _cut(g: Contiguity, gone: np.ndarray) -> int:
-    """0: without the vertices ``gone`` (bool[n]) the graph is apart; 1: without one more; 2: neither."""
+    """0: the graph without the vertices ``gone`` (bool[n]) is disconnected; 1: removing one more disconnects it.
+
+    2: neither.
+    """
     from shoal.kernels.regions.connected import low_points
 
     order, parent, disc, low = low_points(g.indptr, g.indices, gone)
     above = parent[order]
     if (above < 0).sum() > 1:
         return 0
-    inner = order[(above >= 0) & (above != order[:1])] if order.size else order  # below a vertex that is no root
-    several = order.size - inner.size > 2  # the root has more than one below it
+    # children of a vertex other than the root
+    inner = order[(above >= 0) & (above != order[:1])] if order.size else order
+    several = order.size - inner.size > 2  # the root has more than one child
     return 1 if several or (low[inner] >= disc[parent[inner]]).any() else 2
 
 
@@ -239,20 +244,20 @@ CHAINS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Districting:
-    """A graph each of whose components is eligible as a whole.
+    """A task: a graph in which each component is eligible as a whole.
 
-    graph      the areas to be placed
-    features   int64[n, t + s]  weights (the first is the one valued), then counts of sensitive values
-    need       int64[t]         thresholds, each at least 1
-    l          l of the frequency form of l-diversity; 1 asks nothing
-    geo        float64[n or 0, 4]  mass, mass x, mass y, mass (x^2 + y^2)
-    objective  what to lower, most important first
-    start      int64[n] or None: a valid partition to begin with
+    graph      the graph of areas
+    features   int64[n, t + s]: weights (the objectives use the first), then counts of sensitive values
+    need       int64[t]: thresholds, each at least 1
+    l          l of frequency l-diversity; 1 requires nothing
+    geo        float64[n or 0, 4]: mass, mass x, mass y, mass (x^2 + y^2)
+    objective  what to minimize, most important first
+    start      int64[n] or None: a valid starting partition
     effort     multiple of the usual number of steps
-    seconds    time to search for instead, or None
-    state      uint64[1]        randomness, advanced by whoever draws
-    alike      float64[n or 0, c + 2]  mass, mass times each of c columns to be alike in, mass times their squares
-    regions    so many regions and no other number; None for as many as the objectives make
+    seconds    time limit instead, or None
+    state      uint64[1]: random state, advanced by each draw
+    alike      float64[n or 0, c + 2]: mass, mass times each of the c ``similar`` columns, mass times their squares
+    regions    the exact number of regions; None if the objectives determine it
     """
 
     graph: Contiguity
@@ -270,17 +275,17 @@ class Districting:
 
     @property
     def n(self) -> int:
-        """Number of areas."""
+        """The number of areas."""
         return len(self.features)
 
     def on(self, g: Contiguity, nodes: np.ndarray) -> Districting:
-        """This task on some of the areas, without a partition to begin with."""
+        """This task restricted to some of the areas, without a starting partition."""
         geo, alike = (np.ascontiguousarray(m[nodes]) if len(m) else m for m in (self.geo, self.alike))
         features = np.ascontiguousarray(self.features[nodes])
         return replace(self, graph=g, features=features, geo=geo, alike=alike, start=None)
 
     def moments(self, name: str) -> np.ndarray:
-        """What objective "compact" or "similar" adds up; empty where borders are counted instead."""
+        """The moments that objective "compact" or "similar" sums; empty if border edges are counted instead."""
         return self.alike if name == "similar" else self.geo
 
     @property
@@ -295,25 +300,25 @@ class Districting:
 
     @property
     def plain(self) -> bool:
-        """One threshold and nothing else: the problem of the paper."""
+        """Whether there is one threshold and no other condition: the problem of the paper."""
         return len(self.need) == 1 and self.l == 1
 
     @property
     def thresholds_only(self) -> bool:
-        """Every set of areas that contains an eligible one is eligible."""
+        """Whether every superset of an eligible set of areas is eligible."""
         return self.l == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionsFound:
-    """A partition and what is known about it.
+    """A partition and its proved bounds.
 
-    label      int64[n]   region of every area, 0..q-1
+    label      int64[n]: region of every area, 0..q-1
     guarantee  the promise of the method for the heaviest region
-    most       proved upper bound on the number of regions, or None where the method proves none
-    least      proved lower bound on the heaviest region, or None
-    squares    proved lower bound on the sum of squares, or None
-    details    what else should stand on record
+    most       proved upper bound of the number of regions, or None if the method proves none
+    least      proved lower bound of the heaviest region, or None
+    squares    proved lower bound of the sum of squares, or None
+    details    further details for the certificate
     """
 
     label: np.ndarray
@@ -326,46 +331,50 @@ class RegionsFound:
 
 @dataclass(slots=True)
 class SearchClock:
-    """Time left of a search that was given seconds."""
+    """The remaining time of a search with a time limit."""
 
     end: float | None
 
     @classmethod
     def of(cls, seconds: float | None) -> SearchClock:
-        """Starts now; None never ends."""
+        """A clock that starts now; with None it never ends."""
         return cls(None if seconds is None else clock() + seconds)
 
     @property
     def left(self) -> float:
-        """Seconds left; infinite when there is no limit."""
+        """Seconds left; infinite without a limit."""
         return float("inf") if self.end is None else self.end - clock()
 
     def part(self, share: float) -> SearchClock:
-        """A clock that ends after a share of what is left of this one."""
+        """A clock that ends after a share of the time left."""
         return self if self.end is None else SearchClock.of(max(0.0, self.left) * share)
 
 
 def summed(values: np.ndarray, part: np.ndarray, parts: int | None = None) -> np.ndarray:
-    """Sums of values[n, ...] over every part; part int64[n] is 0..parts-1, by default as many as there are."""
+    """Sums of values[n, ...] over every part.
+
+    part   int64[n]: 0..parts-1
+    parts  their number; None: the largest part plus one
+    """
     found = np.zeros((int(part.max(initial=-1)) + 1 if parts is None else parts, *values.shape[1:]), values.dtype)
     np.add.at(found, part, values)
     return found
 
 
 def sums(task: Districting, label: np.ndarray) -> np.ndarray:
-    """Features summed over every region; int64[q, t + s]."""
+    """int64[q, t + s]: features summed over every region."""
     return summed(task.features, label)
 
 
 def heaviest(task: Districting, label: np.ndarray) -> np.ndarray:
-    """Heaviest area of every region, by the first weight; int64[q]."""
+    """int64[q]: the heaviest area of every region, by the first weight."""
     found = np.zeros(int(label.max()) + 1 if len(label) else 0, np.int64)
     np.maximum.at(found, label, task.features[:, 0])
     return found
 
 
 def relabelled(label: np.ndarray) -> np.ndarray:
-    """Parts numbered by their first area; negative labels become -1."""
+    """Parts renumbered by their first area; negative labels become -1."""
     held = np.flatnonzero(label >= 0)
     out = np.full(len(label), -1, np.int64)
     if len(held):
@@ -377,7 +386,7 @@ def relabelled(label: np.ndarray) -> np.ndarray:
 
 
 def eligible_rows(total: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
-    """bool per row of sums: thresholds met and, with l > 1, no sensitive value above 1/l of the records."""
+    """bool per row of sums: thresholds are met and, with l > 1, no sensitive value has more than 1/l of the records."""
     t = len(need)
     ok = np.asarray((total[:, :t] >= need).all(axis=1))
     if l > 1:
@@ -387,16 +396,16 @@ def eligible_rows(total: np.ndarray, need: np.ndarray, l: int) -> np.ndarray:
 
 
 def costs_in(task: Districting, label: np.ndarray, objective: tuple[str, ...]) -> tuple[Any, ...]:
-    """The values of the objectives in order, each the smaller the better; exact integers where units are counted."""
+    """The values of the objectives in order, all minimized; exact integers if units are counted."""
     return tuple(cost_in(task, label, name) for name in objective)
 
 
 def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
-    """The value of one objective, by its name.
+    """The value of one objective, by name.
 
     "max": the heaviest region; "count": areas minus regions; "sumsq": the sum of squared weights; "excess": the largest
-    weight over max(k, heaviest area); "compact": the moment of inertia or, without places, border edges; "similar":
-    that moment in the columns that are to be alike.
+    weight over max(k, heaviest area); "compact": the moment of inertia or, without coordinates, border edges;
+    "similar": the same moment in the ``similar`` columns.
     """
     if name == "count":
         return len(label) - (int(label.max()) + 1 if len(label) else 0)
@@ -412,24 +421,30 @@ def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
 
 
 def inertia(areas: np.ndarray, label: np.ndarray) -> float:
-    """Sum over the regions of mass times squared distance from the region's center; areas float64[n, c + 2]."""
+    """The sum over the regions of mass times squared distance from the region's center; areas: float64[n, c + 2]."""
     return float(about_means(summed(areas, label)).sum())
 
 
 def on_the_globe(places: np.ndarray) -> np.ndarray:
-    """Longitude and latitude in degrees as points on the unit sphere: nearest there is nearest on the ground."""
+    """Longitude and latitude in degrees as points on the unit sphere.
+
+    Nearest neighbors are the same as on the ground.
+    """
     lng, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
     return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
 
 
 def about_means(moments: np.ndarray) -> np.ndarray:
-    """Squares about the means of sets of areas with moments float64[..., c + 2]; see ``Districting.moments``."""
+    """Sums of squares about the means, for sets of areas with moments float64[..., c + 2].
+
+    See ``Districting.moments``.
+    """
     mass = np.maximum(moments[..., 0], 1e-300)
     return np.maximum(moments[..., -1] - (moments[..., 1:-1] ** 2).sum(axis=-1) / mass, 0.0)
 
 
 def border(task: Districting, label: np.ndarray) -> int:
-    """Edges between different regions."""
+    """The number of edges between different regions."""
     ends = task.graph.edges()
     return int((label[ends[:, 0]] != label[ends[:, 1]]).sum())
 
@@ -438,18 +453,18 @@ def border(task: Districting, label: np.ndarray) -> int:
 class Regions(Shown):
     """A partition of areas into connected regions.
 
-    labels       int64[n]      region of every area, 0..regions-1 by first area; -1 left out
-    cost         what the first objective counts
-    certificate  cost, bound and the promise of the method
-    weights      int64[q] or int64[q, t]  summed weights of every region, as many columns as thresholds
-    sizes        int64[q]      areas of every region
-    upper_bound  no partition (of the areas that are not left out) has more regions
-    largest      weight of the heaviest region, by the first weight;  largest_bound  no partition has a lighter
-                 heaviest one
-    squares      sum of squared weights;  squares_bound  no partition has less
+    labels       int64[n]: region of every area, 0..regions-1 by first area; -1 if left out
+    cost         value of the first objective
+    certificate  cost, bound, and the promise of the method
+    weights      int64[q] or int64[q, t]: summed weights of every region, one column for each threshold
+    sizes        int64[q]: areas of every region
+    upper_bound  no partition (of the areas that aren't left out) has more regions
+    largest      weight of the heaviest region, by the first weight;  largest_bound: no partition has a lighter heaviest
+                 region
+    squares      sum of squared weights;  squares_bound: no partition has less
     excess       largest weight over max(k, heaviest area in the region)
     method       the algorithm that was run
-    joined       int64[j, 2]   pairs of areas that were made neighbors to save components too light alone
+    joined       int64[j, 2]: pairs of areas that were made neighbors to save components too light alone
     k            the thresholds
     """
 
@@ -470,12 +485,12 @@ class Regions(Shown):
 
     @property
     def regions(self) -> int:
-        """Number of regions."""
+        """The number of regions."""
         return len(self.sizes)
 
     @property
     def left_out(self) -> np.ndarray:
-        """Areas in no region, because all they are connected to is too light together; int64[]."""
+        """int64[]: areas in no region, because their component is too light."""
         return np.flatnonzero(self.labels < 0)
 
     def _lines(self) -> list[str]:
@@ -494,12 +509,12 @@ class Regions(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nested(Shown):
-    """Regions of regions: every level merges those of the level below.
+    """Nested regions: every level merges those of the level below.
 
     levels  the result at each threshold, the finest first
-    labels  int64[n, levels]  region of each area at each level; -1 if left out
-    most    no partition of the areas that are not left out has more regions at each level, for any level below;
-            ``levels[i].upper_bound`` is the bound for unions of the regions below
+    labels  int64[n, levels]: region of each area at each level; -1 if left out
+    most    for each level, an upper bound of the number of regions over all partitions of the areas that aren't left
+            out; ``levels[i].upper_bound`` is the bound for unions of the regions below
     """
 
     levels: tuple[Regions, ...]
@@ -517,7 +532,7 @@ class Nested(Shown):
         ]
 
     def rows(self, ids: Sequence[Any], names: Sequence[Sequence[str]] | None = None) -> list[list[str]]:
-        """One row per area for a hierarchy in ARX's form: value; region at each level; ...; *.
+        """One row per area for a hierarchy in ARX's format: value; region at each level; ...; *.
 
         names  region names per level, by label; by default ``region_names`` of the members' ids
         """
@@ -525,7 +540,7 @@ class Nested(Shown):
 
 
 def region_names(ids: Sequence[Any], labels: np.ndarray) -> list[str]:
-    """A name for every region: its first member and how many more, unique because members are ("06001+3")."""
+    """A name for every region: its first member and the number of others ("06001+3"), unique because members are."""
     found: dict[int, list[str]] = {}
     for area, label in zip(ids, labels.tolist(), strict=True):
         if label >= 0:
@@ -539,11 +554,12 @@ def region_names(ids: Sequence[Any], labels: np.ndarray) -> list[str]:
 def hierarchy_rows(
     ids: Sequence[Any], levels: Sequence[np.ndarray], names: Sequence[Sequence[str]] | None = None
 ) -> list[list[str]]:
-    """Plain rows "value; region at k1; region at k2; ...; *", each level a coarsening of the one before.
+    """Rows "value; region at k1; region at k2; ...; *", each level a coarsening of the one before.
 
-    ids     n distinct values;  levels  int64[n] labels, -1 for "left out", which becomes * from there on up
+    ids     n distinct values
+    levels  int64[n] labels, -1 for "left out", which becomes * from that level on
 
-    Raises InputError when a level splits a region of the level before, which no hierarchy may do.
+    Raises InputError if a level splits a region of the level before, which a hierarchy can't represent.
     """
     if len(set(map(str, ids))) != len(ids):
         raise InputError("area names repeat, so they cannot be the values of a hierarchy; make them unique")
@@ -577,8 +593,8 @@ def crosswalk(
     """Columns area, region (name), region_weight, region_areas; areas left out have region "*" and weight 0.
 
     names  of the weights: with several, a column region_NAME for each after the first, and bound_by, the weight whose
-           sum is nearest its threshold
-    sums, means   float64[n] by name: what they sum to, or come to on average, over each region (sum_NAME, mean_NAME)
+           sum is closest to its threshold
+    sums, means   name -> float64[n]: values that are summed or averaged over each region (sum_NAME, mean_NAME)
     by     float64[n]: weights of the averages, 1 by default
     """
     called = region_names(ids, result.labels)
@@ -598,7 +614,7 @@ def of_regions(
     means: Mapping[str, np.ndarray] | None = None,
     by: np.ndarray | None = None,
 ) -> dict[str, list[Any]]:
-    """The columns of ``crosswalk`` that belong to regions, a value for each."""
+    """The columns of ``crosswalk`` that describe regions, one value for each region."""
     weights = result.weights.reshape(result.regions, -1)
     found: dict[str, list[Any]] = {"region_weight": weights[:, 0].tolist(), "region_areas": result.sizes.tolist()}
     if len(names) > 1:

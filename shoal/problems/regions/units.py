@@ -1,13 +1,12 @@
-"""Changes of the graph of areas before it is solved, and of the regions afterwards: fixed and excluded areas, water.
+"""Changes of the graph of areas before it is solved, and of the regions afterward: fixed and excluded areas, water.
 
-Areas fixed together become one, excluded ones go, and soft boundaries lose the edges across them that nobody needs.
-Components too light alone are joined to the nearest one.  All of it changes the graph and nothing else, so every method
-obeys it and every bound holds.
+Areas fixed together become one, excluded areas are removed, and soft boundaries remove the edges across them that
+aren't necessary. Components too light alone are joined to the nearest one. All of this changes only the graph, so every
+method obeys it and every bound holds.
 
-Water: areas that nobody lives in and that connect no shores, attached to the regions beside them afterwards.  A lake
-that is an area like any other makes one region of two shores, and alone it is too light for a region.  So water is
-taken out before anything is solved, which every method obeys and every bound survives, and goes to a region beside it
-at the end: the one with most areas next to it, then the lightest.
+Water means areas without inhabitants that connect no shores. If a lake were an ordinary area, it would make one region
+of two shores, and alone it would be too light for a region. So water is removed before anything is solved, and attached
+afterward to an adjacent region: the one with most areas next to it, then the lightest.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from shoal.problems.regions.task import (
 
 
 class FixedAreas(NamedTuple):
-    """The graph after areas fixed together became units, and excluded areas left.
+    """The graph in which areas fixed together are units, without the excluded areas.
 
-    unit   int64[n]     what each area became part of, numbered by first area; -1 excluded
-    edges  int64[m, 2]  pairs of units
+    unit   int64[n]: the unit of each area, numbered by first area; -1 if excluded
+    edges  int64[m, 2]: pairs of units
     """
 
     unit: np.ndarray
@@ -58,7 +57,7 @@ class FixedAreas(NamedTuple):
         return [values[i] for i in held.tolist()]
 
     def centers(self, places: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Weighted centers of the units; float64[u, 2]."""
+        """float64[u, 2]: weighted centers of the units."""
         held = self.unit >= 0
         mass = np.maximum(weight, 1e-9)[held]
         total = np.bincount(self.unit[held], weights=mass)
@@ -68,11 +67,11 @@ class FixedAreas(NamedTuple):
 def contract(
     edges: np.ndarray, n: int, exclude: Any, fixed: Sequence[Any] | None, boundaries: Sequence[Any] | None
 ) -> FixedAreas:
-    """Areas with the same value of ``fixed`` as one, those where ``exclude`` holds gone.
+    """Areas with the same value of ``fixed`` as one unit, without the areas where ``exclude`` holds.
 
-    fixed  n labels, None or "" for an area that goes where it will
+    fixed  n labels, None or "" for an area that isn't fixed
 
-    Raises PolicyError for areas fixed together that are not connected by themselves (within the boundaries).
+    Raises PolicyError if areas fixed together aren't connected among themselves (within the boundaries).
     """
     gone = np.zeros(n, np.bool_) if exclude is None else _flags(exclude, n, "exclude")
     together = np.arange(n)
@@ -96,7 +95,7 @@ def contract(
 
 
 def _flags(given: Any, n: int, name: str) -> np.ndarray:
-    """bool[n]; InputError for anything but a truth value for each area."""
+    """The input as bool[n]; InputError unless it has a truth value for each area."""
     found = array_of(given, name, "one truth value for each area")
     if found.shape != (n,):
         raise InputError(f"{name} has shape {found.shape}; give one truth value for each of {n} areas")
@@ -104,7 +103,7 @@ def _flags(given: Any, n: int, name: str) -> np.ndarray:
 
 
 def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
-    """PolicyError where two areas fixed together have the same value of ``apart``, None or "" aside."""
+    """Raise PolicyError if two areas fixed together have the same value of ``apart``, except None and ""."""
     own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
     if len(set(own)) < len(own):
         torn = len(own) - len(set(own))
@@ -124,11 +123,12 @@ def _units(edges: np.ndarray, together: np.ndarray, gone: np.ndarray) -> FixedAr
 
 
 def soften(held: FixedAreas, soft: Sequence[Any], eligible: Any) -> FixedAreas:
-    """Regions stay inside a soft boundary where that can be: edges across it remain only for sets of areas inside it
-    that hold no region; such a set stays whole.
+    """Units in which edges across a soft boundary remain only for sets of areas, on one side, that can't be a region.
 
-    soft      n labels;  a unit has its first area's
-    eligible  unit sums' test: int64[u] set of every unit -> bool of every set
+    Such a set stays whole.
+
+    soft      n labels; a unit has its first area's
+    eligible  the test of unit sums: int64[u] set of every unit -> bool for every set
     """
     n = len(held.unit)
     own = coded(soft, n, "soft boundaries")
@@ -150,7 +150,7 @@ def ends_of(held: FixedAreas, pairs: np.ndarray) -> np.ndarray:
 
 
 def expanded(found: Regions, held: FixedAreas, soft: Sequence[Any] | None, areas: int) -> Regions:
-    """The regions of the units as regions of the areas."""
+    """The regions of units, as regions of areas."""
     inside = held.unit >= 0
     labels = np.full(len(held.unit), -1, np.int64)
     labels[inside] = found.labels[held.unit[inside]]
@@ -175,10 +175,10 @@ def join_light(
     boundaries: np.ndarray | None,
     geographic: bool,
 ) -> tuple[Contiguity, np.ndarray]:
-    """Make every light component a neighbor of the nearest other one, until none is light that could be helped.
+    """Make every light component a neighbor of its nearest other component, until no light one can be joined.
 
-    In each round each light component gains one edge, between the pair of areas, one inside and one outside, that lie
-    nearest each other (on the globe when ``geographic``), within ``boundaries``.  At most log2(components) rounds.
+    In each round, each light component gains one edge: between the closest pair of an area inside and an area outside
+    (on the globe if ``geographic``), within ``boundaries``. At most log2(components) rounds.
 
     returns  the graph with these edges, and the edges; int64[j, 2]
     """
@@ -210,9 +210,9 @@ def water_of(
 ) -> np.ndarray:
     """bool[n]: the areas that are water and not excluded.
 
-    labelled  ``fixed`` and ``apart``, where water has no place
+    labelled  ``fixed`` and ``apart``, which water must not have
 
-    Raises InputError for water that weighs something, PolicyError for water with a label.
+    Raises InputError for water with weight, PolicyError for water with a label.
     """
     found = _flags(water, len(features), "water")
     if exclude is not None:
@@ -229,9 +229,10 @@ def water_of(
 def attached(
     found: Regions, edges: Any, water: np.ndarray, limits: RegionLimits | None, sides: Sequence[Sequence[Any] | None]
 ) -> Regions:
-    """Water in a region beside it, from the shores outwards; alone (label -1) where none has room, or none is there.
+    """Regions with water attached to an adjacent region, from the shores outwards; label -1 if no region can take it.
 
-    limits  maxima, which water counts for;  sides  boundaries and soft boundaries, which water does not cross
+    limits  maxima, in which water counts
+    sides   boundaries and soft boundaries, which water doesn't cross
 
     O(m log m) for m pairs.
     """
@@ -244,14 +245,16 @@ def attached(
     while fresh:
         fresh = []
         for v in waiting:
-            beside = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
+            adjacent = label[g.indices[g.indptr[v] : g.indptr[v + 1]]]
             own = tuple(z[v] for z in zones)
-            number = {r: int((beside == r).sum()) for r in np.unique(beside[beside >= 0]).tolist() if own in home[r]}
+            number = {
+                r: int((adjacent == r).sum()) for r in np.unique(adjacent[adjacent >= 0]).tolist() if own in home[r]
+            }
             for r in sorted(number, key=lambda r: (-number[r], weight[r], r)):
                 if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
                     fresh.append((v, r))
                     break
-        for v, r in fresh:  # several in one round may overfill a region together
+        for v, r in fresh:  # several areas of one round can together exceed a region's maximum
             if limits is None or limits.allow(np.append(np.flatnonzero(label == r), v)):
                 label[v] = r
         waiting = [v for v in waiting if label[v] < 0]
@@ -270,7 +273,7 @@ def water_attached(found: Regions, label: np.ndarray, water: np.ndarray) -> Regi
 
 
 def _with_labels(found: Regions, labels: np.ndarray, details: dict[str, Any]) -> Regions:
-    """Regions of other areas, at least as many; sizes follow, and the cost where it counts areas."""
+    """Regions extended to more areas; sizes are recomputed, and the cost too if it counts areas."""
     more = int((labels >= 0).sum() - (found.labels >= 0).sum()) if details["objective"][0] == "count" else 0
     stated = found.certificate
     stated = replace(stated, cost=stated.cost + more, lower_bound=stated.lower_bound + more, details=details)

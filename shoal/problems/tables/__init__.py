@@ -2,7 +2,7 @@
 
 *Input*: a ``Histogram``, privacy models (k-anonymity, l-diversity, ...), a ``Recoding``.
 *Feasible answer*: a ``Partition`` of all rows into groups that each meet every model.
-*Cost*: what publishing loses: stars, suppressed tuples, or NCP, summed over the rows.
+*Cost*: the loss of publishing: stars, suppressed tuples, or NCP, summed over the rows.
 *Guarantees*: l times the fewest suppressed tuples (Xiao, Yi, Tao 2010, Theorem 5.19), and so l d times the fewest
 stars.
 *Hardness*: NP-hard for l >= 3 with three sensitive values (ibid.), and for k >= 3 (Blocki, Williams 2010); polynomial
@@ -101,13 +101,13 @@ def group(
             f"⟨max_suppressed⟩ is a budget of 'global_recoding'; {method!r} may star any row whole where "
             "this loses least"
         )
-    beside = Constraints() if constraints is None else constraints
-    if beside.shards is not None and apart is not None:
+    given = Constraints() if constraints is None else constraints
+    if given.shards is not None and apart is not None:
         raise PolicyError("shards and rows kept apart both cut the table in parts; leave one of them out")
     task = Task(
         histogram=histogram, requirement=need, recoding=recoding or Recoding.stars(histogram), seed=_seed(seed),
         effort=Effort.of(effort), progress=progress, spare=int(max_suppressed * histogram.rows + 1e-9),
-        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits, constraints=beside,
+        apart=None if apart is None or np.unique(apart).size < 2 else apart, admits=admits, constraints=given,
     )  # fmt: skip
     return solve(task, method)
 
@@ -115,9 +115,11 @@ def group(
 def _models(
     histogram: Histogram, privacy: PrivacyModel | Sequence[PrivacyModel] | Requirement, apart: np.ndarray | None
 ) -> Requirement:
-    """What every group must meet; InputError where no histogram is grouped, InfeasibleError for a part without groups.
+    """The requirement of every group.
 
-    A Requirement that is handed over ready is asked of parts as far as they go.
+    InputError for anything but a histogram, InfeasibleError for a part without groups.
+
+    A given Requirement is relaxed for parts with too few rows.
     """
     if not isinstance(histogram, Histogram):
         raise InputError(

@@ -1,6 +1,6 @@
-"""The default: what fits the effort is run, the cheapest result is returned, and every attempt is told.
+"""The default method: runs the methods that fit the effort, returns the cheapest result, and reports every attempt.
 
-On tables of some hundred cells the integer class program decides whether the partition in hand is of least loss.
+On tables of a few hundred cells, the integer class program decides whether the current partition is optimal.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues
 from shoal.problems.threads import SearchThreads
 
-KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules of which the class program has lines
+KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules that the class program supports
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern
-EASY = 150_000  # such pairs where one thing is asked of a class: the linear program goes by columns
-SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began, at least half of them for the proof
-HOPELESS = {"balanced": 1.08, "thorough": 1.2}  # cost over the linear program's bound above which no proof is tried
+EASY = 150_000  # such pairs, if a class has one condition: the linear program uses column generation
+SECONDS = {"balanced": 9.5, "thorough": 120.0}  # since the task began; at least half of them for the proof
+# above this ratio of cost to the linear program's bound, no proof is tried
+HOPELESS = {"balanced": 1.08, "thorough": 1.2}
 SEARCHED = 0.3  # share of an effort in seconds that is left to the search
 
 
 class Proof(NamedTuple):
-    """The best partition known, no partition's loss is below ``bound`` (the recoding's unit); limit reached or None."""
+    """The best partition known, a bound of its loss in the recoding's unit, and the limit that ended the proof."""
 
     partition: Partition
     bound: float
@@ -49,7 +50,7 @@ class Proof(NamedTuple):
 
 
 def decidable(task: Task) -> bool:
-    """Whether the table is small enough, and the effort not "fast"."""
+    """Whether the table is small enough, and the effort isn't "fast"."""
     columns, need = task.recoding.columns, task.requirement
     if task.effort.name == "fast" or (task.effort.seconds or 2.0) < 2.0:
         return False
@@ -61,7 +62,7 @@ def decidable(task: Task) -> bool:
 
 
 def decide_small(task: Task, start: Partition) -> Proof:
-    """The optimum, or the best found with its bound where time or size ends it (``pattern_program``)."""
+    """The optimum, or if time or size ends the proof, the best partition found with its bound (``pattern_program``)."""
     from shoal.problems.tables.exact.pattern_model import conditions_of, row_classes_of
     from shoal.problems.tables.exact.pattern_program import ProgramLimits, pattern_program
     from shoal.problems.tables.exact.two_anonymity import seconds_left
@@ -81,38 +82,40 @@ def decide_small(task: Task, start: Partition) -> Proof:
     return Proof(partition, bound, stopped)
 
 
-SMALL = 16  # distinct tuples up to which an exact method is tried, for any model
+SMALL = 16  # up to this many distinct tuples, an exact method is tried, for any model
 SMALL_PAIRS = 1_000  # the same for k = 2 alone
 PROOF = 10.0  # seconds it may take, many times what tables of this size need
 CLEARLY = 1.02
-NEAR = {"fast": 0.95, "balanced": 0.99}  # bound over cost, above which no search follows where values are cut
-# Neighborhoods for each row, and at most, where a proof is tried: what the search leaves costs the proof far more.
+NEAR = {"fast": 0.95, "balanced": 0.99}  # ratio of bound to cost above which no search follows if values are cut
+# Neighborhoods for each row, and at most, if a proof is tried: the better the search, the shorter the proof.
 PROVED = {"balanced": (100, 20_000), "thorough": (1_000, 200_000)}
-LARGE_ROWS = 100_000  # rows from which on the cascade and the bounds are sought side by side
-TWICE = 5_000  # rows up to which "balanced" searches from the cascade as well as from a better start
-LARGE = 8  # from this k on a cover by published rows may be the better start, and tuples are opened and closed
-COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # nodes times cells times columns it may look at
-COVER_PACE = 4e6  # and in a second, at least
-REST = 2.5  # share of the seconds left that the search of groups of k rows keeps, times k
-SHORT = 10.0  # seconds left of which the class program, where it applies, takes most: no search comes as near so soon
+LARGE_ROWS = 100_000  # from this many rows on, the cascade and the bounds are computed in parallel
+TWICE = 5_000  # up to this many rows, "balanced" searches from the cascade as well as from a better start
+LARGE = 8  # from this k on, a cover by published rows may be the better start, and tuples are opened and closed
+COVER = {"fast": 1e6, "balanced": 2e7, "thorough": 1e8}  # limit of nodes times cells times columns
+COVER_PACE = 4e6  # and per second, at least
+REST = 2.5  # share of the remaining seconds for the search of groups of k rows, times k
+# with fewer seconds left, the class program, if it applies, takes most of them, because no search gets as close so
+# quickly
+SHORT = 10.0
 PROGRAM = (0.5, 0.4)  # shares of such a time for its multipliers, and for its flow
-TIGHT, AT_ONCE = 2.0, (0.4, 0.5)  # seconds left, and these shares, where building the program takes much of them
-TRIAL = 0.06  # share of the seconds left that each of two starts is searched before the better one is kept
+TIGHT, AT_ONCE = 2.0, (0.4, 0.5)  # seconds left, and these shares, if building the program takes a large part of them
+TRIAL = 0.06  # share of the remaining seconds for searching each of two starts before the better one is kept
 
 
 def auto(task: Task) -> Grouping:
-    """Three-phase, cascade, price-guided cascade and search, as far as the effort reaches; the best by the task's loss.
+    """Three-phase, cascade, price-guided cascade, and search, as far as the effort allows; the best by the task's loss.
 
-    A table small enough is solved exactly instead, unless the effort is "fast"; one of some hundred cells is decided by
-    an integer program where that ends in time (``decide_small``).
+    A small enough table is solved exactly instead, unless the effort is "fast". A table of a few hundred cells is
+    decided by an integer program if that ends in time (``decide_small``).
 
-    Once a cost is its bound no further method is run; a table that loses nothing has not even its bounds sought.
+    When a cost equals its bound, no further method runs. If a table loses nothing, no bounds are computed.
 
-    ``attempts`` has one line {"method", "cost", "seconds"} per method, costs by the task's loss.
+    ``attempts`` has one line {"method", "cost", "seconds"} per method, with costs in the task's loss.
     """
     race = _PortfolioRun(task)
     race.begin()
-    if min(race.first, race.order) == (0, 0):  # nothing is lost, so nothing is left to search
+    if min(race.first, race.order) == (0, 0):  # nothing is lost, so no search is necessary
         return race.lossless()
     bounds = race.bound()
     if race.met(bounds):
@@ -148,7 +151,7 @@ def auto(task: Task) -> Grouping:
 
 
 class _Candidate(NamedTuple):
-    """A partition, its rank, and what found it."""
+    """A partition, its rank, and the method that found it."""
 
     order: tuple[int, float]
     method: str
@@ -156,16 +159,16 @@ class _Candidate(NamedTuple):
 
 
 class _PortfolioRun:
-    """One run of ``auto``: what was tried, the best of it, and what it may still take.
+    """One run of ``auto``: its attempts, the best of them, and the remaining time.
 
-    best    the best partition so far, ``order`` its rank among partitions
-    found   the partitions to choose from, with their ranks and the methods that found them
-    small   the task on the rows that are searched; ``thin`` leads back to all rows where there are fewer
-    group   int64[rows] the start to be searched
-    common  which sensitive values are not scarce, empty if none is scarce (``scarcity``)
+    best    the best partition so far, ``order``: its rank among partitions
+    found   the candidates for the result, with their ranks and the methods that found them
+    small   the task on the rows that are searched; ``thin`` maps back to all rows if there are fewer
+    group   int64[rows]: the start of the search
+    common  which sensitive values aren't scarce, empty if none is scarce (``scarcity``)
     long    whether the effort allows a long search
     deadline, left  when the search must end, and the seconds left after three-phase and cascade; None: no limit
-    report, near    what the search reports, and its graph of near cells
+    report, near    progress of the search, and its graph of near cells
     first   the rank of three-phase
     """
 
@@ -194,19 +197,19 @@ class _PortfolioRun:
         return partition if self.thin is None else self.thin.back(partition)
 
     def attempt(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
-        """Put an attempt on record; its rank."""
+        """Record an attempt; returns its rank."""
         order = rank(self.task, partition)
         self.attempts.append({"method": method, "cost": order[1], "seconds": round(clock() - began, 3)})
         return order
 
     def choice(self, method: str, partition: Partition, began: float) -> tuple[int, float]:
-        """Put on record what the end may choose; its rank."""
+        """Record a candidate for the result; returns its rank."""
         order = self.attempt(method, partition, began)
         self.found.append(_Candidate(order, method, partition))
         return order
 
     def offer(self, method: str, partition: Partition, began: float) -> bool:
-        """A partition to choose from; whether it is better than the best so far, which it then is."""
+        """Add a candidate; returns whether it is better than the best so far, which it then replaces."""
         order = self.choice(method, partition, began)
         better = order < self.order
         if better:
@@ -214,7 +217,7 @@ class _PortfolioRun:
         return better
 
     def begin(self) -> None:
-        """Three-phase and the cascade, which are quick; and the time that is left after them."""
+        """Run three-phase and the cascade, which are quick, and compute the remaining time."""
         began = clock()
         self.three = residues(self.task)[0]
         self.first = self.attempt("three_phase", self.three, began)
@@ -226,19 +229,20 @@ class _PortfolioRun:
         counting = clock()
         self.order = self.choice("cascade", self.best, began)
         if self.task.effort.seconds is not None:
-            # To count what the last answer loses takes as long, where connected sets are sought for its groups.
+            # Reserve the time to compute the loss of the final answer: it takes as long again if connected sets are
+            # searched for its groups.
             self.deadline = self.task.started + self.task.effort.seconds - (clock() - counting)
             self.left = max(self.deadline - clock(), 0.0)
 
     def placed(self) -> tuple[Partition, float]:
-        """The cascade and its seconds; of a large table on one core, while another is at the bounds."""
+        """The cascade and its seconds; for a large table it runs on one core, while another computes the bounds."""
 
         def timed() -> tuple[Partition, float]:
             began = clock()
             return start(self.task, self.rows), clock() - began
 
-        beside = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
-        if not beside:
+        parallel = self.task.effort.seconds is None and self.task.histogram.rows >= LARGE_ROWS
+        if not parallel:
             return timed()
         with SearchThreads(1) as pool:
             found = pool.submit(timed)
@@ -246,32 +250,32 @@ class _PortfolioRun:
             return found.result()
 
     def met(self, bounds: Bounds) -> bool:
-        """Whether the best so far costs what every answer costs, so that nothing is left to search."""
+        """Whether the best cost equals the lower bound, so that no search is necessary."""
         (name, value), (over, cost) = bounds.best, min(self.order, self.first)
         return not over and tight(value, cost, self.task.recoding.unit, name) >= cost
 
     def nearly(self, bounds: Bounds) -> bool:
-        """Whether values were cut into pieces so well that an effort which is a word leaves it at that."""
+        """Whether cutting values into pieces was so good that a named effort ends here."""
         (_, value), (over, cost) = bounds.best, self.order
         if bounds.pieces is None or self.task.histogram.cells <= SMALL or self.task.effort.name not in NEAR:
             return False
         return not over and value >= NEAR[self.task.effort.name] * cost
 
     def lossless(self) -> Grouping:
-        """The answer that costs nothing."""
+        """The answer without loss."""
         chosen = self.chosen()
         made = certify(self.task, chosen.partition, chosen.method, Bounds({"nothing": 0}))
         return replace(made, attempts=tuple(self.attempts))
 
     def chosen(self) -> _Candidate:
-        """The cheapest of all, of equals the first found, three-phase last.
+        """The cheapest candidate; of equals the first found, with three-phase last.
 
-        Where a union of good groups may be a bad one, groups that publish alike are merged first, and the cheapest
-        afterwards counts: what a long search saves, merging can cost again.
+        If a union of eligible groups may be ineligible, groups that publish the same are merged first, and the cost
+        after merging counts: merging can lose what a long search gained.
         """
         offered = [*self.found, _Candidate(self.first, "three_phase", self.three)]
         if not self.task.requirement.closed:
-            offered.sort(key=lambda one: one.order)  # where the time is over, only the cheapest is merged
+            offered.sort(key=lambda one: one.order)  # if the time is over, only the cheapest is merged
             merged = holding(self.task, [(one.method, one.partition) for one in offered])
             offered = [_Candidate(rank(self.task, made), method, made) for method, made in merged]
         cheapest = min(offered, key=lambda one: one.order)
@@ -284,16 +288,16 @@ class _PortfolioRun:
             return self.bounds
         left = self.left
         boxed = self.task.recoding.hierarchies is None and self.task.requirement.smallest >= LARGE
-        large = boxed or self.opens  # at large k the bound is the weak side
+        large = boxed or self.opens  # at large k the bound is the weak part
         part = 0.6 if left is None or left <= 3 else 0.5 if large else 0.3
         if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
-            # Where no lattice is swept, all pairs are looked at, and nothing else proves anything.
+            # If no lattice is swept, all pairs are examined, and this is the only proof.
             part = 0.45 if hopeless(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
         if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
         cost = math.inf if self.order[0] else self.order[1]
-        return lower_bounds(self.task, until=share, program=not decidable(self.task), cost=cost)  # that proves more
+        return lower_bounds(self.task, until=share, program=not decidable(self.task), cost=cost)  # which proves more
 
     def cut(self, bounds: Bounds) -> None:
         """Values of the only column cut into pieces, which form groups of k rows."""
@@ -306,7 +310,7 @@ class _PortfolioRun:
             self.offer("pieces", found, began)
 
     def fill(self, bounds: Bounds) -> None:
-        """Tuples chosen by multipliers, filled by a flow of least cost."""
+        """Tuples chosen by multipliers, filled by a minimum-cost flow."""
         multipliers, left = bounds.multipliers, self.left
         if multipliers is None or idle(self.task):
             return
@@ -320,7 +324,10 @@ class _PortfolioRun:
             self.offer("class program", filled, began)
 
     def round(self, bounds: Bounds) -> None:
-        """Columns of the bound that share no row, the best paid first, and every other row where it costs least."""
+        """Disjoint columns of the bound's program, those with the best price first.
+
+        Every other row goes where it costs least.
+        """
         if bounds.columns is None or (self.deadline is not None and clock() > self.deadline):
             return
         began = clock()
@@ -335,7 +342,10 @@ class _PortfolioRun:
             self.offer("pattern_cover", pattern_cover(self.task).partition, began)
 
     def thinned(self, bounds: Bounds) -> tuple[Any, Any]:
-        """From here on only some rows of the best partition are searched; cheapest publication and prices of theirs."""
+        """From here on, only some rows of the best partition are searched.
+
+        Returns their cheapest publication and their prices.
+        """
         best, cheapest, prices = self.best, bounds.cheapest, bounds.prices
         self.thin = thinned(self.task, best.cell, best.group, best.count)
         if self.thin is None:
@@ -348,7 +358,7 @@ class _PortfolioRun:
         return cheapest, prices
 
     def scarce(self, cheapest: Any) -> None:
-        """The rows that are hardest to serve first, where sensitive values are scarce."""
+        """If sensitive values are scarce, place the rows that are hardest to place first."""
         began = clock()
         until = None if self.left is None else began + 0.6 * self.left
         cascaded = scarce_start(self.small, self.rows, cheapest, self.common, until)
@@ -356,7 +366,7 @@ class _PortfolioRun:
             self.group = cascaded
 
     def guide(self, prices: Any) -> None:
-        """The cascade led by prices; with time for it, it and the start are both searched a little."""
+        """The cascade guided by prices; if there is time, it and the start are both searched briefly."""
         if prices is None or (self.left is not None and self.left <= 5):
             return
         began = clock()
@@ -364,7 +374,7 @@ class _PortfolioRun:
         if cascaded is None:
             return
         if not self.long:
-            # No steps to spare for a trial: what the prices led is the better start unless it is clearly dearer.
+            # Without time for a trial, the price-guided partition is the better start unless it costs clearly more.
             if self.attempt("guided cascade", self.whole(cascaded), began)[1] < CLEARLY * self.order[1]:
                 self.group = cascaded
             return
@@ -384,13 +394,13 @@ class _PortfolioRun:
 
     @property
     def opens(self) -> bool:
-        """Whether tuples are opened and closed: k alone is asked, and large."""
+        """Whether tuples are opened and closed: only k is required, and it is large."""
         if self.task.effort.name == "fast" or self.small.requirement.smallest < LARGE or decidable(self.task):
             return False
         return applies(self.small)
 
     def open_close(self, bounds: Bounds) -> None:
-        """Published tuples opened and closed; the larger k, the less is left to the search that takes groups apart."""
+        """Open and close published tuples; the larger k, the less time remains for the search that dissolves groups."""
         began, pool = clock(), None
         if bounds.classes is not None and bounds.prices is not None and self.thin is None:
             pool = Candidates.of(self.rows, bounds.classes, bounds.prices)
@@ -402,7 +412,7 @@ class _PortfolioRun:
 
     @property
     def steps(self) -> int:
-        """Neighborhoods that a named effort searches: more where a proof follows, for a good answer shortens it."""
+        """The neighborhoods that a named effort searches: more if a proof follows, because good answers shorten it."""
         many = steps_of(self.small)
         if not many or not decidable(self.task):
             return many
@@ -411,12 +421,12 @@ class _PortfolioRun:
 
     def search(self) -> None:
         """The search by moves between groups, from the best start."""
-        if decidable(self.task) and self.deadline is not None:  # what is left of the seconds goes to the proof
+        if decidable(self.task) and self.deadline is not None:  # the rest of the time is for the proof
             self.deadline = clock() + SEARCHED * max(self.deadline - clock(), 0.0)
         small, rule = self.small, close_rule(self.small)
         done = False
         if self.task.effort.name == "balanced" and self.task.histogram.rows <= TWICE:
-            # What "improve" does, so that it is never the better choice.
+            # The result of "improve" too, so that "improve" is never the better choice.
             began, plain = clock(), self.rows.labels(self.plain)
             again, self.report = search(small, self.rows, plain, steps=self.steps)
             self.offer("improve", self.whole(again), began)
@@ -432,14 +442,14 @@ class _PortfolioRun:
             self.offer("improve", self.whole(self.group), began)
 
     def end(self, bounds: Bounds) -> Grouping:
-        """The best of all, proved where an integer program can, with its certificate."""
+        """The best candidate, proved by an integer program if possible, with its certificate."""
         task, (_, method, chosen) = self.task, self.chosen()
         told_of = None
         if decidable(task) and not self.met(bounds):
             began = clock()
             proof = decide_small(task, chosen)
             if proof.partition is not chosen and (proof.stopped is None or self.long):
-                # Where the clock ended it, a partition of a named effort stays what the seed says.
+                # If the clock ended the proof, the result of a named effort must still depend only on the seed.
                 chosen, method = proof.partition, "optimal"
                 self.attempt("optimal", chosen, began)
             bounds.values["integer program"] = proof.bound
@@ -449,7 +459,7 @@ class _PortfolioRun:
 
 
 def covers(task: Task, left: float | None) -> bool:
-    """Whether a cover by published rows is worth a start: large k alone, and a lattice soon looked through."""
+    """Whether a cover by published rows is a promising start: only large k is required, and the lattice is small."""
     columns, need, cells = task.recoding.columns, task.requirement, task.histogram.cells
     if need.sensitive_columns or need.rules or need.k < LARGE or cells <= CELLS:
         return False
@@ -461,16 +471,17 @@ def covers(task: Task, left: float | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _ProvedGrouping:
-    """What an exact method found of a small table, and the seconds it took."""
+    """The result of an exact method on a small table, and its seconds."""
 
     grouping: Grouping
     seconds: float
 
 
 def _proved(task: Task, left: float | None) -> _ProvedGrouping | None:
-    """The optimum where the table is small enough to prove one; None otherwise.
+    """The optimum if the table is small enough to prove one; None otherwise.
 
-    Only a finished proof counts, and such tables need a small part of ``PROOF``: a seed still reproduces the result.
+    Only a complete proof counts, and such tables need a small part of ``PROOF``, so the seed still determines the
+    result.
     """
     from shoal.problems.tables.exact.optimal import optimal
     from shoal.problems.tables.exact.two_anonymity import two_anonymity
@@ -483,6 +494,6 @@ def _proved(task: Task, left: float | None) -> _ProvedGrouping | None:
     limit = Effort("seconds", PROOF if left is None else min(PROOF, 0.5 * left))
     try:
         found = (two_anonymity if pairs else optimal)(replace(task, effort=limit, started=began))
-    except PolicyError:  # a ceiling, or sets and ranges of too many rows: not for the exact methods
+    except PolicyError:  # a ceiling, or sets and ranges of too many rows, which the exact methods don't support
         return None
     return _ProvedGrouping(found, round(clock() - began, 3)) if found.certificate.optimal else None

@@ -1,11 +1,12 @@
-"""Coarsen first, then suppress: every column at one level for the whole table, and stars where that is not enough.
+"""Coarsening followed by suppression: each column is published at one level, with stars where that isn't enough.
 
-Xiao, Yi, Tao (2010), section 5.6, proposes it and leaves open how much to coarsen: fine levels cost many stars, coarse
-ones say little where no star stands.  Here the levels are searched by what both lose together, and every choice looked
-at is a point of the curve of stars against width.  Such a release reads like microdata with missing entries.
+Xiao, Yi, Tao (2010), section 5.6, proposes this and leaves open how much to coarsen: fine levels cost many stars, and
+coarse levels lose information in cells without stars. Here the levels are searched by the total loss, and every choice
+examined is a point of the curve of stars against width. Such a release looks like microdata with missing entries.
 
-A choice of levels is first asked what it must lose: every value its level's loss, and as many rows as no group of equal
-tuples can hold one star each.  Only where that is below the best so far the cascade says what it does lose.
+For a choice of levels, a lower bound of the loss is computed first: the level's loss for every value, and one star each
+for as many rows as no group of equal tuples can contain. Only if that is below the best so far, the cascade computes
+the actual loss.
 """
 
 from __future__ import annotations
@@ -32,23 +33,24 @@ from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.three_phase import residue
 
 LOOKS = {"fast": 12, "balanced": 60, "thorough": 400, "seconds": 10**9}
-FINALS = {"fast": 1, "balanced": 2, "thorough": 4}  # choices of levels that are solved by the default as well
-FINAL = 30.0  # seconds for which one choice more is
-SHARE = 0.4  # of the seconds, for the search of the levels
-SOLVED = 0.8  # of the seconds left after it, for the choice kept; the rest is for the bounds
+# number of choices of levels that are also solved by the default method
+FINALS = {"fast": 1, "balanced": 2, "thorough": 4}
+FINAL = 30.0  # seconds for each further choice
+SHARE = 0.4  # share of the seconds for the search of the levels
+SOLVED = 0.8  # share of the remaining seconds for the final choice; the rest is for the bounds
 
 
 def coarsen(task: Task) -> Grouping:
-    """Levels of all columns and a partition whose groups show their column's level, or a star where they do not agree.
+    """Levels of all columns and a partition; groups show their column's level, or a star if rows differ there.
 
-    ``details`` has the levels, ``uniform_cost`` (the loss as it is published so), ``levels_bound`` (no partition at
-    these levels loses less), ``curve`` and the number of choices looked at.  The certificate's own cost is that of
-    the groups' common ancestors, never more; ``published`` gives what the groups show.
+    ``details`` has the levels, ``uniform_cost`` (the loss as published), ``levels_bound`` (a lower bound of the loss at
+    these levels), ``curve``, and the number of choices examined. The certificate's own cost is that of the groups'
+    common ancestors, which is never more; ``published`` has what the groups show.
 
-    The curve has a point for every choice of levels that was solved and that no other beats in stars and in width:
-    {"levels", "stars", "width", "loss"}, width the mean loss of a value that is no star; from fewest stars on.
+    The curve has a point for every choice of levels that was solved and isn't dominated in stars and width: {"levels",
+    "stars", "width", "loss"}, where width is the mean loss of a value without a star; in order of increasing stars.
 
-    Effort bounds the number of choices looked at, each a cascade over 2^d nodes.
+    The effort bounds the number of choices examined, each a cascade over 2^d nodes.
     """
     for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
         if not isinstance(column, Levels):
@@ -74,11 +76,11 @@ def coarsen(task: Task) -> Grouping:
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedTable:
-    """A table with every column at a level, published as that or as a star.
+    """A table in which every column is published at one level or as a star.
 
-    task     the same request of the coarser table
-    of_cell  int64[m]  its cell for every cell of the table
-    whole    the table
+    task     the same request for the coarser table
+    of_cell  int64[m]: the coarser table's cell of every cell
+    whole    the original table
     """
 
     task: Task
@@ -87,19 +89,19 @@ class GeneralizedTable:
 
     @classmethod
     def of(cls, task: Task, levels: Sequence[int]) -> GeneralizedTable:
-        """O(m log m)."""
+        """The table at these levels. O(m log m)."""
         h = task.histogram
         codes, columns = [], []
         for j, (column, level) in enumerate(zip(task.recoding.hierarchies or (), levels, strict=True)):
-            _, someone, number = np.unique(column.node[level], return_index=True, return_inverse=True)
+            _, representative, number = np.unique(column.node[level], return_index=True, return_inverse=True)
             codes.append(number.reshape(-1)[h.quasi[:, j]])
-            columns.append(_column(column, level, someone))
+            columns.append(_column(column, level, representative))
         quasi = np.stack(codes, axis=1)
         small, _, of_cell = merged(h, quasi, [c.size for c in columns])
         return cls(replace(task, histogram=small, recoding=Recoding(tuple(columns), task.recoding.unit)), of_cell, h)
 
     def back(self, partition: Partition) -> Partition:
-        """A partition of the coarser table as one of the table: cells that became one are dealt in their order.
+        """Map a partition of the coarser table to the original table; merged cells are distributed in order.
 
         O(m log m + p log p) for p triples.
         """
@@ -115,16 +117,16 @@ class GeneralizedTable:
         )
 
 
-def _column(column: Levels, level: int, someone: np.ndarray) -> Levels:
-    """Classes of a level, or a star; where the star is forbidden, or the level is it, the classes alone."""
+def _column(column: Levels, level: int, representative: np.ndarray) -> Levels:
+    """Classes of a level, or a star. If the star is forbidden, or is the level itself, the classes alone."""
     top = column.levels - 1
-    node, loss = [np.arange(someone.size)], [column.loss[level][someone]]
+    node, loss = [np.arange(representative.size)], [column.loss[level][representative]]
     if level < top:
-        node.append(np.unique(column.node[top][someone], return_inverse=True)[1].reshape(-1))
-        loss.append(column.loss[top][someone])
+        node.append(np.unique(column.node[top][representative], return_inverse=True)[1].reshape(-1))
+        loss.append(column.loss[top][representative])
     return replace(
         column,
-        size=someone.size,
+        size=representative.size,
         node=np.stack(node).astype(np.int32),
         loss=np.stack(loss),
         ceiling=int(level < top <= column.ceiling),
@@ -133,10 +135,10 @@ def _column(column: Levels, level: int, someone: np.ndarray) -> Levels:
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """What a choice of levels was found to lose.
+    """The loss of a choice of levels.
 
     over   rows above a column's ceiling
-    loss   in the recoding's unit; stars values at the top; width mean loss of a value below it
+    loss   in the recoding's unit; stars: values at the top; width: mean loss of a value below it
     """
 
     levels: tuple[int, ...]
@@ -156,7 +158,7 @@ class LevelChoice:
 
 
 def measured(task: Task, coarse: GeneralizedTable, levels: tuple[int, ...], partition: Partition) -> LevelChoice:
-    """A partition of a coarser table as a point."""
+    """A partition of a coarser table as a point of the curve."""
     shows = coarse.task.recoding.publish(coarse.task.histogram, partition)
     losses = coarse.task.recoding.losses(coarse.task.histogram, partition, shows)
     whole = [c.levels > 1 and x == c.levels - 1 for c, x in zip(task.recoding.hierarchies or (), levels, strict=True)]
@@ -170,7 +172,7 @@ def measured(task: Task, coarse: GeneralizedTable, levels: tuple[int, ...], part
 
 
 def curve(points: Any, chosen: LevelChoice) -> list[LevelChoice]:
-    """The points that no other beats in stars and in width, from fewest stars on; the chosen one always."""
+    """The points that aren't dominated in stars and width, in order of increasing stars, and always the chosen one."""
     out: list[LevelChoice] = []
     held = [p for p in points if not p.over and p.levels != chosen.levels]
     for p in sorted([chosen, *held], key=lambda p: (p.stars, p.width)):
@@ -182,7 +184,8 @@ def curve(points: Any, chosen: LevelChoice) -> list[LevelChoice]:
 class _LevelSearch:
     """The search of the levels.
 
-    seen   what was solved, by levels;  cost float64[h] per column: what the whole table loses at each level
+    seen   solved choices, by levels
+    cost   float64[h] per column: the loss of the whole table at each level
     """
 
     def __init__(self, task: Task) -> None:
@@ -198,12 +201,12 @@ class _LevelSearch:
         return min(self.seen.values(), key=lambda p: p.order)
 
     def done(self) -> bool:
-        """Whether the effort allows no further look."""
+        """Whether the effort allows no further choice."""
         late = self.until is not None and clock() > self.until
         return bool(self.seen) and (late or len(self.seen) >= LOOKS[self.task.effort.name])
 
     def run(self) -> None:
-        """Along a chain from the values to the stars, at the best single levels, then from the best of these on."""
+        """Search a chain from the values to the stars, the best single levels, then around the best of these."""
         self.look(self.top)  # feasible under every ceiling
         chain = [tuple(int(x) for x in node) for node in Lattice.of(self.task.recoding).chain(self.task)]
         step = -(-len(chain) // max(LOOKS[self.task.effort.name] // 3, 1))
@@ -226,7 +229,7 @@ class _LevelSearch:
         return tuple(int(x) for x in found)
 
     def near(self, levels: tuple[int, ...]) -> Iterator[LevelChoice]:
-        """Levels one step away, then those with one column up and another down; those that might be better."""
+        """Levels one step away, then those with one column up and another down, if their bound is good enough."""
         d = len(levels)
         single = [_moved(levels, {j: s}) for j in range(d) for s in (-1, 1)]
         double = [_moved(levels, {i: 1, j: -1}) for i, j in permutations(range(d), 2)]
@@ -239,7 +242,7 @@ class _LevelSearch:
                     yield self.look(new)
 
     def look(self, levels: tuple[int, ...]) -> LevelChoice:
-        """What the cascade loses there."""
+        """The loss of the cascade at these levels."""
         if levels not in self.seen:
             coarse = GeneralizedTable.of(self.task, levels)
             partition = start(coarse.task, Rows.of(coarse.task))
@@ -248,13 +251,13 @@ class _LevelSearch:
         return self.seen[levels]
 
     def lower(self, levels: tuple[int, ...]) -> float:
-        """No partition loses less there, in the recoding's unit."""
+        """A lower bound of the loss at these levels, in the recoding's unit."""
         if levels not in self.lowest:
             self.lowest[levels] = least(GeneralizedTable.of(self.task, levels).task)
         return self.lowest[levels]
 
     def solve(self) -> tuple[LevelChoice, Partition, float]:
-        """The best levels with a partition of the whole table, and what no partition at these levels goes below."""
+        """The best levels, a partition of the whole table, and a lower bound of the loss at these levels."""
         seconds = self.task.effort.seconds
         finals = FINALS[self.task.effort.name] if seconds is None else 1 + int(seconds / FINAL)
         points = sorted(self.seen.values(), key=lambda p: p.order)[:finals]
@@ -282,10 +285,10 @@ def _moved(levels: tuple[int, ...], steps: Mapping[int, int]) -> tuple[int, ...]
 
 
 def least(coarse: Task) -> float:
-    """What every partition of a coarser table loses, in the recoding's unit.
+    """A lower bound of the loss of every partition of a coarser table, in the recoding's unit.
 
-    Every value loses what its level does.  A row whose group holds another tuple has a star in some column: of the rows
-    of which there are at least so many, each its cheapest.  O(m log m).
+    Every value loses at least what its level does. A row in a group with another tuple has a star in some column. For
+    the least number of such rows, each counts its cheapest star. O(m log m).
     """
     h, columns = coarse.histogram, coarse.recoding.hierarchies or ()
     base, star = np.zeros(h.cells), np.full(h.cells, np.inf)

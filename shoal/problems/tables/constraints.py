@@ -1,25 +1,26 @@
-"""What a release keeps beside the requirement of each of its groups, put as questions that any method can answer.
+"""Constraints of a release other than the requirement of its groups, reduced to requests that any method can answer.
 
-A method groups a table under a requirement; it knows of no population, no mean risk, no parts and no shards.  ``solve``
-takes the constraints off a task one after another, the outermost first: each asks for the rest of the task once or a
-few times, with something stricter in its place, and checks or repairs what comes back.
+A method groups a table under a requirement. It supports no population, no mean risk, no parts, and no shards. ``solve``
+removes the constraints from a task one after another, the outermost first. Each constraint solves the rest of the task
+once or a few times, with a stricter request in its place, and checks or repairs the result.
 
-**A population** (``with_population``).  What a group publishes covers rows of the population, and how many depends on
-how it is published, which may be wider than its rows ask.  The widest that can be published decides whether a release
-exists: every column at its highest level (ranges and sets: one group of all rows).  Of k-map no group covers more; of
-delta-presence every set of groups covers the fewer, the narrower they are, so a share that the widest break all break.
+**A population** (``with_population``). What a group publishes covers people of the population. Their number depends on
+the published form, which may be coarser than the group's rows require. The coarsest forms decide whether a release
+exists: every column at its highest level (for ranges and sets: one group of all rows). For k-map, no group covers more.
+For delta-presence, every set of groups covers fewer people if forms are finer, so a share that the coarsest forms
+exceed is exceeded by all.
 
-Two questions are put to a search, and the cheaper answer is taken.  One asks for something stricter that can be asked
-quickly: the population of the group's own different tuples (k-map), or the part of it that falls to the group's rows
-(delta-presence).  The other raises every tuple beforehand to a form that covers enough people (``Forms``) and then asks
-for nothing: whatever groups are made publish coarser forms, which cover whom their rows' forms covered.  At the end
-every group takes the cheapest form at or above what its rows ask that covers enough.
+Two requests are solved, and the cheaper answer is used. One request has a stricter condition that can be checked
+quickly: the population of the group's own different tuples (k-map), or the part of it for the group's rows
+(delta-presence). The other first raises every tuple to a form that covers enough people (``Forms``), and then has no
+further condition: all groups publish coarser forms, which cover at least the same people. Finally, every group gets the
+cheapest form at or above what its rows require that covers enough people.
 
-The judge counts what is covered; so does the lower bound, row by row: whatever group a row lies in publishes a coarser
-form of its tuple, which covers enough people.
+The judge counts the covered people. The lower bound does too, row by row: the group of a row publishes a coarser form
+of its tuple that covers enough people.
 
-**A limit on the mean risk** (``within_risk``): the share of classes in the rows.  Every group is asked for more rows;
-with one level per column the classes of a choice of levels are counted.
+**A limit on the mean risk** (``within_risk``): the number of classes over the number of rows. Every group must have
+more rows; with one level per column, the classes of a choice of levels are counted.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
 from shoal.problems.tables.three_phase import as_one_shard, three_phase
 
-SEARCHES = ("auto", "improve", "cascade")  # methods that have nothing to search for without columns
-GLOBAL = "global_recoding"  # the one method that is told of parts, of a budget and of what else levels must keep
+SEARCHES = ("auto", "improve", "cascade")  # methods that need no search without columns
+# the only method that handles parts, a budget of starred rows, and further conditions on levels
+GLOBAL = "global_recoding"
 
 
 def solve(task: Task, method: str) -> Grouping:
-    """A grouping that keeps the task's requirement and all its constraints, each group checked."""
+    """A grouping that meets the task's requirement and all its constraints, with each group checked."""
     asked = task.constraints
     if asked.decoys is not None:
         return protected(task, asked.decoys, lambda register: _one(register, "auto"))
@@ -74,7 +76,7 @@ def solve(task: Task, method: str) -> Grouping:
 
 
 def _whole(task: Task, method: str) -> Grouping:
-    """A method's grouping of a task of which no constraint is left; rows apart are tasks of their own."""
+    """A method's grouping of a task without constraints; rows that must be apart are separate tasks."""
     if task.apart is not None and method != GLOBAL:
         return by_parts(task.histogram, task.apart, task.effort, lambda some, own: _part(task, some, own, method))
     return _one(replace(task, constraints=Constraints()), method)
@@ -107,13 +109,13 @@ def _one(task: Task, method: str) -> Grouping:
 Admits = Callable[[np.ndarray], np.ndarray]
 
 
-def _both(one: Admits | None, other: Admits) -> Admits:
-    """Two things asked of a choice of levels as one."""
+def _conjunction(one: Admits | None, other: Admits) -> Admits:
+    """The conjunction of two conditions on a choice of levels."""
     return other if one is None else lambda levels: np.asarray(one(levels) & other(levels))
 
 
-def _unproved(found: Grouping) -> Grouping:
-    """A grouping whose choice of levels was proved for another question: what was proved goes."""
+def _without_proof(found: Grouping) -> Grouping:
+    """A grouping without its proof, because the choice of levels was proved for another request."""
     facts = {n: v for n, v in found.certificate.details.items() if n != "proved"}
     certificate = replace(found.certificate, details=facts | {"uniform_bound": 0, "uniform_optimal": False})
     return replace(found, certificate=certificate)
@@ -123,11 +125,11 @@ def _unproved(found: Grouping) -> Grouping:
 
 
 def within_risk(task: Task, limit: float, method: str) -> Grouping:
-    """A grouping whose mean prosecutor risk, groups over rows, is at most ``limit``.
+    """A grouping with a mean prosecutor risk (groups over rows) of at most ``limit``.
 
-    One level per column: the limit is asked of every choice of levels, and so is what is proved.  Else, and beside a
-    budget of rows starred whole, every group is asked for more rows.
-    Raises InfeasibleError where a group of every part, or of all rows, is above the limit.
+    With one level per column, the limit is a condition on every choice of levels, and so the proof remains valid.
+    Otherwise, and with a budget of completely starred rows, every group must have more rows.
+    Raises InfeasibleError if one group of every part, or of all rows, is above the limit.
     """
     rest = replace(task, constraints=replace(task.constraints, max_average_risk=None))
     rows = task.histogram.rows
@@ -135,7 +137,9 @@ def within_risk(task: Task, limit: float, method: str) -> Grouping:
         return solve(rest, method)
 
     def by_levels() -> Grouping:
-        return solve(rest.again(admits=_both(task.admits, _few_classes(limit, task.histogram, task.recoding))), method)
+        return solve(
+            rest.again(admits=_conjunction(task.admits, _few_classes(limit, task.histogram, task.recoding))), method
+        )
 
     if method == GLOBAL and not task.spare:
         refuse_above(limit, rows)
@@ -147,17 +151,17 @@ def within_risk(task: Task, limit: float, method: str) -> Grouping:
     except InfeasibleError:
         if method != GLOBAL or limit * rows + CLOSE < 1:
             raise
-        found = by_levels()  # a part may have fewer rows than the groups were asked for
-    return _unproved(found)  # what is starred whole could have made other choices of levels few enough
+        found = by_levels()  # a part may have fewer rows than the groups require
+    return _without_proof(found)  # with starred rows, other choices of levels could also have few enough classes
 
 
 def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> Grouping:
-    """Groups of more rows, until they are few enough for the rows.  Up to three searches.
+    """Groups of more rows, until there are few enough groups for the rows. Up to three searches.
 
-    A row in a group of n is found with chance 1/n, so the mean over the rows is the number of groups over the rows.
-    Merging groups lowers it: one group of all rows, or of each part where rows are kept apart, has the least.  Groups
-    of 1/limit rows suffice where nothing is apart; a smaller size, guessed from the mean size reached without the
-    limit, is tried first.  The lower bound is the one without the limit, which every release within it keeps as well.
+    A row in a group of n has risk 1/n, so the mean over the rows is the number of groups over the number of rows.
+    Merging groups lowers it. The least is that of one group of all rows, or of each part if rows must be apart. Without
+    parts, groups of 1/limit rows suffice. A smaller size, estimated from the mean size without the limit, is tried
+    first. The lower bound is the one without the limit, which holds for every release within the limit too.
     """
     rows, need = sum(parts), task.requirement
     refuse_above(limit, rows, len(parts))
@@ -180,7 +184,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
         return found
     before, after = first.certificate, found.certificate
     same = before.unit == after.unit
-    details = {name: fact for name, fact in after.details.items() if name != "proved"}  # proved of larger groups only
+    details = {name: fact for name, fact in after.details.items() if name != "proved"}  # proved only for larger groups
     if "uniform_bound" in details:
         details["uniform_bound"] = before.details["uniform_bound"]
         details["uniform_optimal"] = bool(details["uniform_bound"] >= details["uniform_cost"])
@@ -195,7 +199,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
 
 
 def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
-    """InfeasibleError where so many groups, the fewest there can be, have a mean risk above the limit."""
+    """Raise InfeasibleError if this many groups, the least possible number, have a mean risk above the limit."""
     if limit * rows + CLOSE >= groups:
         return
     least = f"the least possible is {said(groups / rows, up=True)}"
@@ -210,7 +214,7 @@ def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
 
 
 def _few_classes(limit: float, histogram: Histogram, recoding: Recoding) -> Admits:
-    """Whether one level int64[d] for each column leaves few enough classes, bool[cells] and alike for all cells."""
+    """Whether one level int64[d] for each column leaves few enough classes: bool[cells], equal for all cells."""
     columns, codes = recoding.hierarchies or (), histogram.quasi
 
     def admits(levels: np.ndarray) -> np.ndarray:
@@ -229,9 +233,9 @@ PROGRAM = "integer program: the release of least loss, or what its relaxation le
 
 
 class _WidePartition(NamedTuple):
-    """A grouping, and what its groups publish where that is not given by it; its loss summed over the rows.
+    """A grouping, its published forms if the groups don't determine them, and its loss summed over the rows.
 
-    bound  no release loses less, summed over the rows as well
+    bound  a lower bound of the loss, summed over the rows as well
     """
 
     grouping: Grouping
@@ -241,9 +245,9 @@ class _WidePartition(NamedTuple):
 
 
 def with_population(task: Task, population: Population, method: str) -> Grouping:
-    """A grouping that keeps what is asked of the population, what its groups publish, and its own bound.
+    """A grouping that meets the conditions on the population, its published forms, and its own bound.
 
-    Raises InfeasibleError where even the widest forms cover too few.  Up to three searches.
+    Raises InfeasibleError if even the coarsest forms cover too few people. Up to three searches.
     """
     rest = replace(task, constraints=replace(task.constraints, population=None))
     if not task.histogram.rows:
@@ -253,11 +257,11 @@ def with_population(task: Task, population: Population, method: str) -> Grouping
 
 
 class _PopulationQuestion:
-    """One question beside a population.
+    """One request with a population.
 
-    task   the table without its people;  strict: asked for the stricter thing that its own rows can say
-    whole  whether the whole table meets that
-    forms  the forms of its tuples; None where a column has no levels
+    task   the table without the population;  strict: with the stricter condition that depends only on its rows
+    whole  whether the whole table meets that condition
+    forms  the forms of its tuples; None if a column has no levels
     """
 
     def __init__(self, task: Task, population: Population, method: str) -> None:
@@ -268,40 +272,39 @@ class _PopulationQuestion:
         self.forms = _forms(task.recoding, population)
 
     def solved(self) -> _WidePartition:
-        """The cheapest answer to the questions that are put."""
+        """The cheapest answer to the requests that are solved."""
         forms, task = self.forms, self.task
         if forms is None:
-            return _WidePartition(self._by_larger())
+            return _WidePartition(self._with_larger_groups())
         self._refuse(forms)
         if self.method == GLOBAL:
             return _WidePartition(self._by_column(forms, task))
-        tries = self._tries(forms)
+        tries = self._attempts(forms)
         made: list[tuple[Grouping, np.ndarray | None]] = []
         failed = []
         for call in tries:
             try:
                 made.append(call())
-            except (InfeasibleError, PolicyError) as error:  # one question may have no answer where another has one
+            except (InfeasibleError, PolicyError) as error:  # another request may have an answer
                 failed.append(error)
         if tries and not made:
             raise failed[0]
         if not made:
-            found = self._by_larger()
+            found = self._with_larger_groups()
             enough_covered = self.population.covers(found.partition)
             made.append((found, None if enough_covered else np.tile(forms.tops, (task.histogram.cells, 1))))
-        wide = [self._narrowest(forms, found, floor) for found, floor in made]
+        wide = [self._with_cheapest_forms(forms, found, floor) for found, floor in made]
         return self._proved(forms, min(wide, key=lambda tried: tried.loss))
 
     def _share(self, task: Task, share: float) -> Task:
-        """A task with a share of its seconds."""
+        """The task with a share of its seconds."""
         seconds = task.effort.seconds
         return task.again(effort=task.effort if seconds is None else replace(task.effort, seconds=share * seconds))
 
-    def _tries(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
-        """Questions to put to a search: each gives a grouping, and levels of the cells at or above which it covers
-        enough.
+    def _attempts(self, forms: Forms) -> list[Callable[[], tuple[Grouping, np.ndarray | None]]]:
+        """Requests for a search: each returns a grouping, and levels from which on enough people are covered.
 
-        None for the levels: what the groups' rows ask does.
+        None for the levels: what the groups' rows require suffices.
         """
         tries: list[Callable[[], tuple[Grouping, np.ndarray | None]]] = []
         histogram, base = self.task.histogram, self._base(forms)
@@ -326,7 +329,7 @@ class _PopulationQuestion:
         return tries
 
     def _by_column(self, forms: Forms, task: Task, method: str = GLOBAL) -> Grouping:
-        """One level for each column, such that every class covers enough people."""
+        """One level for each column such that every class covers enough people."""
         histogram, population = task.histogram, self.population
 
         def admitted(levels: np.ndarray) -> np.ndarray:
@@ -335,13 +338,15 @@ class _PopulationQuestion:
             rows = np.bincount(ours, weights=histogram.count, minlength=size)
             return np.asarray(((people >= population.k) & (rows <= (population.high + CLOSE) * people))[ours])
 
-        found = solve(task.again(admits=_both(task.admits, admitted)), method)
-        return found if forms.exact else _unproved(found)
+        found = solve(task.again(admits=_conjunction(task.admits, admitted)), method)
+        return found if forms.exact else _without_proof(found)
 
-    def _by_larger(self) -> Grouping:
-        """A grouping by what the search asks; where not even the whole table meets that, by larger and larger groups.
+    def _with_larger_groups(self) -> Grouping:
+        """A grouping with the stricter condition.
 
-        The last try is one group of all rows, which covers most.  O(log rows) searches.
+        If not even the whole table meets that, with larger and larger groups.
+
+        The last attempt is one group of all rows, which covers most. O(log rows) searches.
         """
         if self.whole:
             return solve(self.strict.again(), self.method)
@@ -355,7 +360,7 @@ class _PopulationQuestion:
         return solve(task.again(requirement=replace(need, k=max(rows, 1))), self.method)
 
     def _refuse(self, forms: Forms) -> None:
-        """InfeasibleError where the highest levels that may be published cover too few people."""
+        """Raise InfeasibleError if the highest levels that may be published cover too few people."""
         population, histogram = self.population, self.task.histogram
         whole, rows = int(forms.people.sum()), histogram.rows
         of_type, first = histogram.types
@@ -376,7 +381,7 @@ class _PopulationQuestion:
     def _base(self, forms: Forms) -> np.ndarray | None:
         """int64[m, d]: levels for every cell such that their forms, and so all coarser ones, cover enough people.
 
-        None where that is not known.
+        None if these levels are unknown.
         """
         of_type, first = self.task.histogram.types
         if not forms.few(first.size):
@@ -393,27 +398,27 @@ class _PopulationQuestion:
             levels = found
         return levels[of_type]
 
-    def _narrowest(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
-        """Groups with the cheapest forms at or above what their rows ask that cover enough people.
+    def _with_cheapest_forms(self, forms: Forms, found: Grouping, floor: np.ndarray | None) -> _WidePartition:
+        """Groups with the cheapest forms, at or above what their rows require, that cover enough people.
 
-        floor  int64[m, d]  levels of the cells at or above which what any groups publish covers enough; None: what the
-               rows ask does
+        floor  int64[m, d]: levels of the cells at or above which the published forms of any groups cover enough people;
+               None: what the rows require suffices
         """
         held, histogram, population = found.partition, self.task.histogram, self.population
-        someone = histogram.quasi[held.cell[held.start]].astype(np.int64)
+        representative = histogram.quasi[held.cell[held.start]].astype(np.int64)
         asks = self.task.recoding.publish(histogram, held).first.astype(np.int64)
         tries = [asks if floor is None else np.maximum(asks, np.maximum.reduceat(floor[held.cell], held.start))]
         if forms.few(held.groups):
-            loss, own = forms.cheapest(someone, asks, np.full(held.groups, population.k))
-            dealt = shared(forms, someone, held.sizes, own, population.high) if population.shares else own
+            loss, own = forms.cheapest(representative, asks, np.full(held.groups, population.k))
+            dealt = shared(forms, representative, held.sizes, own, population.high) if population.shares else own
             if dealt is not None and np.isfinite(loss).all():
                 tries.append(dealt)
-        paid = [float(forms.loss(someone, levels) @ held.sizes) for levels in tries]
+        paid = [float(forms.loss(representative, levels) @ held.sizes) for levels in tries]
         least = int(np.argmin(paid))
-        return _WidePartition(found, forms.published(someone, tries[least]), paid[least])
+        return _WidePartition(found, forms.published(representative, tries[least]), paid[least])
 
     def _proved(self, forms: Forms, best: _WidePartition) -> _WidePartition:
-        """The best of all releases where the table is small enough to find it, else the one in hand; with its bound."""
+        """The optimum if the table is small enough to find it, else the given release; with its bound."""
         task, population, effort = self.task, self.population, self.task.effort
         other = self.method != "auto" or task.constraints.shards or task.constraints.max_average_risk
         if other or effort.name == "fast" or task.apart is not None or not forms.exact:
@@ -424,20 +429,23 @@ class _PopulationQuestion:
         if found is None:
             return best
         best = best._replace(bound=found.bound)
-        whole = effort.name != "balanced" or found.loss <= found.bound * (1 + CLOSE)  # else the clock would decide
-        someone = task.histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
+        # otherwise the result would depend on the clock
+        whole = effort.name != "balanced" or found.loss <= found.bound * (1 + CLOSE)
+        representative = task.histogram.quasi[found.partition.cell[found.partition.start]].astype(np.int64)
         if not whole or found.loss >= best.loss * (1 - CLOSE):
             return best
-        if population.shares and not enough(forms, someone, found.partition.sizes, found.levels, population.high):
-            return best  # a person too little, by rounding
+        if population.shares and not enough(
+            forms, representative, found.partition.sizes, found.levels, population.high
+        ):
+            return best  # a person too few, by rounding
         grouping = replace(best.grouping, partition=found.partition, method="optimal")
-        return _WidePartition(grouping, forms.published(someone, found.levels), found.loss, found.bound)
+        return _WidePartition(grouping, forms.published(representative, found.levels), found.loss, found.bound)
 
     def certified(self, found: _WidePartition) -> Grouping:
-        """The grouping with a bound on every release that the population allows: the search's own asked for more.
+        """The grouping with a bound for the actual request, because the search's bound is for a stricter one.
 
-        The bound is the larger of the one without the population, which holds for groups published wider than their
-        rows ask as well, and of the cheapest coarser forms that cover enough.
+        The bound is the larger of two: the one without the population, which also holds for groups published coarser
+        than their rows require, and that of the cheapest coarser forms that cover enough people.
         """
         made, histogram, recoding = found.grouping, self.task.histogram, self.task.recoding
         task = Task(histogram, self.task.requirement, recoding, self.task.effort)
@@ -453,7 +461,7 @@ class _PopulationQuestion:
             if own > lower:
                 lower, argument = own, name
         cost = free.cost if found.shows is None else recoding.cost(histogram, made.partition, found.shows)
-        if self.method == GLOBAL:  # else what was found out is of another question
+        if self.method == GLOBAL:  # otherwise the details are about another request
             kept = {n: v for n, v in made.certificate.details.items() if n not in ("bounds", "search")}
             details = {**kept, **details}
             cost = details["uniform_cost"]  # as it is published
@@ -469,16 +477,16 @@ class _PopulationQuestion:
         return replace(made, certificate=certificate, shows=found.shows)
 
     def _cheapest(self) -> np.ndarray | None:
-        """float64[m]: per cell the least loss of a coarser form that covers enough people; None where none is known.
+        """float64[m]: per cell, the least loss of a coarser form that covers enough people; None if unknown.
 
-        Where too many forms would have to be looked at, only that rare tuples must be published one level higher.
+        If there are too many forms, the bound only uses that rare tuples must be published one level higher.
         """
         forms, histogram, recoding = self.forms, self.task.histogram, self.task.recoding
         fewest = self.population.fewest(self.task.requirement.smallest)
         of_type, first = histogram.types
         codes = histogram.quasi[first].astype(np.int64)
         if forms is not None and forms.exact and forms.few(first.size):
-            if self.task.spare:  # what is starred whole is above the highest levels allowed
+            if self.task.spare:  # completely starred rows are above the highest levels allowed
                 forms = replace(forms, tops=np.array([c.levels - 1 for c in forms.columns], np.int64))
             best = forms.cheapest(codes, np.zeros_like(codes), np.full(first.size, fewest))[0]
             return np.where(np.isfinite(best), best, 0.0)[of_type]
@@ -494,7 +502,7 @@ class _PopulationQuestion:
 
 
 def _forms(recoding: Recoding, population: Population) -> Forms | None:
-    """The forms of a sample's tuples; None where a column has no levels."""
+    """The forms of a sample's tuples; None if a column has no levels."""
     columns = recoding.hierarchies
     if columns is None or population.classes is None:
         return None

@@ -1,14 +1,14 @@
-"""Coarser forms of tuples, a level per column each, and the people of a population that they cover.
+"""Coarser forms of tuples (one level per column), and the people of a population that they cover.
 
-A group may be published wider than its rows ask: a star that none of them needs lets it cover more people.  So every
-tuple has, for every choice of levels, a *form*; whoever publishes a form covers whom it covers, and a coarser form
-covers them as well.
+A group may be published coarser than its rows require: an additional star lets it cover more people. So every tuple has
+a *form* for every choice of levels. A published form covers certain people, and a coarser form covers them too.
 
-``least_forms`` finds the forms that lose least for a small table beside a population, by an integer program.  A release
-is a choice of forms and of how many rows of every cell take each.  A form that is taken has the rows that the
-models ask for; it covers k people, or gets as many people as its rows need of those it covers, nobody twice.
+``least_forms`` finds the forms with the least loss for a small table with a population, by an integer program. A
+release is a choice of forms, and of how many rows of every cell take each form. A form that is used has the rows that
+the models require. It covers k people; or it is assigned the people that its rows need among those it covers, nobody
+twice.
 
-``Sharing`` shares the people of a population out to the groups of a sample, nobody twice: delta-presence counts so.
+``Sharing`` assigns the people of a population to the groups of a sample, nobody twice, as delta-presence counts.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from shoal.model.recoding import Levels, PublishedCodes, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.coarsen import GeneralizedTable
 
-LOOKS = 3e8  # nodes of the lattice times tuples that may be looked at
+LOOKS = 3e8  # nodes of the lattice times tuples that may be examined
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Forms of the tuples of a sample beside a population.
+    """The forms of a sample's tuples, with a population.
 
     columns  how each column is recoded
-    nodes    per column int64[levels, values]  classes of the sample's codes and, after them, of the population's
-    codes    int64[p, d]  the population's tuples;  people  int64[p]  rows of each
-    tops     int64[d]  the highest level that may be published
-    exact    whether nobody is covered beyond those counted; else values that only the population has are in no class
+    nodes    per column int64[levels, values]: classes of the sample's codes, followed by those of the population
+    codes    int64[p, d]: the population's tuples;  people: int64[p], rows of each
+    tops     int64[d]: the highest level that may be published
+    exact    whether the counts include everyone covered; otherwise values that only the population has are in no class
              below the star
     """
 
@@ -59,7 +59,7 @@ class Forms:
         return all((n[t] == n[t, :1]).all() for n, t in zip(self.nodes, self.tops.tolist(), strict=True))
 
     def few(self, tuples: int) -> bool:
-        """Whether all forms of so many tuples may be looked at."""
+        """Whether there are few enough forms of this many tuples to examine all."""
         return math.prod(int(t) + 1 for t in self.tops) * (self.people.size + tuples) <= LOOKS
 
     @cached_property
@@ -68,7 +68,7 @@ class Forms:
         return np.array(list(product(*(range(int(t) + 1) for t in self.tops))), np.int64).reshape(-1, self.tops.size)
 
     def number(self, levels: np.ndarray) -> np.ndarray:
-        """int64[x]: place in the lattice of levels int64[x, d]."""
+        """int64[x]: index in the lattice of levels int64[x, d]."""
         key = np.zeros(len(levels), np.int64)
         for j, top in enumerate(self.tops.tolist()):
             key = key * (top + 1) + levels[:, j]
@@ -80,7 +80,7 @@ class Forms:
         return sum((c.loss[at[:, j], codes[:, j]] * c.weight for j, c in enumerate(self.columns)), np.zeros(len(codes)))
 
     def numbers(self, codes: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """(int64[x] number of the form of each tuple at levels int[d], int64[p] of the population's, how many)."""
+        """(int64[x]: number of each tuple's form at levels int[d]; int64[p]: of the population's; count of forms)."""
         classes = [n[h] for n, h in zip(self.nodes, levels.tolist(), strict=True)]
         both = np.concatenate([codes, self.codes])
         at = [c[both[:, j]] for j, c in enumerate(classes)]
@@ -91,7 +91,10 @@ class Forms:
         return number[: len(codes)], number[len(codes) :], int(distinct.size)
 
     def covered(self, codes: np.ndarray, levels: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:
-        """int64[x]: people, or of those given, whom each tuple covers at levels int[d].  O((x + p) log(x + p))."""
+        """int64[x]: the number of people, or of those given, that each tuple covers at levels int[d].
+
+        O((x + p) log(x + p)).
+        """
         ours, theirs, size = self.numbers(codes, levels)
         held = np.bincount(theirs, weights=self.people if people is None else people, minlength=size)
         return held.astype(np.int64)[ours]
@@ -99,7 +102,7 @@ class Forms:
     def cheapest(self, codes: np.ndarray, least: np.ndarray, fewest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(float64[x] loss, int64[x, d] levels) of the cheapest form at or above ``least`` that covers enough people.
 
-        codes int[x, d], least int[x, d], fewest int64[x]; infinite where no form does.  O(nodes (x + p) log(x + p)).
+        codes int[x, d], least int[x, d], fewest int64[x]; infinite if no form does. O(nodes (x + p) log(x + p)).
         """
         best, levels = np.full(len(codes), np.inf), np.tile(self.tops, (len(codes), 1))
         for node in self.lattice:
@@ -111,14 +114,14 @@ class Forms:
         return best, levels
 
     def published(self, codes: np.ndarray, levels: np.ndarray) -> PublishedCodes:
-        """Groups of somebody's codes int[g, d] at levels int[g, d]."""
+        """Groups published with codes int[g, d] at levels int[g, d]."""
         second = [c.node[levels[:, j], codes[:, j]] for j, c in enumerate(self.columns)]
         wide = np.stack(second, axis=1) if second else np.zeros(levels.shape)
         return PublishedCodes(levels.astype(np.int32), wide.astype(np.int32))
 
 
 def raised(task: Task, levels: np.ndarray) -> GeneralizedTable:
-    """A table whose cells are published at levels int64[m, d] or above: the same request of coarser cells."""
+    """A table whose cells are published at levels int64[m, d] or above: the same request for coarser cells."""
     h = task.histogram
     made = [_raised(c, h.quasi[:, j], levels[:, j]) for j, c in enumerate(task.recoding.hierarchies or ())]
     quasi = np.stack([codes for _, codes in made], axis=1)
@@ -129,16 +132,16 @@ def raised(task: Task, levels: np.ndarray) -> GeneralizedTable:
 
 
 def _raised(column: Levels, codes: np.ndarray, levels: np.ndarray) -> tuple[Levels, np.ndarray]:
-    """(a column with a code for every value and for every class that some cell is raised to, the cells' codes)."""
+    """(a column with a code for every value and for every class to which some cell is raised, the cells' codes)."""
     width = max(column.size, int(column.node.max(initial=0)) + 1)
     pair = levels.astype(np.int64) * width + column.node[levels, codes]
     _, first, number = np.unique(pair, return_index=True, return_inverse=True)
-    own, someone = levels[first], codes[first]
-    node, loss = column.node[:, someone].copy(), column.loss[:, someone].copy()
+    own, representative = levels[first], codes[first]
+    node, loss = column.node[:, representative].copy(), column.loss[:, representative].copy()
     for level in range(column.levels):
-        below = own > level  # a class of its own up to where it is one of the hierarchy
+        below = own > level  # a separate class, up to the level at which it is a class of the hierarchy
         node[level, below] = width + np.flatnonzero(below)
-        loss[level, below] = column.loss[own[below], someone[below]]
+        loss[level, below] = column.loss[own[below], representative[below]]
     return replace(column, size=first.size, node=node, loss=loss), number.reshape(-1)
 
 
@@ -147,7 +150,7 @@ SECONDS = {"balanced": 3.0, "thorough": 60.0}
 
 
 class LeastLoss(NamedTuple):
-    """A partition, int64[g, d] levels of its groups, its loss and what no release undercuts, both summed over rows."""
+    """A partition, int64[g, d] levels of its groups, its loss, and a lower bound, both summed over rows."""
 
     partition: Partition
     levels: np.ndarray
@@ -156,7 +159,7 @@ class LeastLoss(NamedTuple):
 
 
 class _FormProgram(NamedTuple):
-    """Forms int64[f, d] of levels; pairs (cell, form) and (tuple of the population, form)."""
+    """Forms int64[f, d] as levels; pairs (cell, form) and (tuple of the population, form)."""
 
     levels: np.ndarray
     cell: np.ndarray
@@ -168,17 +171,19 @@ class _FormProgram(NamedTuple):
 def least_forms(
     forms: Forms, histogram: Histogram, need: Requirement, k: int, high: float | None, seconds: float
 ) -> LeastLoss | None:
-    """The release of least loss within some seconds; None where the table is large, or more is asked than this knows.
+    """The release of least loss within some seconds.
 
-    k     people that every form has to cover; high: the share of people that rows may be, None where none is asked
-    need  k and frequency alone
+    None if the table is large, or if the request has other conditions.
+
+    k     people that every form must cover;  high: largest share of people that are rows, or None
+    need  only k and frequency
     """
     if need.rules or max(need.distinct, default=1) > 1 or not 0 < histogram.cells <= CELLS or not forms.few(CELLS):
         return None
     held = _program(forms, histogram, k)
     if held is None:
         return None
-    from shoal.problems.programs import LinearConstraints, solve  # takes as long to import as many a table takes
+    from shoal.problems.programs import LinearConstraints, solve  # importing these takes as long as many a table
 
     codes, count, f = histogram.quasi.astype(np.int64), histogram.count, len(held.levels)
     x, y, shared = held.cell.size, f, held.person.size if high is not None else 0
@@ -188,7 +193,7 @@ def least_forms(
     lows, tops = np.zeros(0), np.zeros(0)
 
     def add(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], size: int, low: ArrayLike, top: ArrayLike) -> None:
-        """Rows low <= .. <= top.  Parts: (row, variable, factor)."""
+        """Add rows low <= .. <= top. Parts: (row, variable, factor)."""
         nonlocal lows, tops
         entries.extend((lows.size + row, column, factor) for row, column, factor in parts)
         lows, tops = (np.append(old, np.broadcast_to(new, size)) for old, new in ((lows, low), (tops, top)))
@@ -219,7 +224,7 @@ def least_forms(
 
 
 def _program(forms: Forms, histogram: Histogram, k: int) -> _FormProgram | None:
-    """The forms of the cells that cover k people; None where they are too many."""
+    """The forms of the cells that cover k people; None if there are too many."""
     codes = histogram.quasi.astype(np.int64)
     parts: list[tuple[np.ndarray, ...]] = []
     count = places = 0
@@ -238,18 +243,18 @@ def _program(forms: Forms, histogram: Histogram, k: int) -> _FormProgram | None:
 
 
 EDGES = 5_000_000  # pairs of a form and a tuple of the population in a flow
-FLOWS = 400  # flows for one sharing out, and as many to lower its forms again
-PART = 10_000  # the largest denominator that a share of people is counted in
-KEPT = 20_000_000  # numbers of forms that are kept from one flow to the next
+FLOWS = 400  # most flows for one assignment, and as many again to lower its forms
+PART = 10_000  # largest denominator of a share of people
+KEPT = 20_000_000  # entries of forms that are cached between flows
 
 
 def shared(forms: Forms, codes: np.ndarray, rows: np.ndarray, least: np.ndarray, high: float) -> np.ndarray | None:
-    """int64[x, d]: levels at or above ``least`` at which people can be shared out, rows / high each, at low loss.
+    """int64[x, d]: levels from ``least`` on at which people can be assigned, rows / high per tuple, at low loss.
 
-    codes int[x, d], rows int64[x].  By Hall's theorem they can unless some set of tuples has more rows than the share
-    ``high`` of the people it covers; a flow finds such a set, the tuples of it that gain people most cheaply are
-    raised, and so on; then each is lowered again as far as it may.  None where no levels do, or where that would take
-    too many flows.
+    codes int[x, d], rows int64[x]. By Hall's theorem, an assignment exists unless some set of tuples has more rows than
+    the share ``high`` of the people it covers. A flow finds such a set; the tuples of it that gain people most cheaply
+    are raised, and so on. Then each is lowered as far as possible. None if no levels work, or if too many flows would
+    be necessary.
     """
     levels = forms.cheapest(codes, least, np.ceil(rows / high - 1e-9).astype(np.int64))[1]
     sharing = Sharing(forms, codes, rows, _below(high))
@@ -263,15 +268,17 @@ def shared(forms: Forms, codes: np.ndarray, rows: np.ndarray, least: np.ndarray,
 
 
 def enough(forms: Forms, codes: np.ndarray, rows: np.ndarray, levels: np.ndarray, high: float) -> bool:
-    """Whether people can be shared out to tuples at levels int[x, d], rows / high to each."""
+    """Whether people can be assigned to tuples at levels int[x, d], rows / high to each."""
     return Sharing(forms, codes, rows, _below(high)).lack(levels) is None
 
 
 @dataclass(frozen=True, eq=False)
 class Lack:
-    """A set of tuples that have more rows than their share of the people they cover.
+    """A set of tuples with more rows than their share of the people they cover.
 
-    people float, how many more they need;  wanting bool[x] the tuples;  covered bool[p] whom they cover
+    people   float: how many more people they need
+    wanting  bool[x]: the tuples
+    covered  bool[p]: the people they cover
     """
 
     people: float
@@ -281,7 +288,10 @@ class Lack:
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """Tuples int[x, d] of int64[x] rows, and the share of the people they get that these may be at most."""
+    """Assignment of people to tuples int[x, d] of int64[x] rows.
+
+    Rows may be at most a share of the people of each tuple.
+    """
 
     forms: Forms
     codes: np.ndarray
@@ -290,7 +300,7 @@ class Sharing:
     kept: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray, int]] = field(default_factory=dict)
 
     def numbers(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """The forms of all tuples at levels int[d], as ``Forms.numbers`` says; found once where there is room."""
+        """The forms of all tuples at levels int[d], as ``Forms.numbers`` returns them; cached if there is room."""
         key = tuple(node.tolist())
         if key not in self.kept:
             found = self.forms.numbers(self.codes, node)
@@ -300,7 +310,7 @@ class Sharing:
         return self.kept[key]
 
     def lack(self, levels: np.ndarray) -> Lack | None:
-        """Who lacks people at levels int[x, d]; None where they can be shared out."""
+        """A set of tuples that lacks people at levels int[x, d]; None if people can be assigned."""
         form, inside, of_form = np.zeros(len(self.codes), np.int64), [], []
         count, p = 0, self.forms.people.size
         number = self.forms.number(levels)
@@ -319,7 +329,7 @@ class Sharing:
         need = np.bincount(form, weights=self.rows, minlength=count).astype(np.int64) * self.share.denominator
         capacity = self.forms.people * self.share.numerator
         if who.size > EDGES or max(int(need.sum()), int(capacity.sum())) >= 2**31:
-            return Lack(0.0, np.zeros(len(self.codes), bool), np.zeros(p, bool))  # nothing to raise: given up
+            return Lack(0.0, np.zeros(len(self.codes), bool), np.zeros(p, bool))  # nothing to raise: give up
         reached = _cut(who, whom, need, capacity)
         if reached is None:
             return None
@@ -329,9 +339,11 @@ class Sharing:
         return Lack(short / self.share.numerator, reached[form], covered)
 
     def raised(self, levels: np.ndarray, lack: Lack) -> bool:
-        """Raise some wanting tuples in ``levels``, the cheapest beside what they gain; False where none gains any.
+        """Raise some wanting tuples in ``levels``, the cheapest in relation to their gain.
 
-        A tuple gains no more than the people it needs, for what it leaves to the others is those it had.
+        False if none gains any people.
+
+        A tuple gains at most the people it needs, because the people it leaves to the others are those it had.
         """
         at = np.flatnonzero(lack.wanting)
         need = np.minimum(self.rows[at] / float(self.share), lack.people)
@@ -354,7 +366,7 @@ class Sharing:
         return bool(order.size)
 
     def lowered(self, least: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Levels at which every tuple is as low as it may be, the others as they are; within ``FLOWS`` flows."""
+        """Levels at which every tuple is as low as possible, given the others; within ``FLOWS`` flows."""
         left = FLOWS
         loss = self.forms.loss(self.codes, levels)
         saved = (loss - self.forms.loss(self.codes, least)) * self.rows
@@ -378,7 +390,7 @@ class Sharing:
         return levels
 
     def _has_capacity(self, i: int, node: np.ndarray, levels: np.ndarray) -> bool:
-        """Whether a form covers enough people for its tuples and one more, if nobody else had any of them."""
+        """Whether a form covers enough people for its tuples and one more, if no other tuple needed any of them."""
         ours, theirs, _ = self.numbers(node)
         form = ours[i]
         rows = self.rows[i] + self.rows[(ours == form) & (levels == node).all(axis=1)].sum()
@@ -387,9 +399,9 @@ class Sharing:
 
 
 def _cut(who: np.ndarray, whom: np.ndarray, need: np.ndarray, capacity: np.ndarray) -> np.ndarray | None:
-    """bool[f]: forms on the near side of a least cut; None where a flow gives every form what it needs.
+    """bool[f]: forms on the source side of a minimum cut; None if a flow gives every form what it needs.
 
-    who, whom int64[e]  pairs of a form and a tuple of the population that it covers; need int64[f], capacity int64[p]
+    who, whom int64[e]: pairs of a form and a tuple of the population that it covers; need int64[f], capacity int64[p]
     """
     count, p = need.size, capacity.size
     source, sink = count + p, count + p + 1
@@ -409,6 +421,6 @@ def _cut(who: np.ndarray, whom: np.ndarray, need: np.ndarray, capacity: np.ndarr
 
 
 def _below(high: float) -> Fraction:
-    """The largest share of a small denominator that is at most ``high``."""
+    """The largest fraction with a small denominator that is at most ``high``."""
     share = Fraction(high).limit_denominator(PART)
     return share if share <= Fraction(high + 1e-9) else Fraction(math.floor(high * PART), PART)

@@ -1,7 +1,7 @@
-"""Groups of cells: which meet a requirement, and how rows that no group holds join some.
+"""Groups of cells: which groups meet a requirement, and how rows without a group are placed.
 
-``good_groups`` is the one place where tables ask whether groups are eligible.  ``Rows`` spreads a histogram out row by
-row, cuts groups small, and places rows that have no group yet.
+``good_groups`` is the only function of tables that decides whether groups are eligible. ``Rows`` expands a histogram to
+single rows, cuts groups into small ones, and places rows without a group.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ RULE_KINDS = (*_KINDS, *(f"persons' {kind}" for kind in _KINDS))
 
 
 def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
-    """The rules of a requirement for the kernels, columns numbered among ``need.sensitive_columns``; None without any.
+    """The rules of a requirement for the kernels, with columns numbered among ``need.sensitive_columns``.
+
+    None without any.
 
     sizes  number of codes of every sensitive column of the table
     """
@@ -64,7 +66,7 @@ def good_groups(
     here = np.flatnonzero(count > 0)
     if here.size < cells.size:
         cells, group, count = cells[here], group[here], count[here]
-    # A table of groups times values where that is small, else pairs by sorting.
+    # If it is small, a table of groups times values; otherwise pairs by sorting.
     for j in need.sensitive_columns:
         if need.frequency[j] <= 1 and need.distinct[j] <= 1:
             continue
@@ -94,9 +96,12 @@ def good_groups(
 def by_spare(
     histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
 ) -> np.ndarray:
-    """Groups in the order in which they help other rows: least share of these rows' commonest values, then fewest rows.
+    """Groups by how much they help other rows: least share of these rows' most frequent values, then fewest rows.
 
-    cell, group, count  triples int64[p] of the groups;  pool  int64[m] the other rows of each cell;  O(p log p).
+    cell, group, count  triples int64[p] of the groups
+    pool  int64[m]: the other rows of each cell
+
+    O(p log p).
     """
     groups = int(group.max(initial=-1)) + 1
     crowded = np.zeros(histogram.cells, bool)
@@ -111,12 +116,13 @@ def by_spare(
 def joining(
     histogram: Histogram, need: Requirement, cell: np.ndarray, group: np.ndarray, count: np.ndarray, pool: np.ndarray
 ) -> np.ndarray:
-    """bool[groups]: the fewest groups of a fixed order with which rows that are in none are eligible, as one group.
+    """bool[groups]: the fewest first groups of an order that, with the rows without a group, form an eligible group.
 
-    cell, group, count  triples int64[p] of the groups, each eligible;  pool  int64[m] the rows of each cell in none
+    cell, group, count  triples int64[p] of the groups, each eligible
+    pool  int64[m]: the rows of each cell without a group
 
-    The order is that of ``by_spare``.  A pool that has become eligible stays so when eligible groups join it, hence
-    bisection; at the latest the whole table is eligible.  O(p log(groups)).
+    The order is that of ``by_spare``. An eligible pool stays eligible when eligible groups join it, so bisection finds
+    the number. At the latest, the whole table is eligible. O(p log(groups)).
     """
     groups = int(group.max(initial=-1)) + 1
     rank = np.empty(groups, np.int64)
@@ -134,45 +140,45 @@ def joining(
     return rank < low
 
 
-# of slots, in the kernels; 1 is a tree too large for a table of pairs
+# numbers of the slots in the kernels; 1 is a tree too large for a table of pairs
 SLOT_KINDS = {"tree": 0, "set": 2, "line": 3, "areas": 4, "further areas": 5}
 AREA_SLOTS = ("areas", "further areas")
 SMALL_TREE = 600  # nodes
-LOOKS = 120_000_000  # cells times groups up to which every group is looked at for every row
-PLACING = 0.5  # share of an effort in seconds until which every group is, since the task began
-NEXT = 0.9  # of a number of pieces that are not eligible, how many are tried next where further models are asked
-LARGEST_PIECE = 200  # rows of the commonest value in a piece, up to which sizes are tried one by one
-MANY = 2  # times as many pieces could be there as lying near each other gives: rows are dealt in turn as well
-TURN, TURNS = 256, 32  # rows at least that are placed between two looks at the clock, and such turns at most
+LOOKS = 120_000_000  # up to this many cells times groups, every group is examined for every row
+PLACING = 0.5  # with an effort in seconds, share of the time up to which every group is examined
+NEXT = 0.9  # with further models, if a number of pieces isn't eligible, this share of it is tried next
+LARGEST_PIECE = 200  # up to this many rows of the most frequent value in a piece, all sizes are tried
+MANY = 2  # if cutting by nearness gives this many times fewer pieces than possible, rows are also dealt in turn
+TURN, TURNS = 256, 32  # least rows placed between two checks of the clock, and largest number of such turns
 
 
 def least_rows(histogram: Histogram, need: Requirement) -> int:
-    """No group of the table can have fewer rows than this: no value may take more than its share of them.
+    """A lower bound of the size of a group: no value may exceed its share.
 
-    Of n rows a value has n / l at most, rounded down, and no more than the table has.  Five rows with at most a third
-    of each value need five values, six need three.  O(values) for each size that cannot be.
+    Of n rows, a value has at most n / l, rounded down, and at most the rows in the table. Five rows with at most a
+    third of each value need five values; six rows need three. O(values) for each size that is impossible.
     """
     n = most = need.smallest
     for j in need.sensitive_columns:
         held, l = np.bincount(histogram.sensitive[:, j], weights=histogram.count), need.frequency[j]
         while l > 1 and np.minimum(held, n // l).sum() < n:
             n += 1
-            if n > 2 * (most + l):  # no table of these values can be eligible, which others refuse
+            if n > 2 * (most + l):  # no table with these values can be eligible; other code refuses it
                 return most
     return n
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a table, each with its cell, and what the kernels need of its recoding and its requirement.
+    """The rows of a table with their cells, and the kernels' input for its recoding and its requirement.
 
-    k         rows that the least group has, which its shares may raise
-    cell      int64[n]     cell of each row, rising
-    leaf      int64[m, t]  slots of each cell
-    frequency, distinct    int64[s], of the s sensitive columns of which anything is asked
-    rules     the models that these do not say, for the kernels; None without any
-    sensitive int32[m, s]  codes of each cell in them
-    until     reading of the clock after which only near groups are looked at for rows that no group holds
+    k         rows of the least group, which shares may increase
+    cell      int64[n]: cell of each row, ascending
+    leaf      int64[m, t]: slots of each cell
+    frequency, distinct    int64[s], of the s sensitive columns with a condition
+    rules     the models that these don't express, for the kernels; None without any
+    sensitive int32[m, s]: codes of each cell in these columns
+    until     clock reading after which only near groups are examined for rows without a group
     """
 
     histogram: Histogram
@@ -207,7 +213,7 @@ class Rows:
         )
 
     def of_cells(self, histogram: Histogram, cells: np.ndarray) -> Rows:
-        """This request for some of the cells: ``histogram`` is of those numbered in ``cells``, int64[m']."""
+        """This request for some of the cells: ``histogram`` has those numbered in ``cells``, int64[m']."""
         return replace(self, histogram=histogram, sensitive=self.sensitive[cells], leaf=self.leaf[cells])
 
     @cached_property
@@ -215,7 +221,7 @@ class Rows:
         return np.repeat(np.arange(self.histogram.cells), self.histogram.count)
 
     def spread(self, partition_cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """Group of every row, -1 where the triples place none; int64[n]."""
+        """int64[n]: group of every row, -1 if the triples place none."""
         order = np.argsort(partition_cell, kind="stable")
         out = np.full(self.cell.size, -1, np.int64)
         cell, copies = partition_cell[order], count[order]
@@ -230,22 +236,22 @@ class Rows:
         return out
 
     def labels(self, partition: Partition) -> np.ndarray:
-        """A partition as a group for every row, int64[n], to start a search from."""
+        """int64[n]: the group of every row of a partition, as the start of a search."""
         return self.spread(partition.cell, partition.group, partition.count)
 
     def partition(self, group: np.ndarray) -> Partition:
-        """The partition of labelled rows; groups that publish alike are left apart."""
+        """The partition of labeled rows; groups that publish the same stay separate."""
         return Partition.of(self.cell, group, np.ones(group.size, np.int64))
 
     def states(self, group: np.ndarray) -> np.ndarray:
-        """What each group publishes, int64[g, t]; labels 0 .. g-1, every one used."""
+        """int64[g, t]: what each group publishes; labels 0 .. g-1, every one used."""
         order = np.argsort(group, kind="stable")
         order = order[group[order] >= 0]
         start = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 1))
         return self.covers(self.cell[order], start)
 
     def covers(self, cell: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """The least tuple over the cells from each start to the next, int64[g, t]."""
+        """int64[g, t]: the least tuple over the cells from each start to the next."""
         out = np.empty((start.size, self.leaf.shape[1]), np.int64)
         leaf, here = self.leaf[cell], np.repeat(np.arange(start.size), np.diff(np.append(start, cell.size)))
         for t in range(out.shape[1]):
@@ -260,7 +266,7 @@ class Rows:
                 low, high = np.minimum.reduceat(a, start), np.maximum.reduceat(a, start)
                 out[:, t] = low
                 mixed, of = np.flatnonzero(low != high), here
-                while mixed.size:  # rows of a mixed group are all on one level, and climb together
+                while mixed.size:  # nodes of a mixed group are on one level, and go up together
                     rise = (low != high)[of]
                     a, of = self.slots.parent[base + a[rise]].astype(np.int64), of[rise]
                     begin = np.flatnonzero(np.diff(of, prepend=-1))
@@ -271,17 +277,17 @@ class Rows:
         return out
 
     def eligible(self, group: np.ndarray, groups: int) -> np.ndarray:
-        """bool[groups]: which labels hold an eligible set; rows labelled -1 are in none."""
+        """bool[groups]: which labels have an eligible set; rows labeled -1 are in none."""
         inside = group >= 0
         ones = np.ones(int(inside.sum()), np.int64)
         return good_groups(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
 
     def cut(self, group: np.ndarray) -> np.ndarray:
-        """Groups cut into as many eligible pieces as dealing allows; labels from 0, rows labelled -1 stay so.
+        """Groups cut into as many eligible pieces as dealing allows; labels from 0, and rows labeled -1 stay so.
 
-        Rows of a group are sorted by sensitive value, and among equals by quasi-identifiers.  Without sensitive columns
-        consecutive rows stay together.  With them the rows are dealt, so that each piece has about the group's share
-        of each value.  O(n log n).
+        Rows of a group are sorted by sensitive value, and among equals by quasi-identifiers. Without sensitive columns,
+        consecutive rows stay together. With them, the rows are dealt so that each piece has about the group's share of
+        each value. O(n log n).
         """
         out = np.full(group.size, -1, np.int64)
         inside = np.flatnonzero(group >= 0)
@@ -293,7 +299,7 @@ class Rows:
             np.column_stack([label, self.sensitive[cell]]),
             (used.size, *(int(column.max(initial=0)) + 1 for column in self.sensitive.T)),
         )
-        order = np.argsort(key, kind="stable")  # equals by their cells, which rise
+        order = np.argsort(key, kind="stable")  # equal rows by their cells, ascending
         inside, label, cell = inside[order], label[order], cell[order]
         rows = np.bincount(label)
         most = np.maximum(rows // self.k, 1)
@@ -310,11 +316,12 @@ class Rows:
         return out
 
     def _dealt_by_share(self, label: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(piece of each row in its group, pieces of each group), where one column's share and values are asked.
+        """(piece of each row in its group, pieces of each group), if one column's share and values are limited.
 
-        Dealt in turn, a piece of q holds at most ceil(c / q) rows of a value of c.  Where no value may be more than
-        1/l, dealing to places of l rows each, of which several make a piece, may give more: no value has two rows in a
-        place, so every union of places is eligible.  Turns alone cannot cut a value of a prime number of rows.
+        Dealt in turn, a piece of q has at most ceil(c / q) rows of a value with c rows. If no value may exceed 1/l,
+        dealing to places of l rows each, several of which make a piece, may give more pieces: no value has two rows in
+        a place, so every union of places is eligible. Dealing in turn alone can't cut a value with a prime number of
+        rows.
         """
         rows, ones = np.bincount(label), np.ones(label.size, np.int64)
         pieces = pieces_of(label, self.sensitive[cell, 0], ones, self.k, self.frequency[0], self.distinct[0])
@@ -326,12 +333,12 @@ class Rows:
         return self._in_turn(label, cell, places) * pieces[label] // places[label], pieces
 
     def _dealt_by_rules(self, label: np.ndarray, cell: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(piece of each row in its group, pieces of each group), where further models are asked.
+        """(piece of each row in its group, pieces of each group), with further models.
 
-        Each value's rows are spread in their order, so that a piece's rows lie near each other.  Where this makes less
-        than 1 / MANY of the pieces that sizes allow, the group's rows are dealt in turn as well, which keeps shares
-        more evenly, and more pieces win.  Where they are still so few, pieces of one size that meets the share are
-        looked for.
+        Each value's rows are distributed in order, so that rows of a piece are near each other. If this gives less than
+        1 / MANY of the pieces that sizes allow, the group's rows are also dealt in turn, which keeps shares more even,
+        and the larger number of pieces wins. If there are still so few, pieces of one size that meets the share are
+        searched.
         """
         piece, pieces = self._eligible_pieces(label, cell, most, self._along, NEXT)
         again = np.flatnonzero(MANY * pieces < most)
@@ -350,12 +357,12 @@ class Rows:
         return piece, pieces
 
     def _by_commonest(self, cell: np.ndarray, known: int) -> tuple[np.ndarray, int]:
-        """(piece of each row, pieces) of one group whose pieces have so many rows of the commonest value each.
+        """(piece of each row, pieces) of one group, with equally many rows of the most frequent value in each piece.
 
-        A piece has a rows of the commonest value, and as many others as the group has for each a of them, rounded
-        down.  If the group just meets a share, some sizes meet it, and sizes next to them do not; so each a is tried,
-        the smallest first.  The last piece has the rows that are left.  The others are first taken in the order of
-        their cells, which keeps pieces small, and then in turn by their values, which mixes values best.
+        A piece has a rows of the most frequent value, and as many others as the group has for each a of them, rounded
+        down. If the group just meets a share, some sizes meet it, and adjacent sizes don't. So each a is tried, the
+        smallest first. The last piece has the remaining rows. The other rows are taken first in the order of their
+        cells, which keeps the loss of pieces low, and then in turn by their values, which mixes values best.
         Returns one piece if no more than the ``known`` pieces are found.
         """
         value = self.sensitive[cell, 0]
@@ -363,21 +370,22 @@ class Rows:
         others = np.flatnonzero(~common)
         many, rest, ones = int(common.sum()), others.size, np.ones(cell.size, np.int64)
         near = others[np.argsort(cell[others], kind="stable")]
-        # A first piece tells whether the size can do; then all pieces of it, with both orders of the others.
+        # The first piece decides whether the size is possible; then all pieces of this size, with both orders of the
+        # others.
         for a in range(1, min(many // (known + 1), LARGEST_PIECE) + 1):
             full, b = many // a, rest * a // many
-            spread = others[np.arange(b) * rest // max(b, 1)]  # as various as can be
+            spread = others[np.arange(b) * rest // max(b, 1)]  # with as many different values as possible
             one = np.append(np.flatnonzero(common)[:a], spread)
             alike = np.zeros(one.size, np.int64)
             if one.size < self.k or not good_groups(self.histogram, self.need, cell[one], alike, ones[one], 1)[0]:
                 continue
             upto = np.arange(rest + 1) * (b * full) // max(rest, 1)
-            taken, rank = np.diff(upto) > 0, upto[:-1]  # those left over lie between the others
+            taken, rank = np.diff(upto) > 0, upto[:-1]  # remaining rows lie between the others
             for order, own in ((near, rank // max(b, 1)), (others, rank % full)):
                 piece = np.full(cell.size, full, np.int64)
                 piece[common] = np.minimum(np.arange(many) // a, full)
                 piece[order[taken]] = own[taken]
-                for most in (full, full - 1):  # what is left is a piece of its own, or part of the last one
+                for most in (full, full - 1):  # the rest is a separate piece, or part of the last one
                     made = int(np.minimum(piece, most).max()) + 1
                     pieces = np.minimum(piece, most)
                     if made > known and good_groups(self.histogram, self.need, cell, pieces, ones, made).all():
@@ -392,10 +400,11 @@ class Rows:
         deal: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
         following: float,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(piece of each row in its group, pieces of each group): ``most``, or fewer until all of a group are eligible.
+        """(piece of each row in its group, pieces of each group): ``most``, or fewer until all are eligible.
 
-        deal  gives the piece of each row, (label, cell, pieces), label rising from 0;  following  of a number of
-              pieces that were not, which share is tried next.  A group that is eligible is one piece at the latest.
+        deal       returns the piece of each row, (label, cell, pieces), label ascending from 0
+        following  the share of a failed number of pieces that is tried next; an eligible group is one piece at the
+                   latest
         """
         piece, made = np.zeros(label.size, np.int64), most.copy()
         here, waiting, pieces = np.arange(label.size), np.arange(most.size), most
@@ -414,15 +423,15 @@ class Rows:
         return piece, made
 
     def _in_turn(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
-        """The piece of each row where the rows of each group are dealt to its pieces in turn, sorted by values."""
+        """The piece of each row if the rows of each group, sorted by values, are dealt to its pieces in turn."""
         rows = np.bincount(label)
         return np.asarray((np.arange(label.size) - (np.cumsum(rows) - rows)[label]) % pieces[label])
 
     def _along(self, label: np.ndarray, cell: np.ndarray, pieces: np.ndarray) -> np.ndarray:
-        """The piece of each row where the rows of each value are spread evenly over the pieces in their order.
+        """The piece of each row if the rows of each value are distributed evenly over the pieces in order.
 
-        Rows are sorted by (label, values, cell), so a piece gets rows that lie near each other; its rows of a value
-        are as many as the whole group's share, rounded up or down.
+        Rows are sorted by (label, values, cell), so the rows of a piece are near each other. Its rows of a value are
+        the group's share, rounded up or down.
         """
         values = self.sensitive[cell].astype(np.int64)
         new = np.ones(label.size, bool)
@@ -431,15 +440,16 @@ class Rows:
         held = np.diff(np.append(begin, label.size))
         run = np.cumsum(new) - 1
         rank = np.arange(label.size) - begin[run]
-        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # else all values would round alike
+        shift = (np.arange(begin.size) * 0.6180339887498949) % 1.0  # so that different values are rounded differently
         return np.asarray(np.floor((rank + shift[run]) * pieces[label] / held[run])).astype(np.int64)
 
     def dealt_small(self, group: np.ndarray, most: int) -> np.ndarray:
-        """Groups of more than ``most`` rows, and those that help them most, dealt into eligible pieces of at most that.
+        """Large groups, of more than ``most`` rows, dealt into eligible pieces of at most that size.
 
-        Groups of rows that are alike lose nothing and stay.  A group that just meets the requirement can hardly be cut;
-        with a few others it often can.  As few join as do (about: by doubling, then bisection); the same groups where
-        not even all of them do.  O(n log n log(groups)).
+        They are dealt together with the groups that help them most. Groups of equal rows lose nothing and stay. A group
+        that just meets the requirement can hardly be cut, but often can with a few others. About the least number joins
+        (by doubling, then bisection). If not even all of them suffice, the groups stay the same. O(n log n
+        log(groups)).
         """
         size = np.bincount(group)
         large = size > most
@@ -477,9 +487,9 @@ class Rows:
         return np.unique(found, return_inverse=True)[1].reshape(-1)
 
     def place(self, group: np.ndarray) -> np.ndarray:
-        """Every row labelled -1 put into an eligible group where that costs least; labels from 0 without gaps.
+        """Put every row labeled -1 into an eligible group where that costs least; labels from 0 without gaps.
 
-        Values that are common among the unplaced rows come first.  Rows that fit nowhere are pooled, and whole groups
+        Values that are frequent among the unplaced rows come first. Rows that fit nowhere are pooled, and whole groups
         join the pool, those that help it most first, until it is eligible: at the latest with the whole table.
         """
         group = group.copy()
@@ -523,11 +533,11 @@ class Rows:
         return np.unique(group, return_inverse=True)[1].reshape(-1)
 
     def _rising(self, size: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """Groups by rising price, those that publish alike next to each other and the small ones first."""
+        """Groups by ascending price; those that publish the same are adjacent, the small ones first."""
         return np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
 
     def _anywhere(self, hosts: Hosts, models: RowModels, waiting: np.ndarray, steps: float) -> np.ndarray:
-        """Rows put into any group, in turns until the time is over; those that still wait."""
+        """Put rows into any group, in turns until the time is over; returns the rows that are left."""
         left, none = [waiting[:0]], np.zeros(0, np.int64)
         each = waiting.size if self.until == np.inf else max(TURN, -(-waiting.size // TURNS))
         first = 0
@@ -540,29 +550,30 @@ class Rows:
         return np.concatenate([*left, waiting[first:]])
 
     def _near(
-        self, waiting: np.ndarray, someone: np.ndarray, kinds: int, looks: int = LOOKS
+        self, waiting: np.ndarray, representative: np.ndarray, kinds: int, looks: int = LOOKS
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidate groups for each waiting row: all, or if that is too many, neighbors in several sorted orders.
+        """Candidate groups for each waiting row: all, or if these are too many, neighbors in several sorted orders.
 
-        kinds  groups that publish alike are one
+        kinds  number of groups, where groups that publish the same count once
         """
         none = np.zeros(0, np.int64)
-        alike = np.unique(self.cell[waiting]).size  # rows of a cell are put together, groups alike looked at once
-        if alike * (kinds + min(waiting.size, someone.size) // 4) <= looks:
+        # rows of a cell are placed together, and equal groups are examined once
+        alike = np.unique(self.cell[waiting]).size
+        if alike * (kinds + min(waiting.size, representative.size) // 4) <= looks:
             return none, none
         quasi = self.histogram.quasi
         d, each = quasi.shape[1], 24
         found = []
-        both = np.concatenate([quasi[self.cell[someone]], quasi[self.cell[waiting]]])
+        both = np.concatenate([quasi[self.cell[representative]], quasi[self.cell[waiting]]])
         sizes = np.array(self.histogram.quasi_sizes)
         by_size = np.argsort(sizes, kind="stable")
         for turn in range(min(d, 8)):
             columns = np.roll(by_size, -turn)
             order = np.argsort(mixed_radix(both[:, columns], [int(z) for z in sizes[columns]]), kind="stable")
-            group_at = np.flatnonzero(order < someone.size)
+            group_at = np.flatnonzero(order < representative.size)
             where = np.empty(both.shape[0], np.int64)
             where[order] = np.arange(order.size)
-            middle = np.searchsorted(group_at, where[someone.size :])
+            middle = np.searchsorted(group_at, where[representative.size :])
             near = np.clip(middle[:, None] + np.arange(-each, each)[None, :], 0, group_at.size - 1)
             found.append(order[group_at[near]])
         candidate = np.sort(np.concatenate(found, axis=1), axis=1)
@@ -570,7 +581,7 @@ class Rows:
         return start, candidate.reshape(-1)
 
     def _pool(self, group: np.ndarray, waiting: np.ndarray) -> np.ndarray:
-        """Group -1 with the groups that join it, cut again."""
+        """Merge group -1 with the groups that join it, then cut it again."""
         groups = int(group.max(initial=-1)) + 1
         if not groups:
             return self.cut(np.zeros_like(group))
@@ -587,11 +598,11 @@ class Rows:
 def pieces_of(
     group: np.ndarray, value: np.ndarray, count: np.ndarray, least: int, frequency: int, distinct: int
 ) -> np.ndarray:
-    """The most pieces of ``least`` rows that each group can be dealt into, each eligible; int64[g], at least 1.
+    """int64[g], at least 1: the largest number of eligible pieces of ``least`` rows into which each group can be dealt.
 
-    Rows ``count`` of a value in a group, sorted by both; every group from 0 has some.  A piece of P has at most
-    c = ceil(n / P) rows of a value, so P fits where the commonest has P <= rows // (c l); while it does not, no larger
-    P fits either, as c only grows.
+    Rows ``count`` of a value in a group, sorted by both; every group from 0 has some. A piece of P has at most c =
+    ceil(n / P) rows of a value, so P fits if the most frequent has P <= rows // (c l). If P doesn't fit, no larger P
+    does, because c doesn't decrease.
     """
     new = np.ones(group.size, bool)
     new[1:] = (np.diff(group) != 0) | (np.diff(value) != 0)
@@ -610,11 +621,14 @@ def pieces_of(
         pieces = np.minimum(pieces, most)
 
 
-ASKED = 2**18  # sets of areas whose weights are kept
+ASKED = 2**18  # sets of areas whose weights are cached
 
 
 def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]:
-    """The recoding as slots, and the slots of every cell int64[m, t]; those of areas last, which take longest."""
+    """The recoding as slots, and the slots of every cell int64[m, t].
+
+    Those of areas come last, because they take longest.
+    """
     lines: list[tuple[int, int, int, int, float]] = []  # kind, base, table, width, unit
     parents, losses, tables, pairs, leaves, networks = [], [], [], [], [], []
     at = tables_at = networks_at = 0
@@ -660,7 +674,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
 
 
 def _area_sets(networks: list[Slot]) -> AreaSets | None:
-    """Columns of areas for the kernels, of which nothing has been asked; None where there are none."""
+    """Columns of areas for the kernels, with an empty cache; None if there are none."""
     if not networks:
         return None
     return AreaSets(
@@ -673,13 +687,13 @@ def _area_sets(networks: list[Slot]) -> AreaSets | None:
 
 
 def of_thread(slots: Slots) -> Slots:
-    """Slots with working memory of their own, so that a thread can use them beside others."""
+    """Slots with their own working arrays, so that several threads can use them."""
     areas = slots.areas
     return slots if areas is None else slots._replace(areas=areas._replace(scratch=np.zeros_like(areas.scratch)))
 
 
 def ancestors(parent: np.ndarray) -> np.ndarray:
-    """Lowest common ancestor of every pair of nodes of a tree numbered level by level, int16[n, n]."""
+    """int16[n, n]: the lowest common ancestor of every pair of nodes of a tree numbered level by level."""
     n = parent.size
     a, b = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
     while (a != b).any():

@@ -1,16 +1,16 @@
-"""Losses as whole numbers, so that bounds and optima can be compared exactly, and the generalization lattice.
+"""Losses as integers, so that bounds and optima can be compared exactly, and the generalization lattice.
 
-An exact method works on *types* (distinct quasi-identifier tuples) and on what any group of types pays per row.
-Stars are whole numbers already.  Other losses are read as fractions (a loss of 0.142857142857 is 1/7) and multiplied
-by their common denominator; where they have none under the limit they are rounded down on a fine grid, so that every
-bound stays a bound and only the claim of optimality is lost (``exact`` is False).
+An exact method uses *types* (distinct quasi-identifier tuples) and the loss per row of any group of types. Stars are
+integers already. Other losses are read as fractions (a loss of 0.142857142857 is 1/7) and multiplied by their common
+denominator. If it exceeds the limit, they are rounded down to a fine grid, so that every bound remains valid and only
+optimality can't be claimed (``exact`` is False).
 
-What all recodings share, and all that the proofs of these methods use:
-(1) a group's loss per row never falls when rows join it;
-(2) two groups with a tuple in common: the union loses per row at most what both lose together;
-(3) for levels and ranges a group loses in a column what its worst pair loses there.
+All recodings have these properties, and the proofs of these methods need no others:
+(1) a group's loss per row never decreases when rows join it;
+(2) if two groups have a tuple in common, the union loses per row at most the sum of both losses;
+(3) for levels and ranges, a group's loss in a column is that of its worst pair.
 
-``Lattice`` is the generalization lattice of a table: one level for each column, with the loss that each level causes.
+``Lattice`` is the generalization lattice of a table: one level for each column, with the loss of each level.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 SHAPES = {"tree": 0, "line": 1, "set": 2}
 DENOMINATOR = 10**5  # losses of levels and weights are read as fractions with at most this denominator
-NARROW, WIDE = 2**30, 2**56  # largest loss of a pair as an int32; as an int64 that prices cannot overflow
-LARGEST = 10**7  # common denominator of the losses of groups, which are sums of many
-WIDEST = 4096  # codes of one column: its table of pairs is the square of this at most
+NARROW, WIDE = 2**30, 2**56  # largest loss of a pair as an int32; as an int64 without overflow of prices
+LARGEST = 10**7  # largest common denominator of group losses, which are sums of many
+WIDEST = 4096  # largest number of codes of a column, whose table of pairs has the square of this as its size
 
 
 class WholeLosses(NamedTuple):
-    """Losses as whole numbers, in units of 1 / scale.
+    """Losses as integers, in units of 1 / scale.
 
-    exact    whether they are the losses; otherwise every pair's loss is rounded, by half a unit in each column
-    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the most there is to lose),
-             set [1] (any two values); floats, the losses themselves, where they are not exact
-    most     no pair loses more
+    exact    whether they are the exact losses; otherwise every pair's loss is rounded, by half a unit in each column
+    columns  int64 per column: levels [h, size], range [3, size] (lower ends, upper ends, the largest loss), set [1]
+             (any two values); floats, the losses themselves, if not exact
+    most     upper bound of the loss of a pair
     """
 
     scale: int
@@ -57,13 +57,13 @@ class WholeLosses(NamedTuple):
 
 
 def whole_losses(recoding: Recoding, most: int = WIDE) -> WholeLosses:
-    """Losses of pairs in whole numbers of at most ``most``, exact where one denominator serves all columns."""
+    """Losses of pairs in integers of at most ``most``; exact if all columns have one denominator within the limit."""
     fractions = [_fractions(column) for column in recoding.columns]
     known = [found for found in fractions if found is not None]
     scale = 1
     for f in (f for found in known for f in found):
         scale = math.lcm(scale, f.denominator)
-        if scale > 2 * most * DENOMINATOR:  # digits without end
+        if scale > 2 * most * DENOMINATOR:  # fractions without a small denominator
             known = []
             break
     if len(known) == len(recoding.columns):
@@ -80,10 +80,10 @@ def whole_losses(recoding: Recoding, most: int = WIDE) -> WholeLosses:
 
 
 def _fractions(column: ColumnRecoding) -> list[Fraction] | None:
-    """The numbers of ``pair_table`` as fractions; None where the floats are none that a person would have written.
+    """The numbers of ``pair_table`` as fractions; None if the floats aren't short decimals or simple fractions.
 
-    Positions are read as the decimals they print as; weights and losses of levels as fractions of small denominator,
-    0.142857142857 as 1/7, or as decimals.
+    Positions are read as the decimals that they print as; weights and losses of levels as fractions of small
+    denominator (0.142857142857 is 1/7), or as decimals.
     """
     weight, found = _read(column.weight), column.pair_fractions(_read)
     if found is None:
@@ -99,9 +99,9 @@ def _read(value: float) -> Fraction:
 
 
 def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: WholeLosses | None = None) -> np.ndarray:
-    """[x, y]: what a row loses when code tuples a int[x, d] and b int[y, d] are published together.
+    """[x, y]: the loss of a row if code tuples a int[x, d] and b int[y, d] are published together.
 
-    float64, or int64 in the unit of whole numbers where these are given.
+    float64, or int64 in integer units if ``whole`` is given.
     """
     tables = [c.pair_table() for c in recoding.columns] if whole is None else whole.columns
     out = np.zeros((a.shape[0], b.shape[0]), np.float64 if whole is None else np.int64)
@@ -114,15 +114,15 @@ def pair_losses(recoding: Recoding, a: np.ndarray, b: np.ndarray, whole: WholeLo
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What groups of types pay.
+    """The losses of groups of types.
 
-    code    int32[t, d]   the types
-    count   int64[t]      rows of each
-    pair    int64[...]    loss of publishing two codes of a column as one: pair[start[j] + a * size[j] + b]
+    code    int32[t, d]: the types
+    count   int64[t]: rows of each
+    pair    int64[...]: loss of publishing two codes of a column as one: pair[start[j] + a * size[j] + b]
     start   int64[d], size int64[d]
-    kind    int64[d]      0 tree, 1 line, 2 set: ``ColumnRecoding.shape``
-    scale   a row's loss in the recoding's unit is its whole-number loss / scale
-    exact   whether the whole numbers are the losses, or those rounded down
+    kind    int64[d]: 0 tree, 1 line, 2 set: ``ColumnRecoding.shape``
+    scale   a row's loss in the recoding's unit is its integer loss / scale
+    exact   whether the integers are the exact losses, or rounded down
     unit    the recoding's unit; "ncp" is a mean over rows and columns
     """
 
@@ -137,26 +137,26 @@ class Costs:
     unit: str
 
     def in_kernels(self) -> Types:
-        """These types as kernels take them."""
+        """These types in the form of the kernels."""
         from shoal.kernels.tables.multipliers import Types
 
         return Types(self.code, self.count, self.pair, self.start, self.size, self.kind)
 
     @property
     def types(self) -> int:
-        """Number of types, t."""
+        """The number of types, t."""
         return int(self.count.size)
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return int(self.count.sum())
 
     @classmethod
     def of(cls, histogram: Histogram, recoding: Recoding) -> Costs:
-        """O(m log m), and the square of every column's number of codes.
+        """The types and losses of a table. O(m log m), plus the square of every column's number of codes.
 
-        Raises PolicyError for a column with more than 4,096 codes or a level that may not be published.
+        Raises PolicyError for a column with more than 4,096 codes, or a level that may not be published.
         """
         of_type, first = histogram.types
         for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
@@ -193,7 +193,7 @@ class Costs:
         return Costs(**{**values, "count": np.asarray(count, np.int64)})
 
     def loss(self, types: Sequence[int] | np.ndarray) -> int:
-        """Whole-number loss per row of a group of these types."""
+        """Integer loss per row of a group of these types."""
         total = 0
         codes = self.code[np.asarray(types, np.int64)]
         for j in range(codes.shape[1]):
@@ -207,7 +207,7 @@ class Costs:
         return total
 
     def bound(self, whole: int, cost: float, rows: int) -> int | float:
-        """A whole-number lower bound in the certificate's unit, rounded down; CertificateError above the cost."""
+        """An integer lower bound in the certificate's unit, rounded down; CertificateError if it exceeds the cost."""
         exact = Fraction(whole, self.scale)
         if self.unit == "stars":
             return tight(math.ceil(exact), cost, self.unit, "whole-number losses")
@@ -219,7 +219,7 @@ class Costs:
     ) -> tuple[int | float, int | float, bool]:
         """(cost, lower bound, optimal) of a partition of all rows for its certificate.
 
-        lower, whole  lower bound and cost as whole numbers; where they are equal and exact, cost is the bound
+        lower, whole  lower bound and cost as integers; if they are equal and exact, the cost is the bound
 
         Raises CertificateError for a bound above the cost.
         """
@@ -234,9 +234,9 @@ class Costs:
         self, task: Task, partition: Partition, method: str, ends: tuple[int, int], promise: Guarantee, argument: str,
         details: Mapping[str, Any],
     ) -> Grouping:  # fmt: skip
-        """A method's answer with its certificate; ends: lower bound and cost, as ``certified`` takes them.
+        """A method's answer with its certificate; ends: lower bound and cost, as for ``certified``.
 
-        A promise of the least cost stands where the bound is met.
+        If the bound is reached, the guarantee is optimality.
         """
         cost, bound, optimal = self.certified(task, partition, *ends)
         certificate = Certificate(
@@ -247,9 +247,9 @@ class Costs:
 
 
 def bound_raised_to_step(task: Task, certificate: Certificate) -> Certificate:
-    """The certificate with its bound raised to the cost if no loss lies between: all are whole multiples of a step.
+    """The certificate with its bound raised to the cost, if all losses are multiples of a step and none lies between.
 
-    A bound of floats is lowered by their rounding, so without this the proof would not be stated.
+    A bound of floats is lowered by their rounding error, so without this the proof couldn't be stated.
     """
     recoding = task.recoding
     rows = task.histogram.rows * max(len(recoding.columns), 1)
@@ -265,9 +265,9 @@ def bound_raised_to_step(task: Task, certificate: Certificate) -> Certificate:
 
 
 def _pairs(recoding: Recoding) -> tuple[list[np.ndarray], int, bool]:
-    """Per column the losses of its pairs of codes int64[size * size], their common denominator, whether they are exact.
+    """Per column the losses of pairs of codes int64[size * size], their common denominator, whether they are exact.
 
-    The denominator is the least; where it is too large the losses are rounded down.
+    The denominator is the least. If it is too large, the losses are rounded down.
     """
     losses = [column.together() * column.weight for column in recoding.columns]
     if any(np.isnan(loss).any() for loss in losses):
@@ -290,10 +290,10 @@ ENUMERATED = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Per column a chain of ever coarser classes of its codes.
+    """For each column, a chain of increasingly coarse classes of its codes.
 
-    up    per column int32[h, size]    class of a code at a level, classes numbered 0 ..
-    loss  per column float64[h, size]  weighted loss of publishing a code's class at a level, rising with the level
+    up    per column int32[h, size]: class of a code at a level, classes numbered 0 ..
+    loss  per column float64[h, size]: weighted loss of publishing a code's class at a level, nondecreasing in the level
     """
 
     up: tuple[np.ndarray, ...]
@@ -301,33 +301,35 @@ class Lattice:
 
     @classmethod
     def of(cls, recoding: Recoding) -> Lattice:
-        """Levels columns: the levels up to the ceiling.  Ranges: halves, quarters, ... of the codes.  Sets: one or all.
+        """Columns with levels: the levels up to the ceiling.
 
-        For ranges and sets the loss is that of the whole class, an upper bound on what its rows publish.
+        Ranges: halves, quarters, ... of the codes. Sets: one value or all.
+
+        For ranges and sets, the loss is that of the whole class, an upper bound of what its rows publish.
         """
         ladders = [(*column.ladder(), column.weight) for column in recoding.columns]
         return cls(tuple(up.astype(np.int32) for up, *_ in ladders), tuple(loss * w for _, loss, w in ladders))
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """Levels per column."""
+        """The number of levels of each column."""
         return tuple(int(u.shape[0]) for u in self.up)
 
     @cached_property
     def nodes(self) -> float:
-        """Number of nodes; a float, for it may be beyond any integer type."""
+        """The number of nodes; a float, because it may exceed any integer type."""
         return float(np.prod(np.array(self.heights, float)))
 
     @cached_property
     def flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-        """up int32[..], at int64[d], size int64[d], exact, as the kernels want them."""
+        """up int32[..], at int64[d], size int64[d], exact, in the form of the kernels."""
         size = np.array([u.shape[1] for u in self.up], np.int64)
         at = np.concatenate([[0], np.cumsum([u.size for u in self.up])])[:-1].astype(np.int64)
         exact = float(np.prod(size.astype(float))) < 2.0**62
         return np.concatenate([u.reshape(-1) for u in self.up]).astype(np.int32), at, size, exact
 
     def mean_loss(self, task: Task) -> list[np.ndarray]:
-        """Per column, per level: mean loss of the table's own rows."""
+        """For each column and level, the mean loss of the table's rows."""
         out = []
         for j, loss in enumerate(self.loss):
             held = np.bincount(task.histogram.quasi[:, j], weights=task.histogram.count, minlength=loss.shape[1])
@@ -335,7 +337,7 @@ class Lattice:
         return out
 
     def entropy(self, task: Task) -> list[np.ndarray]:
-        """Per column, per level: entropy of the table's rows over the classes, in nats."""
+        """For each column and level, the entropy of the table's rows over the classes, in nats."""
         out = []
         for j, up in enumerate(self.up):
             share = np.zeros(up.shape[0])
@@ -347,7 +349,7 @@ class Lattice:
         return out
 
     def chain(self, task: Task) -> np.ndarray:
-        """One path from the bottom to the top, int32[v, d]: each step merges most per loss it adds."""
+        """int32[v, d]: one path from the bottom to the top; each step lowers the entropy most per added loss."""
         means, shares = self.mean_loss(task), self.entropy(task)
         node = np.zeros(len(self.up), np.int32)
         path = [node.copy()]
@@ -364,7 +366,7 @@ class Lattice:
             path.append(node.copy())
 
     def ordered(self, task: Task) -> np.ndarray:
-        """All nodes, int32[v, d], by mean loss on the table's marginals; of equals first what merges most."""
+        """int32[v, d]: all nodes, by mean loss on the table's marginals, then by the entropy over classes."""
         total, detail = np.zeros(1), np.zeros(1)
         digits = []
         means, shares = self.mean_loss(task), self.entropy(task)

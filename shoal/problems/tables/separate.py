@@ -1,7 +1,7 @@
-"""Groups of a table kept to its parts, and groups that fail merged until all meet the models.
+"""Groups within parts of a table, and merging of ineligible groups until all meet the models.
 
-Rows of different parts never share a group: every part is grouped by itself, with one certificate for all.  A union of
-good groups may be a bad one where models count persons; there groups that fail merge until all hold.
+Rows of different parts never share a group: every part is grouped separately, with one certificate for all. If models
+count persons, a union of eligible groups may be ineligible. Then ineligible groups are merged until all are eligible.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from shoal.problems.tables.three_phase import TUPLES
 def by_parts(
     histogram: Histogram, apart: np.ndarray, effort: Effort, solve: Callable[[Histogram, Effort], Grouping]
 ) -> Grouping:
-    """Every part solved by itself, seconds dealt by rows.
+    """Solve every part separately, with seconds divided by rows.
 
-    apart  int64[m]  cells of different numbers never share a group
+    apart  int64[m]: cells with different numbers never share a group
 
-    No group has rows of two parts, so losses and bounds add up, and a factor that holds for each holds for all.
+    No group has rows of two parts, so losses and bounds add up, and a factor that holds for each part holds for all.
     """
     found, cells, rows = [], [], []
     for number in np.unique(apart):
@@ -49,11 +49,13 @@ def by_parts(
     )
     methods = list(dict.fromkeys(g.method for g in found))
     attempts = tuple(a for g in found for a in g.attempts)
-    return Grouping(partition, _together([g.certificate for g in found], rows), " and ".join(methods), attempts)
+    return Grouping(
+        partition, _combined_certificate([g.certificate for g in found], rows), " and ".join(methods), attempts
+    )
 
 
-def _together(certificates: list[Certificate], rows: list[int]) -> Certificate:
-    """Costs and bounds of parts as those of the whole: sums, of means the mean over all rows."""
+def _combined_certificate(certificates: list[Certificate], rows: list[int]) -> Certificate:
+    """Costs and bounds of parts as those of the whole: sums, or for means the mean over all rows."""
     unit = certificates[0].unit
     weight = [n / sum(rows) for n in rows] if unit == "ncp" else [1] * len(rows)
     cost = sum(c.cost * w for c, w in zip(certificates, weight, strict=True))
@@ -75,18 +77,18 @@ def _together(certificates: list[Certificate], rows: list[int]) -> Certificate:
     )
 
 
-TRIED = 16  # nearest groups of which one may make a group that fails hold, and groups of which one may be in the way
+TRIED = 16  # number of nearest groups tried to make a group eligible, and of groups tried for removal
 
 
 def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None) -> Partition:
-    """The partition, groups that are published alike as one class, and every class made to hold.
+    """The partition with groups that are published alike as one class, changed until every class is eligible.
 
-    levels  of every column, by name, where all groups are published at one level or starred
+    levels  of every column, by name, if all groups are published at one level or starred
 
-    A class that fails gives up groups until the rest holds.  Each of these joins a near group, with which it holds and
-    whose own class holds without it, so that no more rows than theirs are published wider.
-    Raises InfeasibleError where not even all rows as one group hold in the end.
-    O(failing groups x groups x columns) beside publishing, a few times, and TRIED questions for each that fails.
+    An ineligible class gives up groups until the rest is eligible. Each of these groups joins a near group with which
+    it is eligible, and whose own class is eligible without it, so that only these rows are published coarser.
+    Raises InfeasibleError if finally not even all rows as one group are eligible.
+    O(failing groups x groups x columns), a few publications, and TRIED tests for each ineligible group.
     """
     h = task.histogram
     while True:
@@ -101,11 +103,11 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
-    """Named partitions, merged until they hold; those that cannot hold are left out.
+    """Named partitions, merged until they are eligible; those that can't be are left out.
 
-    Once the time is over, the first alone is tried.
+    If the time is over, only the first is tried.
 
-    Raises InfeasibleError where none holds.
+    Raises InfeasibleError if none is eligible.
     """
     held: list[tuple[str, Partition]] = []
     failed: list[InfeasibleError] = []
@@ -130,7 +132,7 @@ def _published(task: Task, made: Partition, levels: Mapping[str, int] | None) ->
 
 
 def _alike(task: Task, made: Partition, shows: PublishedCodes) -> np.ndarray:
-    """The class of every group, int64[groups]: groups that are published alike are of one."""
+    """int64[groups]: the class of every group; groups that are published alike are one class."""
     h, columns = task.histogram, task.recoding.columns
     key = [c.numbers(task.recoding.shown(h, made, shows, j)) for j, c in enumerate(columns)]
     if not key:
@@ -141,9 +143,9 @@ def _alike(task: Task, made: Partition, shows: PublishedCodes) -> np.ndarray:
 class _ClassesOfGroups:
     """The classes of a partition while groups leave them and join others.
 
-    shown    int64[groups, d]  a row of each group
-    places   of each group, where its cells stand in the partition; empty once it has joined another
-    class_of int64[groups]     the class of each group; one that was joined is in a class of its own
+    shown    int64[groups, d]: a row of each group
+    places   of each group, the indexes of its cells in the partition; empty once it has joined another
+    class_of int64[groups]: the class of each group; a group that was joined is a class of its own
     members  the groups of each class
     """
 
@@ -153,14 +155,14 @@ class _ClassesOfGroups:
         self.size = made.sizes.astype(float)
         order = np.argsort(made.group, kind="stable")
         self.places = np.split(order, np.searchsorted(made.group[order], np.arange(1, made.groups)))
-        self.owner = np.arange(made.groups)  # of each group the one it was joined to
+        self.owner = np.arange(made.groups)  # for each group, the one it joined
         self.class_of = name.copy()
         by_class = np.argsort(name, kind="stable")
         groups = np.split(by_class, np.searchsorted(name[by_class], np.arange(1, int(name.max()) + 1)))
         self.members = [some.tolist() for some in groups]
 
     def mended(self, failing: list[int]) -> Partition:
-        """The partition once every failing class has given up groups and these have joined others."""
+        """The partition after every ineligible class has given up groups and these have joined others."""
         waiting = [group for one in failing for group in self.given_up(one)]
         while waiting:
             group = waiting.pop()
@@ -178,7 +180,7 @@ class _ClassesOfGroups:
         return Partition.of(self.made.cell, self.owner[self.made.group], self.made.count)
 
     def given_up(self, one: int) -> list[int]:
-        """Groups that leave a class, so that the rest holds: one whose leaving is enough, else the smallest, again."""
+        """Groups that leave a class so that the rest is eligible: one that suffices, else repeatedly the smallest."""
         kept, left = sorted(self.members[one], key=lambda group: self.size[group]), []
         while kept and not self.hold(kept):
             tried = kept[:TRIED] if len(kept) > 1 else []
@@ -190,7 +192,7 @@ class _ClassesOfGroups:
         return left
 
     def near(self, group: int) -> list[int]:
-        """The nearest groups that are published otherwise, the fewer rows both have the nearer; all others else."""
+        """The nearest groups that are published differently (fewer rows in both count as nearer), then all others."""
         heads = np.flatnonzero(self.owner == np.arange(self.owner.size))
         others = heads[heads != group]
         elsewhere = others[self.class_of[others] != self.class_of[group]]
@@ -204,12 +206,12 @@ class _ClassesOfGroups:
         return found
 
     def may_join(self, group: int, other: int) -> bool:
-        """Whether two groups hold as one, and the rest of the other's class without it."""
+        """Whether two groups are eligible as one, and the rest of the other's class without it."""
         rest = [o for o in self.members[self.class_of[other]] if o != other]
         return self.hold([group, other]) and (not rest or self.hold(rest))
 
     def join(self, group: int, other: int) -> None:
-        """A group becomes part of another, which leaves its class."""
+        """Merge a group into another, which leaves its class."""
         self.owner[self.owner == group] = other
         self.places[other] = np.concatenate([self.places[group], self.places[other]])
         self.places[group] = self.places[group][:0]
@@ -222,7 +224,7 @@ class _ClassesOfGroups:
         self.members.append([other])
 
     def hold(self, groups: list[int]) -> bool:
-        """Whether some groups hold as one."""
+        """Whether some groups are eligible as one."""
         places = np.concatenate([self.places[group] for group in groups])
         made, one = self.made, np.zeros(places.size, np.int64)
         task = self.task
@@ -230,7 +232,7 @@ class _ClassesOfGroups:
 
 
 def none_found(task: Task) -> InfeasibleError:
-    """No groups hold, as far as was looked: what all rows as one group reach, the farthest from it first."""
+    """The error if no groups are eligible: what all rows as one group reach, the largest violation first."""
     h = task.histogram
     failing = []
     for rule in task.requirement.rules:
@@ -245,7 +247,7 @@ def none_found(task: Task) -> InfeasibleError:
 
 
 def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
-    """A grouping with every group good, and without what is promised of models of which a union cannot be bad."""
+    """A grouping in which every group is eligible; guarantees that assume eligible unions are removed."""
     stated = found.certificate
     kept = {n: v for n, v in stated.details.items() if n != "proved"}
     if "uniform_bound" in kept:
@@ -264,7 +266,7 @@ def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
 
 
 def _rows_changed(task: Task, partition: Partition) -> int:
-    """Rows in groups of different tuples."""
+    """The number of rows in groups with different tuples."""
     kind = task.histogram.types[0][partition.cell]
     mixed = np.maximum.reduceat(kind, partition.start) != np.minimum.reduceat(kind, partition.start)
     return int(partition.sizes[mixed].sum())

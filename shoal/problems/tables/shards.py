@@ -1,17 +1,17 @@
-"""Tables with too many cells to search at once: cut into shards, each searched by itself, and a bound of the whole.
+"""Large tables cut into shards that are searched separately, with a bound of the whole table.
 
-Shards are searched one after the other here, or by the workers of an engine at the same time: the same code, the same
-seeds, and so the same groups.  What comes back is checked here as any partition is.
+Shards are searched one after the other here, or at the same time by the workers of an engine: with the same code and
+the same seeds, so with the same groups. The results are checked here like any partition.
 
-A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows lose their nearest rows, and only
-where both sides meet the requirement by themselves, so that nothing is left over.  A group of one shard is a group of
-the table, so the shards' partitions together are one of the table, and its cost is counted on the whole table.
+A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows are separated from their nearest
+rows, and only if both sides meet the requirement, so that no rows are left over. A group of one shard is a group of the
+table. So the shards' partitions together are one of the table, and its cost is computed on the whole table.
 
-The bound is no sum of what the shards' optima cost: a better partition may have groups across shards.  It holds row by
-row instead.  The group of a row either lies in the row's shard, and then the row loses at least what it loses together
-with its nearest rows there, as many as the least group needs; or the group holds a row of another shard, and then the
-row loses at least what it loses together with the nearest tuple that could be made of that shard's values.  The smaller
-of the two bounds what the row loses in any partition of the table, and the sum over rows bounds the table.
+The bound isn't the sum of the shards' optima, because a better partition may have groups across shards. Instead it
+holds for each row. The group of a row may lie in the row's shard. Then the row loses at least what it loses together
+with its nearest rows there, as many as the least group needs. Or the group contains a row of another shard. Then the
+row loses at least what it loses together with the nearest tuple that can be made of that shard's values. The smaller of
+the two is a bound of the row's loss in any partition of the table, and the sum over rows bounds the table's loss.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from shoal.problems.tables.groups import good_groups
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
 
-ASKED = 200  # cells whose nearest ones say where a cut does the least harm
-AMONG = 3_000  # cells they are sought among
-MIDDLE = 50_000  # cells that say where the middle of a column is
-UNEVEN = 0.2  # of the rows, at least, that lie on each side of a cut
-BOUND = 3.0  # seconds at least for the bound of all shards; more where the search took more than twice as long
-WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as one
+ASKED = 200  # cells whose nearest neighbors determine the cut
+AMONG = 3_000  # number of cells among which the neighbors are searched
+MIDDLE = 50_000  # sample of cells that determines the median of a column
+UNEVEN = 0.2  # least share of the rows on each side of a cut
+BOUND = 3.0  # least seconds for the bound of all shards; more if the search took more than twice as long
+WHOLE = ("coarsen", "global_recoding")  # methods that recode the table as a whole
 
 
 def sharded(task: Task, method: str, shards: int) -> Grouping | None:
-    """The grouping of a task whose cells are cut into at most ``shards`` shards, one searched after the other.
+    """The grouping of a task whose cells are cut into at most ``shards`` shards, searched one after the other.
 
-    None where no cut leaves two sides that meet the requirement: the table is searched whole.  Seconds of the effort
-    are dealt out by cells.  PolicyError for a method that recodes the whole table alike.
+    None if no cut leaves two eligible sides: the table is then searched as a whole. Seconds of the effort are divided
+    by cells. PolicyError for a method that recodes the whole table equally.
 
-    Where the task knows of workers, they search the shards at the same time.
+    If the task has workers, they search the shards at the same time.
 
-    O(shards * m) for the cuts; what the method takes for m / shards cells, in memory once and in time ``shards`` times.
+    O(shards * m) for the cuts; the method's time for m / shards cells, once in memory and ``shards`` times in time.
     """
     if method in WHOLE:
         raise PolicyError(f"method {method!r} recodes the whole table alike, so it cannot be cut into shards")
@@ -69,8 +69,10 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
         return None
     orders = (_ShardTask(number, len(parts), method, _task(task, part, number)) for number, part in enumerate(parts))
     spread = task.constraints.workers
-    found = _here(task, orders) if spread is None else _elsewhere(task, orders, spread, len(parts))
-    partition, methods, alone = _as_one(parts, found)
+    found = (
+        _searched_locally(task, orders) if spread is None else _searched_by_workers(task, orders, spread, len(parts))
+    )
+    partition, methods, alone = _combined(parts, found)
     partition.check(histogram)
     if not need.closed:
         partition = merged(task, partition)
@@ -84,11 +86,11 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     attempts = ({"method": f"{len(parts)} shards", "cost": certificate.cost},)
     grouping = Grouping(partition, certificate, made.method, attempts)
     refuse_ceiling(task, partition, made.method)
-    _give_back()
+    _release_memory()
     return grouping
 
 
-def _as_one(
+def _combined(
     parts: Sequence[np.ndarray], found: Iterator[_SearchedShard]
 ) -> tuple[Partition, dict[str, int], dict[int, np.ndarray]]:
     """(the shards' partitions as one, how many each method made, by shard what its nearest rows prove)."""
@@ -105,7 +107,7 @@ def _as_one(
         held = int(groups[-1].max(initial=held - 1)) + 1
         if one.price is not None:
             alone[number] = one.price
-        _give_back()
+        _release_memory()
     return Partition.of(*map(np.concatenate, (cells, groups, counts))), methods, alone
 
 
@@ -113,17 +115,17 @@ def _narrow(held: np.ndarray) -> np.ndarray:
     return narrowest(held, int(held.max(initial=0)) + 1)
 
 
-def _give_back() -> None:
-    """What is free goes back to the system, where the C library does so when it is asked.
+def _release_memory() -> None:
+    """Return free memory to the system, if the C library has a function for it.
 
-    Small arrays of each shard leave gaps between what is kept of it; together they took as much as all that is kept.
+    Small arrays of each shard leave gaps between the arrays that are kept; without this, the gaps doubled the memory.
     """
-    with suppress(AttributeError, OSError, TypeError):  # of a library that does not know of it
+    with suppress(AttributeError, OSError, TypeError):  # a library without this function
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _ShardTask(NamedTuple):
-    """A shard to search, which of how many it is, and the method that searches it."""
+    """A shard to search, its number and their count, and the method."""
 
     number: int
     shards: int
@@ -132,7 +134,7 @@ class _ShardTask(NamedTuple):
 
 
 class _SearchedShard(NamedTuple):
-    """A shard's partition, by whom, and per cell what its nearest rows prove, where a worker tried; empty: nothing."""
+    """A shard's partition, its method, and for each cell what its nearest rows prove (empty: not computed)."""
 
     method: str
     cell: np.ndarray
@@ -141,41 +143,43 @@ class _SearchedShard(NamedTuple):
     price: np.ndarray | None = None
 
 
-def _here(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
-    """The shards, one searched after the other."""
+def _searched_locally(task: Task, orders: Iterator[_ShardTask]) -> Iterator[_SearchedShard]:
+    """Search the shards one after the other."""
     for order in orders:
         task.progress(f"shard {order.number + 1} of {order.shards}", order.number / order.shards)
         yield _searched(order)
 
 
 def _searched(order: _ShardTask) -> _SearchedShard:
-    """A shard searched by itself."""
+    """Search one shard."""
     found = algorithm("tables", order.method)(order.task.again())
     made: Partition = found.partition
     return _SearchedShard(found.method, made.cell, made.group, made.count)
 
 
-def _elsewhere(task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int) -> Iterator[_SearchedShard]:
-    """The shards as workers searched them, in their order; VerificationError where one did not come back once."""
+def _searched_by_workers(
+    task: Task, orders: Iterator[_ShardTask], spread: Spread, shards: int
+) -> Iterator[_SearchedShard]:
+    """The shards as searched by workers, in order; VerificationError unless each comes back exactly once."""
     task.progress(f"{shards} shards on the workers", None)
-    told = list(spread(_worked, map(_sent, orders), None))
-    answers = dict(told)
-    if sorted(number for number, _ in told) != list(range(shards)):
+    received = list(spread(_search_in_worker, map(_serialized, orders), None))
+    answers = dict(received)
+    if sorted(number for number, _ in received) != list(range(shards)):
         raise VerificationError("the workers did not search each shard once; nothing comes of it")
     for number in range(shards):
         with np.load(io.BytesIO(zlib.decompress(answers.pop(number))), allow_pickle=False) as held:
             yield _SearchedShard(str(held["method"]), *(held[name] for name in ("cell", "group", "rows", "price")))
 
 
-def _sent(order: _ShardTask) -> bytes:
-    """An order on its way, its codes as narrow as they allow: that takes less time than to compress them."""
+def _serialized(order: _ShardTask) -> bytes:
+    """A serialized shard task, with codes in the narrowest type, which is faster than compression."""
     held = order.task.histogram
     narrow = replace(held, quasi=_narrow(held.quasi), sensitive=_narrow(held.sensitive), count=_narrow(held.count))
     return pickle.dumps(order._replace(task=replace(order.task, histogram=narrow)))
 
 
-def _order(sent: bytes) -> _ShardTask:
-    """The order that was sent."""
+def _deserialized(sent: bytes) -> _ShardTask:
+    """The shard task from its serialized form."""
     order: _ShardTask = pickle.loads(sent)
     held = order.task.histogram
     quasi, sensitive = held.quasi.astype(np.int32), held.sensitive.astype(np.int32)
@@ -183,9 +187,9 @@ def _order(sent: bytes) -> _ShardTask:
     return order._replace(task=replace(order.task, histogram=whole))
 
 
-def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
-    """What a worker answers to an order: the partition of a shard, and what it proves of each cell."""
-    order = _order(sent)
+def _search_in_worker(sent: bytes) -> Iterator[tuple[int, bytes]]:
+    """A worker's answer to a task: the partition of a shard, and what it proves for each cell."""
+    order = _deserialized(sent)
     began = clock()
     found = _searched(order)
     spent, alone = clock() - began, replace(order.task, effort=Effort("fast"), part=False)
@@ -198,14 +202,14 @@ def _worked(sent: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _task(task: Task, cells: np.ndarray, number: int) -> Task:
-    """The search for some cells alone, which workers can be sent; of seconds it has its share."""
+    """The search task of some cells alone, which can be sent to workers; it gets its share of the seconds."""
     seconds = task.effort.seconds
     own = task.effort if seconds is None else Effort("seconds", seconds * cells.size / task.histogram.cells)
     return Task(task.histogram.part(cells), task.requirement, task.recoding, own, task.seed + number, part=True)
 
 
 def cut(task: Task, shards: int) -> list[np.ndarray]:
-    """Cells of each shard, rising, as narrow as they allow: at most ``shards``, each eligible by itself."""
+    """Cells of each shard, ascending, in the narrowest type: at most ``shards``, each eligible."""
     whole = narrowest(np.arange(task.histogram.cells), task.histogram.cells)
     kind = ceiling_classes(task)
     kind = narrowest(kind, int(kind.max(initial=0)) + 1)
@@ -231,7 +235,10 @@ def cut(task: Task, shards: int) -> list[np.ndarray]:
 def _sides(
     task: Task, part: np.ndarray, rank: Sequence[np.ndarray], kind: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """A shard in two, where the fewest rows are parted from their nearest; None where no cut leaves both eligible."""
+    """A shard cut in two where the fewest rows are separated from their nearest.
+
+    None if no cut leaves both sides eligible.
+    """
     cuts = list[tuple[float, int, int]]()
     asked = rng.choice(part.size, min(ASKED, part.size), replace=False)
     among = rng.choice(part.size, min(AMONG, part.size), replace=False)
@@ -249,15 +256,15 @@ def _sides(
     for _, j, border in sorted(cuts, key=lambda cut: cut[0]):
         left = rank[j][part] <= border
         sides = part[left], part[~left]
-        if all(_stands(task, side, kind) for side in sides):
+        if all(_can_be_grouped(task, side, kind) for side in sides):
             return sides
     return None
 
 
-def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
-    """Whether some cells have an eligible partition of their own that heeds the ceilings.  O(m log m).
+def _can_be_grouped(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
+    """Whether some cells have an eligible partition of their own that meets the ceilings. O(m log m).
 
-    kind  of every cell of the table, which of them the ceilings allow in one group
+    kind  of every cell of the table: cells that the ceilings allow in one group have the same kind
     """
     h, need = task.histogram, task.requirement
     alone = replace(h, quasi=np.zeros((side.size, 0), np.int32), sensitive=h.sensitive[side], count=h.count[side],
@@ -270,7 +277,7 @@ def _stands(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """int64[asked, least group]: the places in ``among`` of the cells with which each loses least."""
+    """int64[asked, least group]: indexes in ``among`` of the cells with which each cell loses least."""
     lost = np.zeros((asked.size, among.size))
     for j, column in enumerate(task.recoding.columns):
         codes = task.histogram.quasi[:, j]
@@ -283,9 +290,9 @@ def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:
 def composed(
     task: Task, parts: list[np.ndarray], until: float, alone: Mapping[int, np.ndarray] = MappingProxyType({})
 ) -> Bounds:
-    """Lower bounds of the whole table from its shards; rows not reached in time count nothing.
+    """Lower bounds of the whole table from its shards; rows not processed in time count as 0.
 
-    alone  by shard, what its nearest rows prove, float64[cells], where a worker has computed it
+    alone  by shard, what its nearest rows prove, float64[cells], if a worker has computed it
     """
     began, h = clock(), task.histogram
     columns = task.recoding.columns
@@ -297,7 +304,7 @@ def composed(
         out.values["alone"] = single
     held: np.ndarray | None = None
     price = np.zeros(h.cells)
-    # What a row must lose in its shard, unless it is nearer to another shard than to its own rows.
+    # The loss of a row in its shard, unless it is nearer to another shard than to its own rows.
     for s, part in enumerate(parts):
         own = alone.get(s)
         if own is None:
@@ -308,20 +315,20 @@ def composed(
             own = neighbors(mine, clock() + left / (len(parts) - s))
         if own is None or not own.any():
             continue
-        held = _beyond(task, parts) if held is None else held
+        held = _losses_to_shards(task, parts) if held is None else held
         for other in range(len(parts)):
             if other != s:
                 away = sum((held[other, j][h.quasi[part, j]] for j in range(len(columns))), np.zeros(part.size))
                 np.minimum(own, away, out=own)
         price[part] = own
-        _give_back()
+        _release_memory()
     out.values["shards"] = total(task, price)
     out.seconds = clock() - began
     return out
 
 
-def _beyond(task: Task, parts: list[np.ndarray]) -> np.ndarray:
-    """object[shard, column]: what each code loses at least with a row of the shard, float64[codes].  O(m) a column."""
+def _losses_to_shards(task: Task, parts: list[np.ndarray]) -> np.ndarray:
+    """object[shard, column]: float64[codes], the least loss of each code with a row of the shard. O(m) per column."""
     columns = task.recoding.columns
     held = np.zeros((len(parts), len(columns)), object)
     for j, column in enumerate(columns):

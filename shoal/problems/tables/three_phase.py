@@ -2,16 +2,16 @@
 
 Xiao, Yi, Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010.
 
-Kept from the paper: Q (here *type*, rows with equal quasi-identifiers), R (the residue), pillar, h, thin, fat, dead.
-Not in the paper: phase one is a closed form on counts; a minimum group size k may be asked beside l (the bound and
-the promises of phases one and two carry over, that of phase three does not); k-anonymity alone is solved exactly;
-other requirements (several sensitive columns, distinct values, all other models) move whole types until the residue
-is eligible.
+Terms of the paper: Q (here *type*, rows with equal quasi-identifiers), R (the residue), pillar, h, thin, fat, dead. Not
+in the paper: phase one is a closed form on counts. A minimum group size k may be requested with l (the bound and the
+guarantees of phases one and two remain valid, that of phase three doesn't). k-anonymity alone is solved exactly. For
+other requirements (several sensitive columns, distinct values, all other models), whole types move until the residue is
+eligible.
 
-From suppressed tuples to stars it is a step, Lemma 2 of Xiao, Yi, Tao 2010: a tuple that is suppressed has at least one
-star and at most one for each of the d quasi-identifiers.  So for any partition tuples <= stars <= d tuples; an optimum
-in tuples, or an answer within lambda of it, is within d, or lambda d, of the fewest stars, and what no partition
-undercuts in tuples none undercuts in stars.
+Lemma 2 of Xiao, Yi, Tao 2010 relates suppressed tuples and stars: a suppressed tuple has at least one star, and at most
+one for each of the d quasi-identifiers. So for any partition tuples <= stars <= d tuples. An optimum in tuples, or an
+answer within lambda of it, is within d, or lambda d, of the fewest stars; and a lower bound in tuples is a lower bound
+in stars.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WIDENED = "every row loses what the grid takes from its own values"
 def three_phase(task: Task) -> Grouping:
     """TP: rows leave their type for one residue until all types and the residue are eligible.
 
-    Certificate in suppressed tuples; ``details`` has the phase reached, and the size and height of phase one's residue.
-    Where ranges are widened to a grid no row is published as it is, and the certificate counts the loss instead.
-    Near-linear in cells; independent of rows.
+    The certificate is in suppressed tuples; ``details`` has the phase reached, and the size and height of phase one's
+    residue. If ranges are widened to a grid, no row is published unchanged, and the certificate counts the loss
+    instead. Near-linear in cells; independent of rows.
     """
     partition, facts = residues(task)
     suppressed = facts.pop("suppressed")
@@ -56,7 +56,7 @@ def three_phase(task: Task) -> Grouping:
 
 
 def by_loss(task: Task, partition: Partition, method: str, details: dict[str, Any]) -> Grouping:
-    """A partition of a table in which every row is changed, by itself already: certified by what it loses."""
+    """A partition of a table in which publication changes every row, certified by its loss."""
     unit, cost = task.recoding.unit, task.recoding.cost(task.histogram, partition)
     bound = tight(task.recoding.alone(task.histogram), cost, unit, WIDENED)
     certificate = Certificate(cost=cost, lower_bound=bound, unit=unit, bound=WIDENED, details=details)
@@ -64,12 +64,12 @@ def by_loss(task: Task, partition: Partition, method: str, details: dict[str, An
 
 
 def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
-    """The partition with its facts for the certificate, and the rows it suppresses as "suppressed".
+    """The partition with details for the certificate, and its number of suppressed rows as "suppressed".
 
-    Rows that no level up to the ceilings makes equal are never in one group, so each class of rows that the ceilings
-    can join is a table of its own, with a residue of its own; optima, bounds and suppressed rows add up.
+    If no level up to the ceilings makes two rows equal, they are never in one group. So each class of rows that the
+    ceilings can join is a separate table with its own residue; optima, bounds, and suppressed rows add up.
 
-    Raises InfeasibleError when such a class does not meet the requirement: then no partition heeds the ceilings.
+    Raises InfeasibleError if such a class doesn't meet the requirement, because then no partition meets the ceilings.
     """
     histogram, need = task.histogram, task.requirement
     kind = ceiling_classes(task)
@@ -94,16 +94,17 @@ def residues(task: Task) -> tuple[Partition, dict[str, Any]]:
     partition = Partition.of(
         np.concatenate([cells, cells]), np.concatenate([group, kind]), np.concatenate([histogram.count - taken, taken])
     )
-    return partition, _together(each)
+    return partition, _combined_details(each)
 
 
-def _together(each: list[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of tables that share no group."""
+def _combined_details(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """The details of tables that share no group, combined."""
     promises: list[Guarantee] = [facts["guarantee"] for facts in each]
     slack = sum(p.additive or 0 for p in promises)
     if any(p.factor is None for p in promises):
         guarantee = Guarantee()
-    elif max(p.factor or 1 for p in promises) > 1:  # l - 1 above an optimum of at least 1 is within l times it as well
+    # at most l - 1 above an optimum of at least 1 is within l times it as well
+    elif max(p.factor or 1 for p in promises) > 1:
         guarantee = next(p for p in promises if (p.factor or 1) > 1)
     else:
         guarantee = max(promises, key=lambda p: p.additive or 0)
@@ -119,7 +120,7 @@ def _together(each: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def suppressed(histogram: Histogram, taken: np.ndarray) -> int:
-    """Rows of the residue, unless they are all of one type: then nothing is starred."""
+    """Rows of the residue, or 0 if they are all of one type, because then nothing is starred."""
     gone = histogram.types[0][taken > 0]
     return int(taken.sum()) if gone.size and (gone != gone[0]).any() else 0
 
@@ -133,7 +134,7 @@ def _ceilings(task: Task) -> list[str]:
 
 
 def ceiling_classes(task: Task) -> np.ndarray:
-    """Which cells the ceilings allow in one group, int64[m] numbered from 0: those alike at the highest levels."""
+    """int64[m], from 0: equal for cells that the ceilings allow in one group, those equal at the highest levels."""
     limited = [c.allowed()[task.histogram.quasi[:, j]] for j, c in enumerate(task.recoding.columns) if c.held]
     if not limited or not task.histogram.cells:
         return np.zeros(task.histogram.cells, np.int64)
@@ -141,7 +142,7 @@ def ceiling_classes(task: Task) -> np.ndarray:
 
 
 def split(histogram: Histogram, taken: np.ndarray) -> Partition:
-    """Types without their taken rows, and one group of all taken rows.  taken int64[m]."""
+    """Types without their taken rows, and one group of all taken rows. taken: int64[m]."""
     of_type, first = histogram.types
     cells = np.arange(histogram.cells)
     group = np.concatenate([of_type, np.full(histogram.cells, first.size)])
@@ -149,7 +150,7 @@ def split(histogram: Histogram, taken: np.ndarray) -> Partition:
 
 
 def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
-    """Rows of each cell that leave their type, int64[m], with the facts that stand in the certificate."""
+    """int64[m]: rows of each cell that leave their type, with the details for the certificate."""
     columns = need.sensitive_columns
     if not columns:
         return _by_size(histogram, need.k)
@@ -159,7 +160,7 @@ def residue(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[s
 
 
 def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """One sensitive column: phases one to three, with a minimum size k and a least number of values if asked."""
+    """One sensitive column: phases one to three, with a minimum size k and a least number of values if requested."""
     from shoal.kernels import quick
     from shoal.kernels.tables.three_phase import later_phases, phase_one
 
@@ -199,10 +200,12 @@ def _by_pillars(histogram: Histogram, need: Requirement, column: int) -> tuple[n
 
 
 def _pillars(histogram: Histogram, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cells by (type, falling count) for one sensitive column; cells that differ elsewhere are added up.
+    """Cells sorted by (type, descending count) for one sensitive column.
 
-    Returns start int64[t+1], cells sorted so that equal (type, value) lie together, value, count, and for each sorted
-    cell the position of its pillar.
+    Cells that differ only in other columns are added up.
+
+    Returns start int64[t+1], cells sorted so that equal (type, value) are adjacent, value, count, and for each sorted
+    cell the index of its pillar.
     """
     of_type, first = histogram.types
     sensitive = histogram.sensitive[:, column].astype(np.int64)
@@ -223,7 +226,7 @@ def _pillars(histogram: Histogram, column: int) -> tuple[np.ndarray, np.ndarray,
 
 
 def _deal(histogram: Histogram, order: np.ndarray, back: np.ndarray, taken: np.ndarray, out: np.ndarray) -> None:
-    """Share the rows taken from each pillar among its cells, first cells first."""
+    """Distribute the rows taken from each pillar among its cells, first cells first."""
     held = histogram.count[order]
     new = np.ones(order.size, bool)
     new[1:] = np.diff(back) != 0
@@ -236,8 +239,8 @@ def _deal(histogram: Histogram, order: np.ndarray, back: np.ndarray, taken: np.n
 def _by_size(histogram: Histogram, k: int) -> tuple[np.ndarray, dict[str, Any]]:
     """k-anonymity alone, exactly: the fewest tuples that leave their type.
 
-    Types under k leave whole.  If their rows number under k, others join: first surplus rows of types above k; where
-    the surplus does not suffice one type is dissolved, the smallest, and no answer does without dissolving one.
+    Types below k leave completely. If these are fewer than k rows, others join: first surplus rows of types above k. If
+    the surplus doesn't suffice, one type is dissolved, the smallest; every answer must dissolve one.
     """
     of_type, first = histogram.types
     size = np.bincount(of_type, weights=histogram.count, minlength=first.size).astype(np.int64)
@@ -272,9 +275,10 @@ def _by_size(histogram: Histogram, k: int) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict[str, Any]]:
-    """Several sensitive columns, or other models: a type stays or leaves whole, and further ones until all is eligible.
+    """Several sensitive columns, or other models: whole types stay or leave, and more leave until all is eligible.
 
-    The bound is the largest over the columns taken one at a time, each of which asks less, and over sizes alone.
+    The bound is the largest of those for single columns, each of which is a weaker requirement, and that for sizes
+    alone.
     """
     of_type, first = histogram.types
     ineligible = ~eligible_with(histogram, need, of_type, first.size, histogram.count)
@@ -299,7 +303,7 @@ def _by_types(histogram: Histogram, need: Requirement) -> tuple[np.ndarray, dict
 
 
 def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.ndarray:
-    """Let whole types, each eligible by itself, join an ineligible residue until it is eligible; taken int64[m]."""
+    """Let whole eligible types join an ineligible residue until it is eligible; taken: int64[m]."""
     left = histogram.count - taken
     rest = np.flatnonzero(left)
     joined = np.zeros(histogram.types[1].size, bool)
@@ -311,7 +315,7 @@ def _dissolve(histogram: Histogram, need: Requirement, taken: np.ndarray) -> np.
 def eligible_with(
     histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray
 ) -> np.ndarray:
-    """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m].  O(m log m)."""
+    """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m]. O(m log m)."""
     return good_groups(histogram, need, np.arange(histogram.cells), group, count, groups)
 
 
@@ -319,12 +323,12 @@ TUPLES = "suppressed tuples"
 
 
 def plain_stars(recoding: Recoding) -> bool:
-    """Whether every column is a value or a star, and every star counts one."""
+    """Whether every column publishes a value or a star, and every star costs one."""
     return recoding.unit == "stars" and all(c.levels == 2 and c.weight == 1 for c in recoding.columns)
 
 
 def in_stars(promise: Guarantee, d: int) -> Guarantee:
-    """A promise in suppressed tuples as one in stars, for d quasi-identifiers."""
+    """A guarantee in suppressed tuples, converted to stars for d quasi-identifiers."""
     if promise.factor is None or not d:
         return Guarantee()
     return Guarantee(
@@ -335,9 +339,9 @@ def in_stars(promise: Guarantee, d: int) -> Guarantee:
 
 
 def as_one_shard(task: Task, grouping: Grouping) -> Grouping:
-    """A grouping certified as that of a table cut into shards is: by what it loses, and without a theorem's promise.
+    """A grouping certified like that of a table cut into shards: by its loss, and without a theorem's guarantee.
 
-    A certificate would tell otherwise whether the table could be cut.
+    Otherwise the certificate would reveal whether the table could be cut.
     """
     was = grouping.certificate
     if was.unit == TUPLES and plain_stars(task.recoding):
@@ -348,10 +352,10 @@ def as_one_shard(task: Task, grouping: Grouping) -> Grouping:
 
 
 def stars_from_tuples(task: Task, grouping: Grouping) -> Grouping:
-    """A grouping made to suppress few tuples, certified in stars: its cost, bound, and promise.
+    """A grouping that was made to suppress few tuples, certified in stars: its cost, bound, and guarantee.
 
-    An optimum in tuples is within d times the fewest stars.  Raises PolicyError where the grouping was not certified in
-    suppressed tuples, or something else than stars that count one each is published.  O(p d) for p triples.
+    An optimum in tuples is within d times the fewest stars. Raises PolicyError if the grouping wasn't certified in
+    suppressed tuples, or if something other than stars of cost one is published. O(p d) for p triples.
     """
     was, d = grouping.certificate, len(task.recoding.columns)
     if was.unit != TUPLES:

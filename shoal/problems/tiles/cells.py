@@ -1,7 +1,7 @@
-"""Cells of the plane, and the bounds of tiles.
+"""Cells of the plane, and bounds on tiles.
 
-A cell is a slice of the places' orders, bounded by numbered cuts, each a gap between coordinates.  The bounds say how
-many tiles there can be, how light the heaviest, how small they are.
+A cell is a slice of the places sorted by x and by y, bounded by numbered cuts. A cut is a gap between two coordinates.
+The bounds limit the number of tiles, the weight of the heaviest tile, and the size of tiles.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.tiles.places import Places, lines_of
 
-LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of Cells.cells
+LOW, HIGH, WEIGHT, EDGES = 0, 1, 2, slice(3, 7)  # columns of TileCells.cells
 
 
 @dataclass(frozen=True, eq=False)
 class TileCells:
     """A partition of the places into cells.
 
-    by_x, by_y  int64[p]     the places by x and by y, cell after cell
-    cells       int64[m, 7]  slice low and high, weight, cuts at x low, y low, x high, y high (-1: unbounded)
-    cuts        float64[c, 3]  axis of each cut and the coordinates next to it: the line may run anywhere between
+    by_x, by_y  int64[p]: the places by x and by y, cell after cell
+    cells       int64[m, 7]: slice low and high, weight, cuts at x low, y low, x high, y high (-1: unbounded)
+    cuts        float64[c, 3]: axis of each cut and the coordinates next to it; the line may be anywhere between them
     """
 
     by_x: np.ndarray
@@ -34,7 +34,7 @@ class TileCells:
 
     @property
     def labels(self) -> np.ndarray:
-        """Cell of each place, int64[p]; -1 where no cell holds it."""
+        """int64[p]: the cell of each place, -1 if no cell contains it."""
         found = np.full(self.by_x.size, -1)
         low, size = self.cells[:, LOW], self.cells[:, HIGH] - self.cells[:, LOW]
         at = np.repeat(low - np.cumsum(size) + size, size) + np.arange(size.sum())
@@ -42,7 +42,7 @@ class TileCells:
         return found
 
     def distinct(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of distinct x and of distinct y in each cell, int64[m] each."""
+        """int64[m] each: the numbers of distinct x and of distinct y in each cell."""
         found = []
         for order, c in ((self.by_x, places.x), (self.by_y, places.y)):
             new = np.ones(order.size + 1, np.int64)
@@ -55,14 +55,14 @@ class TileCells:
 
     @classmethod
     def whole(cls, places: Places) -> TileCells:
-        """One cell with all places; they are sorted by x already."""
+        """One cell with all places, which are sorted by x already."""
         p = places.x.size
         cell = np.array([[0, p, places.total, -1, -1, -1, -1]], dtype=np.int64)
         return cls(np.arange(p), np.argsort(places.y, kind="stable"), cell, np.zeros((0, 3)))
 
     @classmethod
     def sides(cls, places: Places) -> TileCells:
-        """A cell for each side of the boundary, the whole plane where there is none."""
+        """One cell for each side of the boundary, or the whole plane without a boundary."""
         if places.side is None:
             return cls.whole(places)
         q = int(places.side.max()) + 1
@@ -72,7 +72,7 @@ class TileCells:
     def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> TileCells:
         """Cells from the places' labels 0 .. m - 1, and the cells' edges int64[m, 4]."""
         m = edges.shape[0]
-        by_x = np.argsort(labels, kind="stable")  # places come sorted by x
+        by_x = np.argsort(labels, kind="stable")  # places are sorted by x
         by_y = np.argsort(places.y, kind="stable")
         by_y = by_y[np.argsort(labels[by_y], kind="stable")]
         ends = np.cumsum(np.bincount(labels, minlength=m))
@@ -84,10 +84,10 @@ class TileCells:
 
 
 def round_cuts(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """For each gap the number in (below, above] with the fewest decimals, nearest to the middle.
+    """For each gap, the number in (below, above] with the fewest decimals, closest to the middle.
 
-    A line at a round number is shorter to write, and unlike one at a coordinate or halfway between two of them it
-    says little about where the nearest person is.
+    A round number is shorter to write. Unlike a coordinate or the middle of two coordinates, it reveals little about
+    the position of the closest person.
     """
     middle = below + (above - below) / 2
     found = above.copy()
@@ -107,7 +107,7 @@ def round_cuts(below: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 def boxes_of(places: Places, cells: TileCells) -> np.ndarray:
-    """float64[m, 4]: the tight box of each cell's places."""
+    """float64[m, 4]: the bounding box of each cell's places."""
     low, high = cells.cells[:, LOW], cells.cells[:, HIGH] - 1
     x, y = places.x[cells.by_x], places.y[cells.by_y]
     return np.stack([x[low], y[low], x[high], y[high]], axis=1)
@@ -115,13 +115,13 @@ def boxes_of(places: Places, cells: TileCells) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TilePartition:
-    """A finished partition: what every algorithm returns.
+    """A complete partition: the result of every algorithm.
 
-    labels  int64[p]       part of each place
-    weight  int64[m]       records in each part
-    boxes   float64[m, 4]  tight box of its places: x low, y low, x high, y high
-    edges   int64[m, 4]    its bounding cuts in the same order, -1 where unbounded
-    cuts    float64[c, 3]  as in ``TileCells``
+    labels  int64[p]: part of each place
+    weight  int64[m]: records in each part
+    boxes   float64[m, 4]: bounding box of its places: x low, y low, x high, y high
+    edges   int64[m, 4]: its bounding cuts in the same order, -1 if unbounded
+    cuts    float64[c, 3]: as in ``TileCells``
     """
 
     labels: np.ndarray
@@ -132,7 +132,7 @@ class TilePartition:
 
     @classmethod
     def of(cls, places: Places, labels: np.ndarray, edges: np.ndarray, cuts: np.ndarray) -> TilePartition:
-        """Parts from the places' labels 0 .. m - 1, -1 where a place is in none.  O(p)."""
+        """Parts from the places' labels 0 .. m - 1, -1 for a place in no part. O(p)."""
         weight = np.zeros(edges.shape[0], np.int64)
         held = labels >= 0
         np.add.at(weight, labels[held], places.weight[held])
@@ -142,15 +142,16 @@ class TilePartition:
     def of_bins(
         cls, places: Places, rects: np.ndarray, bins: tuple[np.ndarray, np.ndarray], ends: Sequence[np.ndarray]
     ) -> TilePartition:
-        """Parts from rectangles int64[m, 4] of bins: x low, x high, y low, y high, both ends inside.
+        """Parts from rectangles int64[m, 4] of bins: x low, x high, y low, y high, both ends included.
 
-        bins  int64[p] twice: bin of each place by x, by y;  ends  first and last coordinate of every bin by x, then y
+        bins  int64[p] twice: bin of each place by x and by y
+        ends  first and last coordinate of every bin by x, then by y
         """
         nx, ny = ends[0].size, ends[2].size
         tile = np.full((nx, ny), -1)
         for i, (x1, x2, y1, y2) in enumerate(rects.tolist()):
             tile[x1 : x2 + 1, y1 : y2 + 1] = i
-        # cut i < nx - 1 is right of column i, the others above the rows
+        # cut i < nx - 1 is right of column i, the others are above the rows
         axis = np.repeat([0.0, 1.0], [nx - 1, ny - 1])
         below, above = np.concatenate([ends[1][:-1], ends[3][:-1]]), np.concatenate([ends[0][1:], ends[2][1:]])
         x1, x2, y1, y2 = rects.T
@@ -160,9 +161,9 @@ class TilePartition:
         return cls.of(places, tile[bins], edges, np.stack([axis, below, above], axis=1))
 
     def bounds(self, grid: Fraction | None = None) -> np.ndarray:
-        """float64[m, 4]: x low, y low, x high, y high, infinite where unbounded; low closed, high open.
+        """float64[m, 4]: x low, y low, x high, y high, infinite if unbounded; low is closed, high is open.
 
-        grid  the lines that cuts keep to: the one in the middle of each gap is taken
+        grid  cuts are on its lines: on the middle one of each gap
         """
         if grid is None:
             lines = round_cuts(self.cuts[:, 1], self.cuts[:, 2])
@@ -175,7 +176,7 @@ class TilePartition:
 
     @classmethod
     def together(cls, places: Places, parts: list[TilePartition], which: list[np.ndarray]) -> TilePartition:
-        """The parts of several sides of a boundary as those of all places."""
+        """The parts of several sides of a boundary as one partition of all places."""
         labels, m, c = np.full(places.x.size, -1), 0, 0
         edges = []
         for part, own in zip(parts, which, strict=True):
@@ -185,12 +186,12 @@ class TilePartition:
         return cls.of(places, labels, np.concatenate(edges), np.concatenate([part.cuts for part in parts]))
 
     def sizes(self, geographic: bool) -> np.ndarray:
-        """Width plus height of each part's tight box: km where coordinates are geographic, else their own unit."""
+        """Width plus height of each part's bounding box: in km if geographic, else in the coordinates' unit."""
         return spans(self.boxes, geographic).sum(axis=1)
 
 
 def boxes_around(labels: np.ndarray, x: np.ndarray, y: np.ndarray, m: int) -> np.ndarray:
-    """float64[m, 4]: the tight box of the points with each label; -1 is none."""
+    """float64[m, 4]: the bounding box of the points with each label; -1 is no label."""
     held = labels >= 0
     boxes = np.empty((m, 4))
     boxes[:, :2], boxes[:, 2:] = np.inf, -np.inf
@@ -203,7 +204,7 @@ def boxes_around(labels: np.ndarray, x: np.ndarray, y: np.ndarray, m: int) -> np
 
 
 def spans(boxes: np.ndarray, geographic: bool) -> np.ndarray:
-    """float64[m, 2]: width and height of boxes; degrees become km, at each box's middle latitude."""
+    """float64[m, 2]: width and height of boxes; degrees become km at each box's middle latitude."""
     size = boxes[:, 2:] - boxes[:, :2]
     if geographic:
         size = size * KM_PER_DEGREE
@@ -211,24 +212,25 @@ def spans(boxes: np.ndarray, geographic: bool) -> np.ndarray:
     return size
 
 
-NEIGHBORS = 16  # places asked around each for how small a tile can be
+NEIGHBORS = 16  # neighbors of each place that the bound on a tile's size uses
 
 
 def most_tiles(weight: np.ndarray, k: int) -> int:
-    """At most this many tiles of weight at least k exist.
+    """An upper bound of the number of tiles of weight at least k.
 
-    Count each place with at most k.  A tile that holds a place of at least k still counts k by that place alone;
-    any other tile counts all its weight, which is at least k.  So tiles number at most sum(min(w, k)) / k.
+    Count each place with at most k. A tile with a place of at least k still counts at least k because of that place.
+    Any other tile counts all its weight, which is at least k. So there are at most sum(min(w, k)) / k tiles.
     """
     return int(np.minimum(weight, k).sum()) // k
 
 
 def least_largest(weight: np.ndarray, k: int) -> tuple[int, str]:
-    """No partition has a lighter heaviest tile; the bound and its argument.
+    """A lower bound of the heaviest tile's weight over all partitions, and its argument.
 
-    Counting: M tiles at most, so one holds W / M.  Crowding: if all tiles weigh at most U < 2 k, no tile holds two
-    places heavier than U / 2, and each place x with U / 2 < x < k needs k - x more from the places of at most U / 2.
-    When those have not so much, U is too small; a larger U only eases that, so the least fitting U is found by halving.
+    Counting: with at most M tiles, one has at least W / M. Crowding: if all tiles have weight at most U < 2 k, no tile
+    contains two places heavier than U / 2, and each place x with U / 2 < x < k needs k - x more from the places of at
+    most U / 2. If those have less in total, U is too small. The condition is monotone in U, so bisection finds the
+    least valid U.
     """
     total, heaviest = int(weight.sum()), int(weight.max())
     counted = -(-total // most_tiles(weight, k))
@@ -255,11 +257,11 @@ def least_largest(weight: np.ndarray, k: int) -> tuple[int, str]:
 
 
 def most_under(places: Places, k: int) -> int:
-    """At most this many eligible tiles of one side of a boundary exist, whatever their width.
+    """An upper bound of the number of eligible tiles on one side of a boundary, for any width.
 
-    By weight as above.  A value that may be 1 / l of a tile leaves at least k - k / l of its weight to others, so the
-    tiles number at most what the others weigh over that.  m tiles with d different values each need m d of them, and
-    a value is in no more tiles than it has places, nor than there are tiles.
+    By weight as above. If a value may be 1 / l of a tile, the other values have at least k - k / l of the tile's
+    weight, so the number of tiles is at most the others' weight divided by that. m tiles with d different values each
+    need m d of them, and a value is in at most as many tiles as it has places, and as there are tiles.
     """
     most = most_tiles(places.weight, k)
     if places.held is None or not places.x.size:
@@ -281,14 +283,14 @@ def most_under(places: Places, k: int) -> int:
 
 
 def most_of_all(places: Places, k: int) -> int:
-    """At most this many tiles exist, no tile on two sides of the boundary."""
+    """An upper bound of the number of tiles, none of them on two sides of the boundary."""
     return sum(most_under(places.some(which), k) for which in places.sides())
 
 
 def least_of_all(places: Places, k: int, leave_out: bool = False) -> tuple[int, str]:
-    """No partition has a lighter heaviest tile, and why: the largest of the bounds of all sides of the boundary.
+    """A lower bound of the heaviest tile's weight, and its argument: the largest over the sides of the boundary.
 
-    leave_out  records may be left out, so that only k itself is sure
+    leave_out  records may be left out, so the only bound is k
     """
     found = (k, "no tile weighs less than k")
     if leave_out:
@@ -307,11 +309,12 @@ def least_of_all(places: Places, k: int, leave_out: bool = False) -> tuple[int, 
 
 
 def least_half_perimeter(places: Places, k: int) -> float:
-    """No partition has a smaller mean half perimeter, weighted by records, of the tiles' tight boxes.
+    """A lower bound of the mean half perimeter of the tiles' bounding boxes, weighted by records.
 
-    A tile with place p weighs at least k, so it holds a place at least as far from p, in width plus height, as the
-    place at which the weight around p reaches k.  Only the nearest ``NEIGHBORS`` places are looked at: farther ones
-    could only raise the bound.  Degrees count as km, widths by the smallest cosine among the latitudes.
+    A tile with place p has weight at least k. So it contains a place at least as far from p, in width plus height, as
+    the place at which the weight around p reaches k. Only the ``NEIGHBORS`` closest places are examined, because
+    farther ones could only raise the bound. Degrees are converted to km, widths with the smallest cosine among the
+    latitudes.
     """
     from scipy.spatial import cKDTree
 
@@ -327,4 +330,4 @@ def least_half_perimeter(places: Places, k: int) -> float:
     last = np.where(reached.any(axis=1), reached.argmax(axis=1), count - 1)
     at = distance[np.arange(xy.shape[0]), last]
     mean = float((at * places.weight).sum() / max(places.total, 1))
-    return mean * (1 - 1e-9)  # below any rounding of the sum
+    return mean * (1 - 1e-9)  # below any rounding error of the sum

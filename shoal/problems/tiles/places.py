@@ -1,4 +1,4 @@
-"""Points in, distinct places with weights out; degrees unwrapped so that the date line is no border."""
+"""Distinct places with weights, from points; longitudes are unwrapped so that the date line is no border."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ COORDINATES = ("projected", "geographic")
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The distinct places among the points, by x and then by y.
+    """The distinct places of the points, sorted by x and then by y.
 
-    x, y        float64[p]  coordinates; longitudes east of the seam, so they may pass 180 degrees
-    weight      int64[p]    records at each place
-    inverse     int64[n]    place of each point
-    geographic  bool        x is a longitude and y a latitude
-    seam        float       longitude where the plane is slit open; -inf: nothing was unwrapped
-    west        float       least longitude in the user's own range: -180 or 0
-    side        int64[p]    side of the boundary of each place, numbered from 0; None: there is no boundary
-    grid        Fraction    step of the lines that cuts keep to, and x, y are the low corners of its squares; None: none
-    own         float64[n, 3]  the points themselves and their weights where places are squares of a grid; None: they
-                are the places
-    held        values that each place holds in the columns that tiles are judged by; None: by weight alone
+    x, y        float64[p]: coordinates; longitudes east of the seam, so they may exceed 180 degrees
+    weight      int64[p]: records at each place
+    inverse     int64[n]: place of each point
+    geographic  bool: x is a longitude and y a latitude
+    seam        float: longitude at which the plane is cut; -inf: nothing was unwrapped
+    west        float: least longitude in the user's own range: -180 or 0
+    side        int64[p]: side of the boundary of each place, numbered from 0; None: no boundary
+    grid        Fraction: distance of the lines on which cuts are; x, y are then the low corners of its squares. None:
+                no grid
+    own         float64[n, 3]: the points and their weights if places are squares of a grid; None: the points are the
+                places
+    held        the values at each place in the columns that tiles are judged by; None: tiles have only weights
     """
 
     x: np.ndarray
@@ -46,18 +47,18 @@ class Places:
 
     @property
     def step(self) -> float:
-        """Width of a place: that of a square of the grid, else 0."""
+        """The width of a place: that of a square of the grid, else 0."""
         return 0.0 if self.grid is None else float(self.grid)
 
     def sides(self) -> list[np.ndarray]:
-        """The places of each side of the boundary, in their order."""
+        """The places of each side of the boundary, in order."""
         if self.side is None:
             return [np.arange(self.x.size)]
         order = np.argsort(self.side, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.side[order])) + 1)
 
     def some(self, which: np.ndarray) -> Places:
-        """Some of the places, as one side of the boundary, without the points at them."""
+        """Some of the places, as one side of the boundary, without their points."""
         held = None if self.held is None else self.held.some(which)
         return replace(
             self, x=self.x[which], y=self.y[which], weight=self.weight[which], inverse=np.zeros(0, np.int64),
@@ -66,7 +67,7 @@ class Places:
 
     @property
     def total(self) -> int:
-        """Weight of all places."""
+        """The weight of all places."""
         return int(self.weight.sum())
 
 
@@ -78,9 +79,10 @@ def as_places(
     side: np.ndarray | None = None,
     grid: float | None = None,
 ) -> Places:
-    """Check points float[n, 2] and weights int[n] and merge coincident points of one side.  O(n log n).
+    """Check points float[n, 2] and weights int[n], and merge coincident points of one side. O(n log n).
 
-    side  int64[n]: side of the boundary of each point, 0 .. q - 1;  grid  points of one square are one place
+    side  int64[n]: side of the boundary of each point, 0 .. q - 1
+    grid  points in one square are one place
     """
     known("kind of coordinates", coordinates, COORDINATES)
     p = coordinates_of(points, "points")
@@ -91,7 +93,7 @@ def as_places(
         raise InputError(f"{bad} points have a coordinate that is not a finite number; repair them or leave them out")
     n = p.shape[0]
     w = np.ones(n, np.int64) if weights is None else _whole(weights, n)
-    x, y = p[:, 0] + 0.0, p[:, 1] + 0.0  # + 0.0: minus zero and zero are one place
+    x, y = p[:, 0] + 0.0, p[:, 1] + 0.0  # + 0.0 makes negative zero positive
     geographic, seam, west = coordinates == "geographic", -np.inf, -180.0
     step, own = None, None
     if grid is not None:
@@ -99,7 +101,7 @@ def as_places(
         x, y, own = _squares(x, y, w, step, geographic)
     if geographic and n:
         x, seam, west = _unwrapped(x, y, step)
-    if own is not None:  # a point turns with its square
+    if own is not None:  # a point is shifted together with its square
         own[:, 0] += np.round((x - own[:, 0]) / 360) * 360 if geographic else 0.0
     z = np.empty(n, np.complex128)
     z.real, z.imag = x, y
@@ -120,12 +122,12 @@ def as_places(
 
 
 class PlaceContents(NamedTuple):
-    """What places hold in the columns that tiles are judged by.
+    """The values at places in the columns that tiles are judged by.
 
     start, code, amount  int64[p + 1], int64[i], int64[i]: the values of each place and their weights
-    column               int64[v] column of each value
-    need, share, unit    int64[c], float64[c], bool[c]: so many different values at least, none with more than
-                         1 / share of the weight (0: any); unit: the column names persons, and k counts them
+    column               int64[v]: column of each value
+    need, share, unit    int64[c], float64[c], bool[c]: least number of different values; largest weight of one value as
+                         1 / share of the weight (0: any); whether the column identifies persons, which k then counts
     """
 
     start: np.ndarray
@@ -137,7 +139,7 @@ class PlaceContents(NamedTuple):
     unit: np.ndarray
 
     def some(self, which: np.ndarray) -> PlaceContents:
-        """What some of the places hold, its values numbered anew."""
+        """The values at some of the places, renumbered."""
         size = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(size)])
         at = np.repeat(self.start[which] - start[:-1], size) + np.arange(start[-1])
@@ -147,13 +149,13 @@ class PlaceContents(NamedTuple):
         )
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weight of each value, and the number of places that hold it, int64[v] each."""
+        """int64[v] each: the weight of each value, and the number of places that have it."""
         weight = np.zeros(self.column.size, np.int64)
         np.add.at(weight, self.code, self.amount)
         return weight, np.bincount(self.code, minlength=self.column.size)
 
     def able(self, weight: int) -> bool:
-        """Are all places together eligible, apart from k?"""
+        """Whether all places together are eligible, apart from k."""
         held, _ = self.sums()
         most, seen = np.zeros(self.need.size), np.bincount(self.column[held > 0], minlength=self.need.size)
         np.maximum.at(most, self.column, held)
@@ -163,7 +165,10 @@ class PlaceContents(NamedTuple):
 def holding(
     places: Places, codes: list[np.ndarray], w: np.ndarray, asked: list[tuple[int, float, bool]]
 ) -> PlaceContents:
-    """What places hold of columns int64[n] of codes, given weights int64[n]; need, share and unit of each column."""
+    """The values at places in columns int64[n] of codes, with weights int64[n].
+
+    asked  need, share, and unit of each column
+    """
     found, column, base = [], [], 0
     for c, code in enumerate(codes):
         values = int(code.max()) + 1
@@ -184,7 +189,7 @@ def holding(
 
 
 def grid_of(grid: Any, geographic: bool) -> Fraction:
-    """The step as the decimal number it is written as."""
+    """The step as the exact decimal number that was written."""
     size = number("grid", grid, "a step is a number above 0, in the unit of the coordinates", lambda x: x > 0)
     step = Fraction(repr(size))
     if geographic and (180 / step).denominator != 1:
@@ -193,26 +198,26 @@ def grid_of(grid: Any, geographic: bool) -> Fraction:
 
 
 def lines_of(index: np.ndarray, step: Fraction) -> np.ndarray:
-    """The coordinates of a grid's lines, each the float nearest to index times step."""
+    """The coordinates of a grid's lines: for each, the float closest to index times step."""
     known, back = np.unique(index, return_inverse=True)
     return np.array([float(int(i) * step) for i in known.tolist()], np.float64)[back.reshape(index.shape)]
 
 
 def index_of(values: np.ndarray, step: Fraction, origin: float = 0.0) -> np.ndarray:
-    """Which square each coordinate falls into, read as the decimal number it is written as."""
+    """The index of the square of each coordinate, where a coordinate is the exact decimal number that was written."""
     start = Fraction(repr(float(origin)))
     with np.errstate(over="ignore"):
         ratio = (values - origin) / float(step)
     if values.size and np.abs(ratio).max() > 2**52:
         raise InputError(f"a grid of {float(step):g} is too fine for coordinates as large as these; use a larger one")
     found = np.floor(ratio).astype(np.int64)
-    for i in np.flatnonzero(np.abs(ratio - np.round(ratio)) < 1e-6):  # too near a line to trust floats
+    for i in np.flatnonzero(np.abs(ratio - np.round(ratio)) < 1e-6):  # too close to a line to rely on floats
         found[i] = (Fraction(repr(float(values[i]))) - start) // step
     return found
 
 
 def _squares(x: np.ndarray, y: np.ndarray, w: np.ndarray, step: Fraction, geographic: bool) -> tuple[np.ndarray, ...]:
-    """Low corners of the points' squares, and the points."""
+    """The low corners of the points' squares, and the points."""
     own = np.stack([x, y, w], axis=1)
     if geographic and x.size:
         _in_range(x, y)
@@ -233,7 +238,7 @@ def _in_range(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def require(places: Places, k: int) -> int:
-    """k as a checked int: at least 1, and no more than there are records."""
+    """k as a checked int: at least 1, and at most the number of records."""
     least = whole_number("k", k)
     if places.total < least:
         raise InfeasibleError(
@@ -260,18 +265,21 @@ def _whole(weights: Any, n: int) -> np.ndarray:
 
 
 def _unwrapped(x: np.ndarray, y: np.ndarray, step: Fraction | None = None) -> tuple[np.ndarray, float, float]:
-    """Longitudes from the middle of the widest empty stretch eastwards; the seam, and the least longitude in use."""
+    """Longitudes eastwards from the middle of the widest empty interval.
+
+    The seam, and the least longitude of the range in use.
+    """
     if step is None:
         _in_range(x, y)
     high = x.max()
     west = 0.0 if high > 180 else -180.0
-    x = np.where(x >= west + 360, x - 360, x)  # 180 is -180, 360 is 0: one meridian
+    x = np.where(x >= west + 360, x - 360, x)  # 180 is -180, and 360 is 0: the same meridian
     around = np.unique(x)
     gaps = np.diff(around, append=around[0] + 360)
     widest = int(gaps.argmax())
     if widest == around.size - 1:
         return x, -np.inf, west
     seam = float(around[widest] + gaps[widest] / 2)
-    if step is not None:  # on a line of the grid, no nearer to the west than a square is wide
+    if step is not None:  # on a line of the grid, at least a square's width from the western point
         seam = float(-(-Fraction(seam) // step) * step)
     return np.where(x < seam, x + 360, x), seam, west

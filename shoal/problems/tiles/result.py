@@ -1,6 +1,7 @@
-"""Tiles: the answer of the problem, and the conditions that tiles keep besides a weight.
+"""Tiles: the answer of the problem, and the conditions on tiles other than weight.
 
-Conditions are read from the arrays of the caller.  Tiles can end at their points, and a place can be drawn in each.
+Conditions are read from the caller's arrays. Tiles can end close to their points, and their centers can be drawn at
+random.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ class TileTerms(NamedTuple):
     l, distinct_l        diversity of the sensitive values, None if not requested
     units                what k counts in addition to records: "persons", "households"
     max_width            km or units of the coordinates, None: any
-    extent, center       how tiles are published;  seed  of drawn centers
+    extent, center       how tiles are published;  seed: of drawn centers
     leave_out            records that fit no tile are left out
-    sides                value of the boundary for each side, None: there is none
+    sides                value of the boundary for each side, None: no boundary
     """
 
     l: float | None = None
@@ -81,22 +82,22 @@ class TileTerms(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Is there more to meet than a weight?"""
+        """Whether there are conditions other than weight."""
         return bool(self.l or self.distinct_l or self.units or self.max_width)
 
     @property
     def at_least(self) -> int:
-        """Records without which no tile is diverse: one for each different value."""
+        """The least number of records of a diverse tile: one for each required value."""
         return max(1, math.ceil((self.l or 1) - 1e-9), self.distinct_l or 1)
 
     def words(self) -> list[str]:
-        """Names of what only some methods know, as the caller wrote them."""
+        """Names of the settings that only some methods support, as the caller wrote them."""
         own = {"sensitive": self.l or self.distinct_l, "max_width": self.max_width}
         return [name for name, given in own.items() if given] + [unit.removesuffix("s") for unit in self.units]
 
 
 def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.ndarray | None]:
-    """Checked settings, and the side of the boundary of each of n points; PolicyError for what contradicts itself."""
+    """Checked settings, and the side of the boundary of each of n points; PolicyError for contradictions."""
     keywords("condition of tiles", given, Conditions)
     side, values = (None, None) if (boundary := given.get("boundary")) is None else coded(boundary, n, "boundary")
     l, distinct_l, max_width = given.get("l"), given.get("distinct_l"), given.get("max_width")
@@ -135,7 +136,7 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.nda
 
 
 def coded(values: Any, n: int, name: str) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Numbers for values, one for each of n points, and the values; a missing value is a value of its own."""
+    """Codes of values, one for each of n points, and the distinct values; a missing value counts as a value."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name} must be one value for each of the {n:,} points")
     given = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -151,7 +152,7 @@ def coded(values: Any, n: int, name: str) -> tuple[np.ndarray, tuple[Any, ...]]:
 
 
 def judged_by(places: Places, asked: TileTerms, k: int, columns: list[tuple[str, Any]], w: np.ndarray) -> Places:
-    """Places with what they hold in the sensitive column, and in those that name persons."""
+    """Places with their values in the sensitive column, and in those that identify persons."""
     codes, rules = [], []
     for name, values in columns:
         code, known = coded(values, places.inverse.size, name)
@@ -165,7 +166,7 @@ def judged_by(places: Places, asked: TileTerms, k: int, columns: list[tuple[str,
 
 
 def require_able(places: Places, asked: TileTerms, k: int) -> None:
-    """InfeasibleError unless every side of the boundary can be one tile by itself, but for its width."""
+    """Raise InfeasibleError unless every side of the boundary can be one tile, ignoring its width."""
     if asked.leave_out:
         return
     few = unable = records = 0
@@ -196,26 +197,27 @@ PLAIN = TileTerms()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tiles(Shown):
-    """Rectangles with at least k records each, which cover the plane unless they are cut off at the data.
+    """Rectangles with at least k records each, which cover the plane unless they end at the data.
 
-    labels       int64[n]    tile of each point, -1 where it was left out; tiles are numbered by their boxes' west sides
-    bounds       float64[m, 4]  x low, y low, x high, y high; a point is in its tile when low <= coordinate < high.
-                 Infinite where the tile is unbounded.  Geographic coordinates: x low > x high where the tile lies
-                 across the end of the longitudes (180 degrees)
-    boxes        float64[m, 4]  the same for the tight box of the tile's points.  Its sides are people's own
-                 coordinates: for measuring, not for publishing
-    counts       int64[m]    records in each tile
-    centers      float64[m, 2]  mean of the tile's points, or a place drawn in it
-    k            int         least number of records asked for
-    method, objective        as asked for, or as "auto" chose
+    labels       int64[n]: tile of each point, -1 if it was left out; tiles are numbered by the west sides of their
+                 boxes
+    bounds       float64[m, 4]: x low, y low, x high, y high; a point is in its tile if low <= coordinate < high.
+                 Infinite if the tile is unbounded. Geographic coordinates: x low > x high if the tile crosses longitude
+                 180
+    boxes        float64[m, 4]: the same for the bounding box of the tile's points. Its sides are people's coordinates:
+                 use them to measure, and don't publish them
+    counts       int64[m]: records in each tile
+    centers      float64[m, 2]: mean of the tile's points, or a random place in it
+    k            int: requested least number of records
+    method, objective        as requested, or as "auto" chose
     coordinates  "projected" or "geographic"
-    seam         longitude at which the sphere was slit open: no tile lies across it; None: at the end of the longitudes
-    cost         int         records in the largest tile
-    certificate  of the cost; its details state the number of tiles with the most there can be, and their size
-    boundary     the value of the boundary that each tile lies in, m values; None without one.  Tiles of different
-                 values may lie over each other
-    asked        the other settings as checked;  grid  step of the lines its sides keep to, or None
-    units        of "persons" and "households", those that k counts: int64[m] different ones in each tile
+    seam         longitude at which the sphere was cut: no tile crosses it; None: longitude 180
+    cost         int: records in the largest tile
+    certificate  of the cost; its details have the number of tiles with its upper bound, and their size
+    boundary     the boundary value of each tile, m values; None without a boundary. Tiles with different values may
+                 overlap
+    asked        the other settings as checked;  grid: distance of the lines on which sides are, or None
+    units        "persons" and "households" if k counts them: int64[m], the number of different ones in each tile
     """
 
     labels: np.ndarray
@@ -254,11 +256,11 @@ class Tiles(Shown):
         return [*lines, f"left out: {several(outside, 'point')}"] if outside else lines
 
     def names(self) -> list[str]:
-        """A text for each tile: ``-0.15..-0.1 51.5..51.52``, x first, two dots and nothing where unbounded."""
+        """A text for each tile: ``-0.15..-0.1 51.5..51.52``, x first; an unbounded end is empty."""
         return names_of(self.bounds)
 
     def contains(self, tile: int, points: np.ndarray) -> np.ndarray:
-        """Which of the points float[n, 2] lie in a tile's rectangle, bool[n]."""
+        """bool[n]: which of the points float[n, 2] lie in a tile's rectangle."""
         p = np.asarray(points, dtype=np.float64)
         if p.ndim != 2 or p.shape[1] != 2:
             raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
@@ -272,7 +274,7 @@ class Tiles(Shown):
 
 
 def names_of(bounds: np.ndarray) -> list[str]:
-    """Texts for bounds float64[m, 4], equal where and only where the bounds are."""
+    """Texts for bounds float64[m, 4], equal if and only if the bounds are."""
 
     def text(v: float) -> str:
         if not np.isfinite(v):
@@ -286,12 +288,12 @@ def names_of(bounds: np.ndarray) -> list[str]:
 def trimmed(
     bounds: np.ndarray, boxes: np.ndarray, *, grid: Fraction | None, width: float | None, geographic: bool
 ) -> np.ndarray:
-    """Bounds float64[m, 4] moved in to the tight boxes float64[m, 4] of the tiles' points, never out.
+    """Bounds float64[m, 4], moved inwards to the bounding boxes float64[m, 4] of the tiles' points, and never outwards.
 
-    A side comes to a round number within a tenth of the tile from its outermost point, or to the next line of a grid:
-    less is said of that point than by its own coordinate.  With a width the longer side stays at most that.
+    A side moves to a round number within a tenth of the tile from its outermost point, or to the next line of a grid.
+    This reveals less about the point than its own coordinate. With a width, the longer side is at most that.
 
-    boxes  of the points' squares' low corners where there is a grid
+    boxes  with a grid, those of the low corners of the points' squares
     """
     if not len(boxes):
         return bounds.copy()
@@ -303,7 +305,7 @@ def trimmed(
     typical = np.median(size[size > 0]) if (size > 0).any() else max(1.0, float(np.abs(boxes).max())) * 0.01
     margin = np.where(size > 0, size, typical)[:, None] * 0.1
     out = np.empty_like(bounds)
-    wide = np.ones(len(boxes), bool)  # tiles without an answer yet
+    wide = np.ones(len(boxes), bool)  # tiles that aren't placed yet
     for _ in range(64):
         m = margin[wide]
         out[wide] = _rounded(bounds[wide], boxes[wide], m)
@@ -329,7 +331,7 @@ def _rounded(bounds: np.ndarray, boxes: np.ndarray, margin: np.ndarray) -> np.nd
 
 
 def longer_side(bounds: np.ndarray, geographic: bool) -> np.ndarray:
-    """The longer side of rectangles float64[m, 4]: km where geographic, at their widest latitude."""
+    """The longer side of rectangles float64[m, 4]: in km at their widest latitude if geographic."""
     size = bounds[:, 2:] - bounds[:, :2]
     if geographic:
         south, north = bounds[:, 1], bounds[:, 3]
@@ -340,7 +342,7 @@ def longer_side(bounds: np.ndarray, geographic: bool) -> np.ndarray:
 
 
 def drawn(bounds: np.ndarray, seed: int | None) -> np.ndarray:
-    """A place in each rectangle, all alike likely, float64[m, 2]: it says nothing beyond the rectangle."""
+    """float64[m, 2]: a uniformly random place in each rectangle, so it reveals nothing beyond the rectangle."""
     share = np.random.default_rng(seed).random((len(bounds), 2))
     low, high = bounds[:, :2], bounds[:, 2:]
     return np.minimum(low + share * (high - low), np.nextafter(high, low))

@@ -1,17 +1,16 @@
 """The methods of tiles: least waste, kd-trees, Mondrian, the exact guillotine partition, and tiles under limits.
 
-Least waste cuts where the fewest possible tiles are lost, solves small cells by dynamic programming, and keeps the
-best.  The plane is cut into blocks of some hundred tiles.  Every block is then cut by several strategies (how many
-records to spare per tile, how large the cells for the dynamic program), and each keeps the strategy that served it
-best.  All of them end in cells that cannot be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the
-result.
+Least waste cuts where the fewest possible tiles are lost, solves small cells by dynamic programming, and keeps the best
+result. The plane is cut into blocks of a few hundred tiles. Every block is cut by several strategies, which differ in
+the records to spare per tile and in the size of cells for the dynamic program, and keeps the best one. All strategies
+end in cells that can't be cut, so Theorem 4 of Du, Eppstein, Goodrich, Lueker 2009 holds for the result.
 
-The paper's algorithm cuts as long as both sides keep at least k; Mondrian looks at one cut per side.  Du, Eppstein,
-Goodrich, Lueker 2009, section 3.  The proof of Theorem 4 needs nothing about the order of the cuts, so it leaves the
-rule open; here it is nearest the median.  Not in the paper: cuts lie between distinct coordinates only.
+The paper's algorithm cuts as long as both sides keep at least k; Mondrian examines one cut per side. Du, Eppstein,
+Goodrich, Lueker 2009, section 3. The proof of Theorem 4 doesn't depend on the order of the cuts, so the paper leaves
+the rule open; here a cut is closest to the median. Not in the paper: cuts lie between distinct coordinates only.
 
-Tiles under limits meet more than a weight: different values, no frequent one, a longest side; records may be left out.
-The best guillotine partition is exact, for places on few distinct coordinates.
+Tiles under limits have more conditions than weight: different values, no frequent value, a longest side; records may be
+left out. For places on few distinct coordinates, the best guillotine partition is computed exactly.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from shoal.problems.tiles.result import TileTerms
 from shoal.watching import done
 
 MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER = 0, 1, 2, 3  # as in the kernels
-BLOCK = 192  # a block weighs at most this many times k
-PROGRAMS = (  # cells of at most so many times k, lines per axis, seconds for a cell that has all these lines (measured)
+BLOCK = 192  # largest weight of a block, as a multiple of k
+PROGRAMS = (  # cells of at most this multiple of k, lines per axis, measured seconds for a cell with all these lines
     (48, 48, 60e-3),
     (32, 40, 16e-3),
     (24, 32, 3e-3),
@@ -53,14 +52,14 @@ PROGRAMS = (  # cells of at most so many times k, lines per axis, seconds for a 
 
 @dataclass(frozen=True)
 class Strategy:
-    """One way to cut a block.
+    """Settings for cutting a block.
 
     slack    records to spare, as a share of k, when the tiles that fit are counted
     balance  weight of balanced halves among the criteria of a cut
-    cap      tiles should not be heavier; 0 for none
+    cap      desired largest weight of a tile; 0 for none
     cell     cells of at most this many times k go to the dynamic program; 0 for none
-    lines    lines per axis there
-    program  its objective: MOST tiles, LEAST_HEAVIEST, PERIMETER, or MOST_UNDER the ceiling that is good
+    lines    lines per axis in the dynamic program
+    program  its objective: MOST tiles, LEAST_HEAVIEST, PERIMETER, or MOST_UNDER the target weight
     """
 
     slack: float = 0.0
@@ -73,7 +72,7 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What a strategy made of the blocks it tried: its cells, and per block tiles, heaviest, size (inf: not tried)."""
+    """The result of a strategy: its cells, and per block number of tiles, heaviest, size (inf: not tried)."""
 
     strategy: Strategy
     cells: TileCells
@@ -84,7 +83,7 @@ class _Outcome:
 
 
 def plain(places: Places, k: int) -> TilePartition:
-    """The rule of least waste by itself."""
+    """The rule of least waste alone."""
     cells = _cut(places, TileCells.sides(places), k, Strategy())
     return TilePartition.of(places, cells.labels, cells.cells[:, EDGES], cells.cuts)
 
@@ -94,8 +93,8 @@ def least_waste(
 ) -> tuple[TilePartition, dict]:
     """The best of several strategies in each block.
 
-    effort  seconds that the dynamic programs may take, by estimate: the work is fixed beforehand, not by the clock
-    start   cells to cut further, none across; the whole plane by default
+    effort  estimated seconds for the dynamic programs; the work is fixed in advance, and doesn't depend on the clock
+    start   cells to cut further, without tiles across them; the whole plane by default
     """
     good = least_of_all(places, k)[0]
     blocks = _cut(places, start or TileCells.sides(places), k, Strategy(cap=good), BLOCK * k)
@@ -114,9 +113,9 @@ def least_waste(
 
 
 def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
-    """Cut so that both sides hold a whole number of tiles of weight k..U, U as small as counting allows.
+    """Cut so that both sides contain a whole number of tiles of weight k..U, with U as small as counting allows.
 
-    Where all places weigh 1 and no two share an x (or no two a y) every such number can be cut off, and the heaviest
+    If all places have weight 1 and no two share an x (or no two share a y), every such cut exists, and the heaviest
     tile reaches the bound.
     """
     good = least_of_all(places, k)[0]
@@ -130,7 +129,7 @@ def proportional(places: Places, k: int, objective: str, **_: object) -> tuple[T
 
 
 def _lower(best: Tournament, effort: float) -> None:
-    """Least heaviest tile: see how low each block can go, then make the most tiles under the ceiling that all reach."""
+    """Least heaviest tile: find how low each block can go, then the most tiles under the common ceiling."""
     for slack, balance in (
         (0.0, 0.3),
         (0.0, 3.0),
@@ -147,7 +146,8 @@ def _lower(best: Tournament, effort: float) -> None:
     sizes = _affordable(best.places, best.blocks, best.k, effort / 4)
     if not sizes:
         return
-    # a window so narrow that hardly a cut fits leads astray where many coordinates are equal: leave a tenth
+    # a window so narrow that hardly any cut fits gives bad results if many coordinates are equal, so widen it by a
+    # tenth
     wide = max(best.good, best.k + best.k // 10)
     for slack, cap in ((0.0, best.good), (0.05, wide), (0.15, wide)):
         above = np.flatnonzero(best.heavy > best.good)
@@ -160,7 +160,7 @@ def _lower(best: Tournament, effort: float) -> None:
             break
         best.enter(Strategy(slack=slack, cap=cap, program=LEAST_HEAVIEST, **size), worst)
     best.good = best.heaviest()
-    for number in np.unique(best.winner):  # the same cells once more: most tiles in those that stay under the ceiling
+    for number in np.unique(best.winner):  # the same cells again: most tiles in those that stay under the ceiling
         won = best.outcomes[number].strategy
         if won.program == LEAST_HEAVIEST:
             best.enter(replace(won, program=MOST_UNDER), np.flatnonzero(best.winner == number))
@@ -173,7 +173,7 @@ def _lower(best: Tournament, effort: float) -> None:
 
 
 class Tournament:
-    """Strategies, about so many as are expected, compete in every block; the better one keeps it."""
+    """A comparison of strategies, about ``expected`` of them, in every block; the best one wins the block."""
 
     def __init__(self, places: Places, blocks: TileCells, k: int, objective: str, good: int, expected: int) -> None:
         self.expected = expected
@@ -185,7 +185,7 @@ class Tournament:
         self.tiles, self.heavy, self.size = np.zeros(q, np.int64), np.full(q, 2**62), np.full(q, np.inf)
 
     def enter(self, strategy: Strategy, only: np.ndarray | None = None) -> None:
-        """Let a strategy compete, in the given blocks only if any are given."""
+        """Try a strategy in all blocks, or in the given ones."""
         done(min(1.0, self.entered / self.expected))
         self.entered += 1
         one = self._outcome(strategy, only)
@@ -207,11 +207,11 @@ class Tournament:
         self.outcomes.append(one)
 
     def heaviest(self) -> int:
-        """The heaviest tile so far."""
+        """The weight of the heaviest tile so far."""
         return int(self.heavy.max())
 
     def result(self) -> TilePartition:
-        """The winners' parts put together."""
+        """The parts of the winners, combined."""
         labels = np.empty(self.places.x.size, np.int64)
         edges, cuts, m, offset = [], [self.blocks.cuts], 0, len(self.blocks.cuts)
         base = offset
@@ -246,7 +246,7 @@ class Tournament:
 
 
 def _affordable(places: Places, blocks: TileCells, k: int, seconds: float) -> dict[str, int]:
-    """The largest cells and finest lines whose dynamic programs take no longer, by estimate; empty if none."""
+    """The largest cells and finest lines whose dynamic programs fit in the time by estimate; empty if none do."""
     tiles = max(int(blocks.cells[:, WEIGHT].sum()) // k, 1)
     per_tile = places.x.size / tiles
     for cell, lines, each in PROGRAMS:
@@ -280,13 +280,13 @@ RULES = ("widest", "median", "least_waste")
 
 
 def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_: object) -> tuple[TilePartition, dict]:
-    """Cut every cell that can be cut, nearest its weighted median.
+    """Cut every cell that can be cut, closest to its weighted median.
 
-    rule  "widest": the wider side first, the other if no cut leaves k on both sides; "median": the side whose cut
-          balances better, the wider one when they differ by at most a record; "least_waste": see ``least_waste``
+    rule  "widest": the wider side first, the other if no cut leaves k on both sides; "median": the side with the more
+          balanced cut, the wider one if they differ by at most a record; "least_waste": see ``least_waste``
 
-    A cell is left whole only when no cut of either axis leaves k on both sides; then fewer than k records lie on each
-    of the four sides of its median point, so it weighs at most 4 (k - 1) plus the weight of that one place.
+    A cell is left whole only if no cut of either axis leaves k on both sides. Then fewer than k records lie on each of
+    the four sides of its median point, so it has weight at most 4 (k - 1) plus the weight of that one place.
     O(n log(n / k)) expected time.
     """
     from shoal.kernels.tiles.guillotine import MEDIAN, WIDEST
@@ -299,9 +299,9 @@ def kd_tree(places: Places, k: int, objective: str, *, rule: str = "widest", **_
 
 
 def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
-    """LeFevre, DeWitt, Ramakrishnan 2006, for comparison: only the cut right above the median, wider side first.
+    """Mondrian (LeFevre, DeWitt, Ramakrishnan 2006), for comparison: cuts right above the median, wider side first.
 
-    Stops at cells that other cuts could still divide, so Theorem 4 says nothing about it.
+    It stops at cells that other cuts could divide, so Theorem 4 doesn't apply to it.
     """
     from shoal.kernels.tiles.guillotine import MONDRIAN
 
@@ -309,7 +309,7 @@ def mondrian(places: Places, k: int, objective: str, **_: object) -> tuple[TileP
 
 
 def proportional_tree(places: Places, k: int) -> TilePartition:
-    """The kd-tree whose cuts aim at a whole number of k on each side."""
+    """The kd-tree with cuts as close as possible to a whole number of k on each side."""
     from shoal.kernels.tiles.guillotine import PROPORTIONAL
 
     return _select(places, k, PROPORTIONAL)
@@ -332,19 +332,19 @@ RECTANGLES = 12_000_000  # 18 bytes each
 
 
 def rectangles(places: Places) -> int:
-    """How many rectangles between the distinct coordinates there are: the size of the dynamic program."""
+    """The number of rectangles between distinct coordinates: the size of the dynamic program."""
     nx, ny = (np.unique(c).size for c in (places.x, places.y))
     return nx * (nx + 1) // 2 * (ny * (ny + 1) // 2)
 
 
 def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[TilePartition, dict]:
-    """The best of all guillotine partitions: those that cut straight across, then each part again, and so on.
+    """The best of all guillotine partitions: a straight cut across, then a cut of each part, and so on.
 
     objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
-               "perimeter": least size; where size is half perimeter times weight, summed over the tiles
+               "perimeter": least size. Size is half perimeter times weight, summed over the tiles
 
-    O(X^2 Y^2 (X + Y)) time for X and Y distinct coordinates; refuses more than twelve million rectangles.
-    Partitions that no straight cut divides (five tiles around a pinwheel) are not among those searched.
+    O(X^2 Y^2 (X + Y)) time for X and Y distinct coordinates; refuses more than twelve million rectangles. Partitions
+    that no straight cut divides (such as five tiles around a pinwheel) aren't included.
     """
     size = rectangles(places)
     if size > RECTANGLES:
@@ -375,7 +375,7 @@ def _program(places: Places, k: int, objective: int, cap: int) -> tuple[TilePart
     return TilePartition.of_bins(places, program.rects[:m], (program.bx, program.by), ends), int(heaviest)
 
 
-WORK = 300_000_000  # rectangles times values that the program over all of them may look at
+WORK = 300_000_000  # most pairs of a rectangle and a value in the program over all rectangles
 NEIGHBORS = 64
 NO_CONTENTS = PlaceContents(
     np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
@@ -386,9 +386,9 @@ NO_CONTENTS = PlaceContents(
 def limited(
     places: Places, k: int, objective: str, method: str, rule: str, asked: TileTerms
 ) -> tuple[TilePartition, dict, str]:
-    """Eligible tiles of the places of one side of a boundary by one of the methods, its facts and its name.
+    """Eligible tiles of the places on one side of a boundary by one of the methods, with details and the method's name.
 
-    PolicyError for a method that does not know these limits; InfeasibleError where it finds no tiles.
+    Raises PolicyError for a method that doesn't support these limits, InfeasibleError if it finds no tiles.
     """
     if method == "proportional":
         raise PolicyError(
@@ -431,9 +431,11 @@ def _solved(
 
 
 def alone(places: Places, k: int, width: float) -> np.ndarray:
-    """Places that no tile can hold: those within reach of them weigh less than k, one after the other.  bool[p].
+    """bool[p]: places that no tile can contain, because the places within reach weigh less than k.
 
-    Degrees count by the smallest cosine among the latitudes, so that nothing within reach is missed.
+    Repeated after each removal.
+
+    Degrees are converted with the smallest cosine among the latitudes, so that no place within reach is missed.
     """
     from scipy.spatial import cKDTree
 
@@ -461,7 +463,7 @@ def alone(places: Places, k: int, width: float) -> np.ndarray:
 def _cut_within_limits(
     places: Places, k: int, objective: str, method: str, rule: str, asked: TileTerms
 ) -> TilePartition:
-    """Cuts by the rule of the method; least waste tries several and keeps the best."""
+    """Cuts by the rule of the method; least waste tries several strategies and keeps the best."""
     from shoal.kernels.tiles import limited as kernel
 
     if method == "mondrian":

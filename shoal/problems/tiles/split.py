@@ -1,6 +1,6 @@
-"""The front door: points in, tiles with their certificate out.
+"""The public functions for tiles: points in, tiles with their certificate out.
 
-Places as a hierarchy, fine to coarse: tiles within tiles, or the cells of grids whose sizes divide each other.
+A hierarchy of places, fine to coarse, consists of tiles within tiles, or of the cells of grids with nested sizes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ THEOREM = (
 NOTHING_LEFT = (
     "every record would be left out, for no tile that meets the request was found; lower k or l, or raise ⟨max_width⟩"
 )
-HUGE = 3_000_000  # places: beyond, sorting them twice is slower than the kd-tree by selection
+HUGE = 3_000_000  # with more places, sorting twice is slower than the kd-tree by selection
 
 
 @watched
@@ -121,7 +121,7 @@ def split(
 def solve(
     places: Places, k: int, objective: str, method: str, rule: str, seconds: float, asked: TileTerms
 ) -> tuple[TilePartition, dict, str]:
-    """The parts that a method finds, its facts, and the method that "auto" chose."""
+    """The parts that a method finds, details, and the method that "auto" chose."""
     sides = places.sides()
     if asked.leave_out and not asked.limited:
         kept = [which for which in sides if int(places.weight[which].sum()) >= k]
@@ -129,7 +129,8 @@ def solve(
             if not kept:
                 raise InfeasibleError(NOTHING_LEFT)
             keep = np.sort(np.concatenate(kept))
-            side = np.zeros(0) if places.side is None else places.side[keep]  # only sides of a boundary are light
+            # only sides of a boundary can be too light
+            side = np.zeros(0) if places.side is None else places.side[keep]
             some = replace(places.some(keep), side=np.unique(side, return_inverse=True)[1].reshape(-1))
             parts, details, method = solve(some, k, objective, method, rule, seconds, asked)
             return TilePartition.together(places, [parts], [keep]), details, method
@@ -158,7 +159,7 @@ def solve(
 
 
 def _auto(places: Places) -> str:
-    """The method that fits: exact cuts on small inputs, selection on huge ones, else the best of the rest."""
+    """The method that fits: exact cuts for small inputs, selection for very large ones, else least waste."""
     if places.side is None and rectangles(places) <= 300_000:
         return "best_cuts"
     if places.side is not None and places.x.size <= 20_000:
@@ -171,7 +172,7 @@ def _auto(places: Places) -> str:
 def finish(
     places: Places, parts: TilePartition, k: int, method: str, objective: str, details: dict, asked: TileTerms = PLAIN
 ) -> Tiles:
-    """Labels of the points, bounds in the user's coordinates, and the certificate."""
+    """The labels of the points, bounds in the user's coordinates, and the certificate."""
     sides = None
     if places.side is not None:
         sides = np.zeros(len(parts.weight), np.int64)
@@ -203,7 +204,7 @@ def finish(
     certificate = _certificate(places, (parts, weight, boxes), k, (method, objective), details, asked)
     if np.isfinite(places.seam) or (asked.extent == "data" and places.geographic):
         boxes, bounds, centers = (_wrapped(a, places) for a in (boxes, bounds, centers))
-        bounds = _as_written(bounds)
+        bounds = _exact_decimals(bounds)
     return Tiles(
         labels=labels[places.inverse],
         bounds=bounds,
@@ -214,7 +215,7 @@ def finish(
         method=method,
         objective=objective,
         coordinates="geographic" if places.geographic else "projected",
-        seam=float(_as_written(np.array(places.seam))) if np.isfinite(places.seam) else None,
+        seam=float(_exact_decimals(np.array(places.seam))) if np.isfinite(places.seam) else None,
         certificate=certificate,
         boundary=None if sides is None or asked.sides is None else tuple(asked.sides[i] for i in sides[order]),
         asked=asked,
@@ -224,7 +225,7 @@ def finish(
 
 
 def _units(places: Places, labels: np.ndarray, m: int, asked: TileTerms) -> dict[str, np.ndarray]:
-    """How many different persons, or households, each tile holds."""
+    """The number of different persons, or households, in each tile."""
     if places.held is None or not asked.units:
         return {}
     held, out = places.held, {}
@@ -271,14 +272,17 @@ def _certificate(
     )
 
 
-def _as_written(bounds: np.ndarray) -> np.ndarray:
-    """Sides as the decimals they are: a turn there and back leaves an error, and a point on its side is outside."""
+def _exact_decimals(bounds: np.ndarray) -> np.ndarray:
+    """Sides as exact decimals.
+
+    Shifting by a full turn and back causes rounding errors, and a point on a side would be outside.
+    """
     short = np.round(bounds, 10)
     return np.where(np.isclose(short, bounds, rtol=0, atol=1e-12), short, bounds)
 
 
 def _wrapped(a: np.ndarray, places: Places) -> np.ndarray:
-    """Longitudes back into the user's range; a side at the seam becomes the seam, unless the tile goes all around."""
+    """Longitudes in the user's range; a side at the seam becomes the seam, unless the tile spans the full circle."""
     a = a.copy()
     x = a[:, [0, 2]] if a.shape[1] == 4 else a[:, :1]
     around = np.isinf(x).all(axis=1)
@@ -312,17 +316,17 @@ class PlaceLevels:
 
     @property
     def labels(self) -> list[list[str]]:
-        """For every place its region's names from fine to coarse, last ``*``."""
+        """For every place the names of its regions from fine to coarse, last ``*``."""
         columns = [[names[c] for c in self.codes[:, i]] for i, names in enumerate(self.names)]
         return [[*row, EVERYWHERE] for row in zip(*columns, strict=True)]
 
     def mapping(self) -> dict[tuple[float, float], list[str]]:
-        """Coordinates to the list of names."""
+        """Coordinates -> list of names."""
         keys = zip(self.places[:, 0].tolist(), self.places[:, 1].tolist(), strict=True)
         return dict(zip(keys, self.labels, strict=True))
 
     def write(self, path: str | Path, separator: str = ";") -> None:
-        """An ARX-style hierarchy: one line per place, ``x y`` and then its names from fine to coarse."""
+        """Write an ARX hierarchy: one line per place, ``x y`` and then its names from fine to coarse."""
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, delimiter=separator, lineterminator="\n")
             for (x, y), names in self.mapping().items():

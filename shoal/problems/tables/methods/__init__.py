@@ -1,1 +1,1 @@
-"""Methods of the literature, a file each."""
+"""Methods of the literature, one file each."""

@@ -1,22 +1,23 @@
-"""k-anonymity within 3k - 3 by a cheap forest cut into groups.
+"""k-anonymity within a factor of 3k - 3 by a forest of small weight that is cut into groups.
 
 Aggarwal, Feder, Kenthapadi, Motwani, Panigrahy, Thomas, Zhu, "Approximation algorithms for k-anonymity" (Anonymizing
 tables, ICDT 2005): a forest whose trees have k rows or more and weigh no more than the optimum, cut into groups.
 
 Not in the paper: equal rows are one vertex with a weight; the cutting below, which gives 3k - 3 for every k >= 2 and
-needs only what all recodings share: a group loses per row at most the weight of any tree that spans it.
+needs only a property of all recodings: a group loses per row at most the weight of any tree that spans it.
 
 Theorem.  The partition costs at most (3k - 3) times the optimum.
-Proof.  (Weight.)  While a tree has fewer than k rows, some row of it has chosen no edge yet, and one of that row's
-k - 1 nearest other rows lies outside; it chooses the cheapest such edge.  So every row chooses at most one edge, no
-dearer than its (k-1)-th nearest other row, and in an optimum a row pays at least that, its group holding k - 1 others.
+Proof.  (Weight.)  If a tree has fewer than k rows, some row of it has chosen no edge yet, and one of that row's k - 1
+        nearest other rows is outside; the row chooses the cheapest such edge. So every row chooses at most one edge,
+        which costs no more than its distance to its (k-1)-th nearest other row. In an optimum, a row pays at least
+        that, because its group contains k - 1 others.
 (Cutting.)  From the leaves up, every vertex receives bundles of fewer than k rows, each with the part of the tree that
-joins it to the vertex.  Whole bundles are packed until k rows are reached: a group of at most 2k - 2 rows, joined at
-the vertex.  What remains and the vertex's own rows form a group if they have k rows, else the bundle that is passed up.
-The parts of the tree used are disjoint but for shared vertices.  At the root a bundle of fewer than k rows may be left;
-it joins a group of its tree that its part touches, which then has at most 3k - 3 rows: any group that costs less to
-join is as good.  Every group costs at most its rows times the weight of its part, so all together at most 3k - 3 times
-the weight of the forest.                                                                                         []
+connects it to the vertex. Whole bundles are packed until k rows are reached: a group of at most 2k - 2 rows, connected
+at the vertex. The remainder and the vertex's own rows form a group if they have k rows; otherwise they are the bundle
+that is passed up. The used parts of the tree are disjoint except for shared vertices. At the root, a bundle of fewer
+than k rows may remain. It joins a group of its tree that its part touches, which then has at most 3k - 3 rows; any
+group that costs less to join is as good. Every group costs at most its rows times the weight of its part, so the total
+is at most 3k - 3 times the weight of the forest.  []
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ Group = dict[int, int]  # type -> rows
 def forest(task: Task) -> Grouping:
     """Groups from a forest of nearest neighbors; at most 3k - 3 times the optimum, for every recoding.
 
-    k-anonymity alone; PolicyError otherwise.  The instance bound: a row pays at least its loss in a group with its
-    (k-1)-th nearest other row.  O(t^2 d) for t types.
+    k-anonymity alone; PolicyError otherwise. The instance bound: a row pays at least its loss in a group with its
+    (k-1)-th nearest other row. O(t^2 d) for t types.
     """
     histogram, k = task.histogram, task.requirement.k
     k_only(task.requirement, "forest")
@@ -56,7 +57,7 @@ def forest(task: Task) -> Grouping:
 def grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[tuple[int, int]]:
     """Edges of a forest whose trees have k rows or more; each type chooses at most one.
 
-    A tree of fewer than k rows has m types and m - 1 edges, so exactly one of its types has not chosen: ``free``.
+    A tree of fewer than k rows has m types and m - 1 edges, so exactly one of its types hasn't chosen: ``free``.
     """
     parent = list(range(costs.types))
     rows = costs.count.tolist()
@@ -90,21 +91,21 @@ def grow(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> list[
 def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]:
     """Groups of at least k rows from the trees of the forest."""
     t = costs.types
-    beside: list[list[int]] = [[] for _ in range(t)]
+    adjacent: list[list[int]] = [[] for _ in range(t)]
     for a, b in edges:
-        beside[a].append(b)
-        beside[b].append(a)
+        adjacent[a].append(b)
+        adjacent[b].append(a)
     seen = [False] * t
     out: list[Group] = []
-    # Each tree from its leaves up: a vertex gets the rows that its children could not place, and closes groups of k
-    # with them; the rest goes to its parent.
+    # Each tree from its leaves up: a vertex gets the rows that its children couldn't place, and closes groups of k with
+    # them; the rest goes to its parent.
     for top in range(t):
         if seen[top]:
             continue
         order, above = [top], {top: -1}
         seen[top] = True
         for x in order:
-            for y in beside[x]:
+            for y in adjacent[x]:
                 if not seen[y]:
                     seen[y] = True
                     above[y] = x
@@ -134,7 +135,7 @@ def cut_trees(costs: Costs, k: int, edges: list[tuple[int, int]]) -> list[Group]
 
 
 def _pack(bundles: list[Group], k: int, groups: list[Group]) -> Group:
-    """Whole bundles into groups of k .. 2k - 2 rows; what is left, fewer than k rows."""
+    """Pack whole bundles into groups of k .. 2k - 2 rows; returns the remainder of fewer than k rows."""
     left: Group = {}
     for bundle in bundles:
         for x, rows in bundle.items():
@@ -146,9 +147,9 @@ def _pack(bundles: list[Group], k: int, groups: list[Group]) -> Group:
 
 
 def _join(costs: Costs, k: int, left: Group, groups: list[Group]) -> None:
-    """Put the root's bundle, fewer than k rows, where it costs least.
+    """Put the root's bundle of fewer than k rows where it costs least.
 
-    A group of equal rows with enough of them gives only as many as the bundle lacks.
+    A sufficiently large group of equal rows gives only as many rows as the bundle lacks.
     """
     missing = k - sum(left.values())
     best, choice, giving = 0, -1, False

@@ -1,25 +1,25 @@
-"""Global recoding: one level of every column for the whole table, rows starred whole within a budget.
+"""Global recoding: one level of every column for the whole table, with a budget of completely starred rows.
 
-The cheapest choice is found, and proved where it can be, by one search over the nodes of the lattice.  Without a budget
-this is the search of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone
-requirement: above an eligible node all are eligible, below an ineligible one none is, and a node can be eligible only
-if it is on every pair of columns.
+One search over the nodes of the lattice finds the cheapest choice, and proves it if possible. Without a budget, this is
+the search of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone
+requirement: above an eligible node all nodes are eligible, below an ineligible one none is, and a node can be eligible
+only if it is eligible on every pair of columns.
 
-The search takes the cheapest node not yet decided, walks up a chain from it and bisects: the highest ineligible node of
-the chain decides all below it, the lowest eligible one all that cost more.
+The search takes the cheapest undecided node, goes up a chain from it, and bisects: the highest ineligible node of the
+chain decides all nodes below it, the lowest eligible one all that cost more.
 
-With a budget of rows starred whole: a node of the lattice stars whole the groups that do not meet the requirement, as
-Samarati (2001) and LeFevre, DeWitt, Ramakrishnan (2005) suppress outliers; the block they form is a group as well and
-must meet the requirement itself, so where it does not, groups that could stay join it.  The budget bounds its rows.
+With a budget, a node stars completely the groups that don't meet the requirement, as Samarati (2001) and LeFevre,
+DeWitt, Ramakrishnan (2005) suppress outliers. The starred rows form a block, which is a group as well and must meet the
+requirement itself. If it doesn't, eligible groups join it. The budget limits its rows.
 
-Branch and bound.  A row in a group that is too small is starred there and, since groups only split further down, at
-every node below.  So a node looked at rules out all nodes below when such rows pass the budget, and otherwise raises
-what each of them costs by the difference to a whole star.  The cheapest node left is looked at next, together with the
-first one on a chain above it that keeps the budget.
+Branch and bound: a row in a group that is too small is starred at the node and at every node below, because groups only
+split further down. So if such rows exceed the budget, an examined node excludes all nodes below. Otherwise it raises
+the cost of each such row by the difference to a complete star. The cheapest remaining node is examined next, together
+with the first node on a chain above it that meets the budget.
 
-At levels that were chosen before (``at_levels``) what is asked is only whether the groups at these levels meet the
-requirement.  Where they do not, the refusal says how many rows are in the way, the least budget that would pass and the
-least change of one level.
+If levels are given (``at_levels``), the only question is whether the groups at these levels meet the requirement. If
+they don't, the error states how many rows are in such groups, the least sufficient budget, and the least sufficient
+change of one level.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ LOOKS = {"fast": 300, "balanced": 5_000, "thorough": 200_000, "seconds": 10**9}
 
 
 def global_recoding(task: Task) -> Grouping:
-    """Every column at one level, the least loss of that kind proved where the lattice has at most 3,000,000 nodes.
+    """Every column at one level; the least loss of this kind is proved if the lattice has at most 3,000,000 nodes.
 
-    ``details`` has the levels, ``uniform_cost`` (the loss when every value is published at its column's level),
-    ``uniform_bound`` (no choice of levels loses less) and the number of nodes looked at.  The certificate's own cost is
-    that of the groups' common ancestors, never more; ``published`` gives the uniform values.
-    Effort bounds the number of nodes looked at; beyond it, or in a larger lattice, the bound falls short of the cost.
+    ``details`` has the levels, ``uniform_cost`` (the loss if every value is published at its column's level),
+    ``uniform_bound`` (a lower bound over all choices of levels), and the number of nodes examined. The certificate's
+    own cost is that of the groups' common ancestors, which is never more; ``published`` has the uniform values. The
+    effort limits the number of nodes examined; beyond it, or in a larger lattice, the bound is below the cost.
 
-    O(m log m) for each node looked at, O(nodes d) for each chain.
+    O(m log m) for each node examined, O(nodes d) for each chain.
     """
     levels, block, facts = search(task)
     label = Nodes(task).label(levels)
-    label[block] = task.histogram.cells  # behind every other number
+    label[block] = task.histogram.cells  # greater than every other label
     partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
     return certified(task, partition, "global_recoding", details=facts, starred=bool(block.any()))
 
 
 def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
-    """(level of every column, cells starred whole bool[m], facts for the certificate)."""
+    """(level of every column, completely starred cells bool[m], details for the certificate)."""
     histogram, recoding = task.histogram, task.recoding
     for name, column in zip(histogram.quasi_names, recoding.columns, strict=True):
         if not column.levels:
@@ -80,7 +80,7 @@ def search(task: Task) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
 
 
 def _facts(task: Task, levels: np.ndarray, total: float, bound: float, looked_at: int) -> dict[str, object]:
-    """What the certificate says of a choice of levels; "proved" stands there only where no choice can lose less."""
+    """The certificate's details about a choice of levels; "proved" is present only if no choice can lose less."""
     rows = task.histogram.rows
     optimal = bound >= total
     facts: dict[str, object] = {
@@ -102,15 +102,15 @@ def _in_unit(recoding: Recoding, total: float, rows: int) -> float:
 
 
 CLOSE = 1e-12
-TRIED = 200  # groups that may join a block which does not meet the requirement, one by one, the cheapest first
+TRIED = 200  # groups that may join an ineligible block, tried one by one, the cheapest first
 
 
 @dataclass(frozen=True, eq=False)
 class NodeCost:
-    """A node: what it costs (infinite beyond the budget), a bound on that, and the cells in its block, bool[m].
+    """A node: its cost (infinite beyond the budget), a bound of its cost, and the cells in its block, bool[m].
 
-    low  float64 per column and level: what the rows in groups that are too small cost more when starred whole
-    over whether the budget is passed here and at every node below
+    low  float64 per column and level: additional cost of completely starring the rows of groups that are too small
+    over whether the budget is exceeded here and at every node below
     """
 
     cost: float
@@ -121,7 +121,7 @@ class NodeCost:
 
 
 class Nodes:
-    """The nodes of a task's lattice, with or without a budget of rows, and how many were looked at.
+    """The nodes of a task's lattice, with or without a budget of rows, and the number of nodes examined.
 
     total  per column, the loss of the whole table at every level
     """
@@ -135,29 +135,29 @@ class Nodes:
             self.total.append((column.loss[: column.ceiling + 1] @ held) * column.weight)
         need = task.requirement
         self.by_size = not need.sensitive_columns and not need.rules and task.admits is None
-        # parts of a table that never share a group make a block of their own each
+        # parts of a table that never share a group have separate blocks
         self.parts = [np.ones(task.histogram.cells, bool)]
         if task.apart is not None:
             self.parts = [task.apart == number for number in np.unique(task.apart)]
 
     @cached_property
     def loss(self) -> list[np.ndarray]:
-        """Per column float64[levels, m]: what a row of every cell loses at each level."""
+        """For each column float64[levels, m]: the loss of a row of every cell at each level."""
         quasi = self.task.histogram.quasi
         return [c.loss[: c.ceiling + 1][:, quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
 
     @cached_property
     def top(self) -> list[np.ndarray]:
-        """Per column float64[m]: what a star costs a row of every cell."""
+        """For each column float64[m]: the loss of a star for a row of every cell."""
         quasi = self.task.histogram.quasi
         return [c.loss[-1][quasi[:, j]] * c.weight for j, c in enumerate(self.columns)]
 
     def cost(self, levels: np.ndarray) -> float:
-        """What a node loses when no row is starred whole."""
+        """The cost of a node if no row is completely starred."""
         return float(sum(total[h] for total, h in zip(self.total, levels, strict=True)))
 
     def pair(self, i: int, j: int, a: int, b: int) -> bool:
-        """Whether all groups meet the requirement with column i at level a and j at level b, all others left out."""
+        """Whether all groups meet the requirement with only column i at level a and j at level b."""
         columns, held = self.columns, self.task.histogram
         left, right = columns[i].node[a][held.quasi[:, i]], columns[j].node[b][held.quasi[:, j]]
         group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
@@ -173,7 +173,7 @@ class Nodes:
         return out
 
     def label(self, levels: np.ndarray) -> np.ndarray:
-        """int64[m]: the group of every cell.  O(m) where the tuples of classes are few, O(m log m) otherwise."""
+        """int64[m]: the group of every cell. O(m) if there are few tuples of classes, O(m log m) otherwise."""
         node = [
             c.node[h][self.task.histogram.quasi[:, j]]
             for j, (c, h) in enumerate(zip(self.columns, levels, strict=True))
@@ -193,7 +193,10 @@ class Nodes:
         return np.unique(mixed_radix(np.stack(node, 1), sizes), return_inverse=True)[1].reshape(-1)
 
     def look(self, levels: np.ndarray) -> NodeCost:
-        """Cost and block of a node.  Without a budget a node with a group that fails is over: so are all below it."""
+        """Cost and block of a node.
+
+        Without a budget, a node with an ineligible group is over, and so are all below it.
+        """
         self.made += 1
         task, count = self.task, self.task.histogram.count
         label = self.label(levels)
@@ -219,12 +222,15 @@ class Nodes:
         least = total + float(price[bad].sum())
         block = self._whole(label, rows, bad, price)
         cost = inf if block is None else total + float(price[block].sum())
-        # Where size is all that counts the cheapest group that fits is the cheapest way to fill the block.
+        # If only size counts, the cheapest group that fits is the cheapest way to fill the block.
         exact = self.by_size and len(self.parts) == 1
         return NodeCost(cost, cost if exact else least, (bad if block is None else block)[label], low, False)
 
     def _whole(self, label: np.ndarray, rows: np.ndarray, bad: np.ndarray, price: np.ndarray) -> np.ndarray | None:
-        """bool[g]: the block, groups that could stay added where it does not meet the models; None: beyond budget."""
+        """bool[g]: the block, extended by eligible groups if it doesn't meet the models.
+
+        None if it exceeds the budget.
+        """
         if not bad.any() or self._meets(label, rows, bad):
             return bad
         left = self.task.spare - rows[bad].sum()
@@ -257,7 +263,7 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class BestNode:
-    """The best node: its levels, the cells starred whole bool[m], its cost, and what no node undercuts."""
+    """The best node: its levels, the completely starred cells bool[m], its cost, and a lower bound over all nodes."""
 
     levels: np.ndarray
     block: np.ndarray
@@ -267,17 +273,18 @@ class BestNode:
 
 
 def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
-    """The cheapest choice of levels with at most ``task.spare`` rows starred whole.
+    """The cheapest choice of levels with at most ``task.spare`` completely starred rows.
 
-    limit  nodes that may be looked at; most_nodes  a larger lattice is only descended, with 0 as the bound
+    limit       most nodes examined
+    most_nodes  in a larger lattice, the search only descends, with 0 as the bound
 
-    Raises InfeasibleError where no node looked at keeps the budget.  O(m) for each node looked at and O(nodes d).
+    Raises InfeasibleError if no examined node meets the budget. O(m) for each node examined, and O(nodes d).
     """
     nodes = Nodes(task)
     top = np.array([c.ceiling for c in nodes.columns], np.int64)
     highest = nodes.look(top)
     if highest.cost == inf and not task.spare:
-        raise _none_at_the_top(task)
+        raise _infeasible_at_top(task)
     if not top.size or prod(int(t) + 1 for t in top) > most_nodes:
         return _descend(nodes, top, highest)
     node = np.stack([x.reshape(-1) for x in np.indices(tuple(top + 1), dtype=np.int16)], axis=1)
@@ -285,7 +292,7 @@ def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
     total, alive = low.copy(), np.ones(len(node), bool) if task.spare else _by_pairs(nodes, node, top)
     best: tuple[np.ndarray, NodeCost] | None = None
     left = inf  # the least bound of nodes decided without being solved
-    close = CLOSE if task.spare else 0.0  # what levels cost is the same sum everywhere
+    close = CLOSE if task.spare else 0.0  # the cost of levels is the same sum everywhere
 
     def take(levels: np.ndarray, found: NodeCost) -> None:
         nonlocal best, left
@@ -324,8 +331,8 @@ def decide(task: Task, limit: int, most_nodes: int) -> BestNode:
         task.progress("deciding the lattice", None)
 
 
-def _none_at_the_top(task: Task) -> InfeasibleError:
-    """Even the highest levels allowed do not meet what is asked."""
+def _infeasible_at_top(task: Task) -> InfeasibleError:
+    """The error if even the highest levels allowed don't meet the request."""
     columns = task.recoding.hierarchies or ()
     held = [n for n, c in zip(task.histogram.quasi_names, columns, strict=True) if c.held]
     if not held and not task.requirement.closed:
@@ -337,7 +344,10 @@ def _none_at_the_top(task: Task) -> InfeasibleError:
 
 
 def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """bool[nodes]: those that are eligible on every pair of columns; without a budget no other is eligible at all."""
+    """bool[nodes]: those that are eligible on every pair of columns.
+
+    Without a budget, no other node can be eligible.
+    """
     possible = np.ones(len(node), bool)
     for i, j in combinations(range(top.size), 2):
         for a in range(int(top[i]) + 1):
@@ -350,9 +360,11 @@ def _by_pairs(nodes: Nodes, node: np.ndarray, top: np.ndarray) -> np.ndarray:
 
 
 def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, NodeCost], None]) -> None:
-    """Bisect a chain that ends at the top for the first node that keeps the budget; with one its lower end comes first.
+    """Bisect a chain to the top for the first node within the budget.
 
-    Of the nodes beyond the budget the highest rules out what the others do; without a budget the lowest eligible one
+    With a budget, the chain's lower end is examined first.
+
+    Of the nodes beyond the budget, the highest excludes what the others do. Without a budget, the lowest eligible node
     is the cheapest.
     """
     budget = bool(nodes.task.spare)
@@ -373,7 +385,7 @@ def _climb(nodes: Nodes, chain: list[np.ndarray], take: Callable[[np.ndarray, No
 
 
 def _descend(nodes: Nodes, top: np.ndarray, found: NodeCost) -> BestNode:
-    """From the top down, each time the step that saves most of those that keep the budget and do not raise the cost."""
+    """From the top down: each step within the budget that doesn't increase the cost and saves most."""
     here = top
     if found.cost == inf:
         raise InfeasibleError(
@@ -385,7 +397,7 @@ def _descend(nodes: Nodes, top: np.ndarray, found: NodeCost) -> BestNode:
         steps = [(here - (np.arange(here.size) == j), j) for j in np.flatnonzero((here > 0) & ~closed).tolist()]
         best: tuple[float, int, np.ndarray, NodeCost] | None = None
         for step, j in sorted(steps, key=lambda one: nodes.cost(one[0])):
-            if best is not None and best[0] <= nodes.cost(step):  # stars only add to what levels cost
+            if best is not None and best[0] <= nodes.cost(step):  # stars only add to the cost of levels
                 break
             look = nodes.look(step)
             closed[j] = look.over
@@ -397,11 +409,11 @@ def _descend(nodes: Nodes, top: np.ndarray, found: NodeCost) -> BestNode:
 
 
 def at_levels(task: Task, levels: Mapping[str, int]) -> Grouping:
-    """The groups of a table when every column stands at its level, rows that meet no requirement starred whole.
+    """The groups of a table with every column at a given level; rows in ineligible groups are completely starred.
 
     levels  of every quasi-identifier, at most the top of its hierarchy
-    ``task.spare`` is the budget of starred rows; ``task.admits`` may say of cells that they are to be starred.
-    Raises InfeasibleError beyond the budget.  O(m log m).
+    ``task.spare`` is the budget of starred rows; ``task.admits`` can require that cells are starred.
+    Raises InfeasibleError beyond the budget. O(m log m).
     """
     names, columns = task.histogram.quasi_names, task.recoding.hierarchies or ()
     chosen = np.array([min(levels[n], c.ceiling) for n, c in zip(names, columns, strict=True)], np.int64)
@@ -410,7 +422,7 @@ def at_levels(task: Task, levels: Mapping[str, int]) -> Grouping:
     if not np.isfinite(look.cost):
         raise InfeasibleError(_refusal(task, chosen))
     label = nodes.label(chosen)
-    label[look.block] = task.histogram.cells  # behind every other number
+    label[look.block] = task.histogram.cells  # greater than every other label
     partition = Partition.of(np.arange(task.histogram.cells), label, task.histogram.count)
     rows, starred = task.histogram.rows, int(task.histogram.count[look.block].sum())
     facts = {
@@ -437,11 +449,11 @@ def _refusal(task: Task, levels: np.ndarray) -> str:
     )
     why = f"groups of fewer than k = {task.requirement.smallest}" if plain else "groups that do not meet the models"
     allowed = f", and {task.spare:,} may be starred whole" if task.spare else ""
-    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_ways_out(task, levels)}"
+    return f"{few:,} of {rows:,} rows would be in {why}{allowed}{_sufficient_changes(task, levels)}"
 
 
-def _ways_out(task: Task, levels: np.ndarray) -> str:
-    """The least budget, and the least change of one level, that would pass; "" where neither would."""
+def _sufficient_changes(task: Task, levels: np.ndarray) -> str:
+    """The least budget, and the least change of one level, that would suffice; "" if neither would."""
     rows, ways = task.histogram.rows, []
     starred = _least_block(task, levels)
     if starred is not None and starred < rows:
@@ -454,7 +466,7 @@ def _ways_out(task: Task, levels: np.ndarray) -> str:
 
 
 def _least_block(task: Task, levels: np.ndarray) -> int | None:
-    """Rows starred whole under the least budget that passes, found by bisection; None where none does."""
+    """The number of starred rows under the least sufficient budget, found by bisection; None if none suffices."""
 
     def block(spare: int) -> int | None:
         look = Nodes(replace(task, spare=spare)).look(levels)
@@ -477,7 +489,7 @@ def _up(share: float) -> float:
 
 
 def _raised(task: Task, levels: np.ndarray) -> tuple[str, int] | None:
-    """The column and level whose change alone passes, the cheapest of them."""
+    """The column and level of the cheapest single change that suffices."""
     nodes, best, least = Nodes(task), None, np.inf
     for j, column in enumerate(task.recoding.hierarchies or ()):
         for level in range(int(levels[j]) + 1, column.ceiling + 1):

@@ -1,13 +1,13 @@
 """Groups along a space-filling curve, and the three-phase algorithm refined by them.
 
-Ghinita, Karras, Kalnis, Mamoulis, "Fast data anonymization with low information loss", VLDB 2007: rows near each other
+Ghinita, Karras, Kalnis, Mamoulis, "Fast data anonymization with low information loss", VLDB 2007: rows that are close
 on a Hilbert curve have similar quasi-identifiers, so groups are formed in one dimension.
 
-Kept from the paper: one queue per sensitive value, and rows taken first that the rest could not do without; for
-k-anonymity an optimal cut of the line by dynamic programming.
-Departures: groups are priced by the loss they are published at; a minimum size k and a least number of distinct values
-may be asked too; several sensitive columns are served by cutting the line as soon as a group is eligible; several
-curves are tried and the best is kept.
+From the paper: one queue per sensitive value, where rows without which the rest would be ineligible are taken first;
+for k-anonymity an optimal cut of the sequence by dynamic programming.
+Differences: the loss of groups is that of their published form; a minimum size k and a least number of distinct values
+may be requested too; for several sensitive columns, the sequence is cut when a group is eligible; several curves are
+tried and the best is kept.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ WINDOW = 100
 
 
 def hilbert(task: Task) -> Grouping:
-    """The least lossy of the groupings along several curves.
+    """The grouping with the least loss over several curves.
 
-    effort "fast" tries two curves, "balanced" six, "thorough" 60 more orders of the columns that follow the seed,
-    seconds as many as they allow.  O(n v) time per curve for v sensitive values; O(n k d) without.
+    effort "fast" tries two curves, "balanced" six, "thorough" 60 more orders of the columns that depend on the seed,
+    and seconds as many as possible. O(n v) time per curve for v sensitive values; O(n k d) without.
     """
     partition, facts = along_curves(task)
     return certified(task, partition, "hilbert", details=facts)
 
 
 def three_phase_hilbert(task: Task) -> Grouping:
-    """TP+: the three-phase algorithm, its residue grouped along a curve instead of published as one group.
+    """TP+: the three-phase algorithm, with its residue grouped along a curve instead of published as one group.
 
-    Keeps the promise of the three-phase algorithm: no more tuples are suppressed, and each has at most d stars.
+    The guarantee of the three-phase algorithm holds: no more tuples are suppressed, and each has at most d stars.
     """
     histogram, need = task.histogram, task.requirement
     taken, facts = residue(histogram, need)
@@ -74,7 +74,7 @@ def three_phase_hilbert(task: Task) -> Grouping:
 
 
 def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
-    """The best grouping over the curves tried, and which that was."""
+    """The best grouping over the curves tried, and the name of its curve."""
     histogram, recoding = task.histogram, task.recoding
     best: tuple[float, Partition, str] | None = None
 
@@ -99,7 +99,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
     code, sizes = ranks(histogram, recoding)
     columns = np.argsort(sizes, kind="stable")
     rng = np.random.default_rng(task.seed)
-    for _ in range(MORE[task.effort.name] if sizes.size > 2 else 0):  # snakes over other orders of the columns
+    for _ in range(MORE[task.effort.name] if sizes.size > 2 else 0):  # snake orders over other orders of the columns
         if late():
             break
         now = columns.copy()
@@ -112,7 +112,7 @@ def along_curves(task: Task) -> tuple[Partition, dict[str, str]]:
 
 
 def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndarray]:
-    """(int64[m, d] codes renumbered so that those of one class lie together, number of codes of each column)."""
+    """(int64[m, d] codes renumbered so that those of one class are adjacent, number of codes of each column)."""
     code = np.zeros((histogram.cells, len(recoding.columns)), np.int64)
     for j, column in enumerate(recoding.columns):
         code[:, j] = column.order()[histogram.quasi[:, j]]
@@ -120,7 +120,7 @@ def ranks(histogram: Histogram, recoding: Recoding) -> tuple[np.ndarray, np.ndar
 
 
 def curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.ndarray]]:
-    """Orders of the cells: Hilbert curves over codes as they are and stretched, then lexicographic orders."""
+    """Orders of the cells: Hilbert curves over codes unchanged and stretched, then lexicographic orders."""
     d = len(recoding.columns)
     code, sizes = ranks(histogram, recoding)
     bits = max(int(max(sizes.max(initial=1) - 1, 0)).bit_length(), 1)
@@ -139,7 +139,7 @@ def curves(histogram: Histogram, recoding: Recoding) -> Iterator[tuple[str, np.n
 
 
 def _snake(code: np.ndarray) -> np.ndarray:
-    """Lexicographic, every column run through backwards after every change of those before it."""
+    """Lexicographic order in which every column reverses its direction after each change of the columns before it."""
     if not code.shape[1]:
         return np.arange(code.shape[0])
     code = code.copy()
@@ -154,8 +154,8 @@ def _snake(code: np.ndarray) -> np.ndarray:
 def hilbert_order(point: np.ndarray, bits: int) -> np.ndarray:
     """int64[m]: points int[m, d], 0 <= coordinate < 2**bits, in the order of the d-dimensional Hilbert curve.
 
-    Skilling, "Programming the Hilbert curve" (2004): coordinates to the transposed index by undoing one rotation per
-    bit.  O(m d bits).
+    Skilling, "Programming the Hilbert curve" (2004): coordinates are converted to the transposed index by undoing one
+    rotation per bit. O(m d bits).
     """
     m, d = point.shape
     if not d:
@@ -206,7 +206,7 @@ def _cuts(task: Task, order: np.ndarray) -> Iterator[tuple[str, Partition]]:
 
 
 def best_cut(histogram: Histogram, recoding: Recoding, k: int, order: np.ndarray) -> Partition:
-    """The cheapest groups of k to 2k - 1 rows that lie one after the other in an order of the cells, int[m]."""
+    """The cheapest groups of k to 2k - 1 rows that are consecutive in an order of the cells, int[m]."""
     from shoal.kernels.tables.hilbert import least_cuts
 
     slots, leaf = encode(recoding, histogram)
@@ -236,9 +236,12 @@ def _runs(histogram: Histogram, need: Requirement, order: np.ndarray) -> Partiti
 
 
 def along_queues(histogram: Histogram, need: Requirement, column: int, order: np.ndarray) -> Partition:
-    """Groups of max(k, l) rows, rounded up to a multiple of l, off the queues of a sensitive column's values.
+    """Groups of max(k, l) rows, rounded up to a multiple of l, from the queues of a sensitive column's values.
 
-    column  the sensitive column;  order  int64[m] the cells along the curve.  O(m log m + rows)
+    column  the sensitive column
+    order   int64[m]: the cells along the curve
+
+    O(m log m + rows)
     """
     from shoal.kernels.tables.hilbert import CurveGroups, Queues, append, queues
 
@@ -249,7 +252,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
     cells, value = order[by_value], value[by_value]
     held = np.bincount(value, weights=histogram.count[cells]).astype(np.int64)
     groups = histogram.rows // size
-    if distinct > 1:  # as many groups as can have so many values each
+    if distinct > 1:  # as many groups as possible with this number of values each
         low, high = 0, groups
         while low < high:
             middle = (low + high + 1) // 2
@@ -277,7 +280,7 @@ def along_queues(histogram: Histogram, need: Requirement, column: int, order: np
 
 
 def with_pool(histogram: Histogram, need: Requirement, partition: Partition, pool: np.ndarray) -> Partition:
-    """The rows pool int64[m], which no group holds, as one more group, with as few others as make it eligible."""
+    """The rows pool int64[m] without a group as one more group, with the fewest others that make it eligible."""
     joined = joining(histogram, need, partition.cell, partition.group, partition.count, pool)
     rest, last = np.flatnonzero(pool), joined.size
     return Partition.of(

@@ -1,22 +1,22 @@
-"""Kernels for k-anonymity: a table with few columns and values shrinks to a size that does not depend on its rows.
+"""Kernelization for k-anonymity: a table with few columns and values shrinks to a size that doesn't depend on its rows.
 
 Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Lemma 2 and Algorithm 1.
 
-The paper prints three thresholds, k(2k-1)2^d, k(2k)2^d and "more than" beside "at least"; all are safe.  ``paper``
-below is Algorithm 1: while a row has more than T = 2 k^2 2^d copies, k of them leave as a group.  ``linear`` is
-smaller by a factor of about k and the default:
+The paper prints three thresholds, k(2k-1)2^d, k(2k)2^d, and "more than" as well as "at least"; all are valid. ``paper``
+below is Algorithm 1: while a row has more than T = 2 k^2 2^d copies, k of them leave as a group. ``linear`` is smaller
+by a factor of about k, and is the default:
 
 Theorem.  Let r be a type, and let p be the number of published rows other than r itself that cover r.  If r has more
-than T* = (2k - 2) p + 2k - 1 copies, some optimum has a group of at least 2k copies of r and nothing else, so k of
-them can leave as a group of their own and the rest of the table keeps its optimum.
+          than T* = (2k - 2) p + 2k - 1 copies, some optimum has a group of at least 2k copies of r and nothing else. So
+          k of them can leave as a group, and the optimum of the rest of the table stays the same.
 Proof.  Take an optimum and merge groups that publish the same row, which changes no loss.  Consider a group that
-publishes r' != r and holds a copies of r among s rows.  If a >= k and s >= 2k, let k copies of r leave as a group:
-neither they nor the s - k >= k rows that stay pay more.  Repeat; every step takes k copies of r out of such groups,
-so it ends, and then a <= k - 1, or s <= 2k - 1 and a <= 2k - 2 (another row is there).  So at most (2k - 2) p copies
-lie in groups that publish something else than r, and at least 2k lie in the group that publishes r.              []
-
-p is at most the product of the columns' levels minus one (2^d - 1 for stars).  Only closures count: published rows
-that are the least cover of r and some other types of this very table, so p may be counted on the table.
+        publishes r' != r and has a copies of r among s rows.  If a >= k and s >= 2k, let k copies of r leave as a
+        group: neither they nor the s - k >= k rows that stay pay more.  Repeat. Every step takes k copies of r out of
+        such groups, so it ends, and then a <= k - 1, or s <= 2k - 1 and a <= 2k - 2 (another row is there).  So at most
+        (2k - 2) p copies are in groups that publish something other than r, and at least 2k are in the group that
+        publishes r.  []
+p is at most the product of the columns' levels minus one (2^d - 1 for stars).  Only closures count: published rows that
+are the least cover of r and some other types of this table, so p may be counted on the table.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping
 
-COVERS = 1024  # published rows over one type are counted on the table up to this many, else bounded
+COVERS = 1024  # up to this many, published rows that cover a type are counted on the table; beyond, p is bounded
 
 
 @dataclass(frozen=True, eq=False)
 class KernelizedTable:
-    """A table's kernel, and what left it.
+    """A table's kernel, and the rows that left it.
 
     histogram  the kernel: the same columns, fewer rows; its cells are in the order of the original's
-    cell       int64[c]  original cell of each cell of the kernel
-    emitted    int64[m]  rows of each original cell that left, in groups of k equal rows
-    threshold  int64[t]  a type above this was shrunk
+    cell       int64[c]: original cell of each cell of the kernel
+    emitted    int64[m]: rows of each original cell that left, in groups of k equal rows
+    threshold  int64[t]: a type above this was shrunk
     """
 
     original: Histogram
@@ -53,7 +53,7 @@ class KernelizedTable:
     threshold: np.ndarray
 
     def replay(self, partition: Partition) -> Partition:
-        """A partition of the kernel, extended to the original: emitted rows of a type form one group.  O(m log m)."""
+        """A partition of the kernel, extended to the original: emitted rows of a type form one group. O(m log m)."""
         of_type, _ = self.original.types
         out = np.flatnonzero(self.emitted)
         return Partition.of(
@@ -65,9 +65,9 @@ class KernelizedTable:
     def solution(self, grouping: Grouping, recoding: Recoding) -> Grouping:
         """A grouping of the kernel as one of the original; an optimal one stays optimal (Lemma 3).
 
-        The rows that left are published as they are, in groups of k or more, and some optimum does so too: cost and
-        bound rise by what these rows lose by themselves, nothing for stars.  The promise of a factor carries over, for
-        what is added is the same on both sides.  O(m log m) for m cells.
+        The rows that left are published unchanged in groups of k or more, and some optimum does so too. So cost and
+        bound increase by the loss of these rows alone, which is 0 for stars. A guaranteed factor remains valid, because
+        both sides increase by the same amount. O(m log m) for m cells.
         """
         if grouping.certificate.unit != recoding.unit:
             raise PolicyError(
@@ -95,12 +95,12 @@ class KernelizedTable:
 def kernelize(
     histogram: Histogram, k: int, recoding: Recoding | None = None, *, threshold: str = "linear"
 ) -> KernelizedTable:
-    """Shrink a table without changing the least loss of k-anonymity beyond what the emitted groups pay themselves.
+    """Shrink a table; the least loss of k-anonymity changes only by the loss of the emitted groups alone.
 
-    recoding   stars when None; hierarchies too, sets and ranges raise PolicyError
+    recoding   stars if None; hierarchies too; sets and ranges raise PolicyError
     threshold  "linear" ((2k-2) p + 2k - 1, see above) or "paper" (2 k^2 per published row)
 
-    O(m d) for m cells, and counting covers on the table at most O(t d) per type that may shrink.
+    O(m d) for m cells; counting covers on the table takes at most O(t d) per type that may shrink.
     """
     recoding = recoding or Recoding.stars(histogram)
     known("threshold", threshold, ["linear", "paper"])
@@ -142,9 +142,9 @@ def kernelize(
 
 
 def _covers(code: np.ndarray, t: int, recoding: Recoding) -> int:
-    """Published rows other than type t itself that are the least cover of t and other types of the table.
+    """The number of published rows other than type t that are the least cover of t and other types of the table.
 
-    Each is a vector of levels, and the closure of a set of types is the largest level in every column of its members'.
+    Each is a vector of levels; the closure of a set of types has the largest level of its members in every column.
     """
     levels = np.zeros(code.shape, np.int64)
     for j, column in enumerate(recoding.hierarchies or ()):

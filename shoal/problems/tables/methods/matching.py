@@ -1,11 +1,11 @@
-"""Two sensitive values and l = 2: the least loss there is, by minimum-cost transportation on counts.
+"""Two sensitive values and l = 2: the least loss, by minimum-cost transportation on counts.
 
-Xiao, Yi, Tao 2010, section 4: every group has as many rows of one value as of the other, so it falls apart into pairs,
-one row of each; a pair loses no more than the group did.  The best pairs are a minimum-cost perfect matching.
+Xiao, Yi, Tao 2010, section 4: every group has equally many rows of both values, so it can be split into pairs of one
+row each, and a pair loses no more than the group. The best pairs are a minimum-cost perfect matching.
 
-Not in the paper: rows with equal quasi-identifiers are matched first, which costs nothing later because every loss here
-is a metric; what is left are types with counts, a transportation problem, solved by shortest augmenting paths whose
-prices prove the answer.  Any loss of a ``Recoding`` will do, not stars alone.
+Not in the paper: rows with equal quasi-identifiers are matched first, which is optimal because every loss here is a
+metric. The rest is types with counts, a transportation problem, solved by shortest augmenting paths; their prices prove
+the result. This works for any loss of a ``Recoding``, not only stars.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ STEP = 64
 
 
 def matching(task: Task) -> Grouping:
-    """Optimal for two sensitive values under l = 2; PolicyError, with the reason, for anything else.
+    """Optimal for two sensitive values under l = 2; PolicyError with the reason for anything else.
 
-    The certificate's bound is the dual of the transportation problem: equal to the cost where the losses are fractions
-    with a common denominator that fits 56 bits, as whole numbers, decimals and simple weights do, else below it by the
-    rounding of losses to 30 bits.  When a budget in seconds runs out first, the matching so far is completed anyhow and
-    the bound is that of the prices so far.
+    The certificate's bound is the dual of the transportation problem. It equals the cost if the losses are fractions
+    with a common denominator that fits in 56 bits (as integers, decimals, and simple weights do); otherwise it is lower
+    by the rounding of losses to 30 bits. If a budget in seconds runs out, the current matching is completed by a simple
+    rule, and the bound is that of the current prices.
 
-    For t0 and t1 types left with either value O(t0 t1 p) time for p augmenting paths; 4 t0 t1 bytes, or 8 t0 t1 where
-    30 bits do not hold the losses.
+    For t0 and t1 remaining types with the two values: O(t0 t1 p) time for p augmenting paths; 4 t0 t1 bytes, or 8 t0 t1
+    if the losses don't fit in 30 bits.
     """
     histogram, need, recoding = task.histogram, task.requirement, task.recoding
     _refuse(task)
@@ -60,7 +60,7 @@ def matching(task: Task) -> Grouping:
         task, first[left], first[right], spare[0, left], spare[1, right], whole
     )
 
-    # pairs (type of one value, type of the other, how many), the equal ones first
+    # pairs (type of one value, type of the other, number), the equal ones first
     same = np.flatnonzero(equal)
     one = np.concatenate([same, left[from_]])
     other = np.concatenate([same, right[to]])
@@ -93,7 +93,7 @@ def matching(task: Task) -> Grouping:
 
 
 def _lower(task: Task, whole: WholeLosses, bound: int, total: int, pairs: int, cost: float) -> float:
-    """The dual in the recoding's unit; the cost itself where the two are equal in whole numbers."""
+    """The dual in the recoding's unit; the cost itself if the two are equal as integers."""
     if whole.exact and bound == total:
         return cost
     stars, columns = task.recoding.unit == "stars", len(task.recoding.columns)
@@ -127,9 +127,9 @@ def _refuse(task: Task) -> None:
 def transported(
     task: Task, left: np.ndarray, right: np.ndarray, supply: np.ndarray, demand: np.ndarray, whole: WholeLosses
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
-    """Least total loss of shipping supply to demand; left, right are cells that stand for the types.
+    """The least total loss of shipping supply to demand; left, right: cells that represent the types.
 
-    Returns (from, to, amount) of the parcels, their total loss, and a lower bound on it, in units of 1 / scale.
+    Returns (from, to, amount) of the parcels, their total loss, and a lower bound of it, in units of 1 / scale.
     """
     from shoal.kernels.tables.min_cost_flow import Parcels, prices, ship_by_paths
 
@@ -171,7 +171,7 @@ def transported(
     many = np.concatenate([amount[:used], many])
     kept = many > 0
     one, other, many = one[kept], other[kept], many[kept]
-    # any prices u prove: no matching is below sum of supply u + demand v, where v is the least of cost - u
+    # any prices u prove a bound: no matching is below sum of supply u + demand v, where v is the least of cost - u
     least = np.full(right.size, np.iinfo(np.int64).max)
     for some in _blocks(left.size, right.size):
         least = np.minimum(least, (cost[some] - u[some, None]).min(axis=0))
@@ -188,7 +188,7 @@ def _blocks(x: int, y: int) -> Iterator[slice]:
 
 
 def _corner(supply: np.ndarray, demand: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(from, to, amount) by the north-west corner rule: what a search that ran out of time left over."""
+    """(from, to, amount) by the north-west corner rule, for the rest after a search ran out of time."""
     ends = np.unique(np.concatenate([[0], np.cumsum(supply), np.cumsum(demand)]))
     one, other = (np.searchsorted(np.cumsum(x), ends[1:] - 1, "right") for x in (supply, demand))
     return one, other, np.diff(ends)

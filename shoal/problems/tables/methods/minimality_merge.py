@@ -1,43 +1,47 @@
-"""Groups that tell nothing by having been formed: a release safe from whoever knows the method and has a register.
+"""Groups whose formation reveals nothing: a release that is safe from someone who knows the method and has a register.
 
-Who knows that a tool hides no more than it must learns from what is hidden (Wong, Fu, Wang, Pei 2007): in a search for
-little loss, a tuple is merged because its rows shared a value.  The likelihood of a search cannot be bounded table by
-table, so the one here is taken of a method for which it can be computed:
+Someone who knows that a tool hides no more than necessary learns from what is hidden (Wong, Fu, Wang, Pei 2007): in a
+search for little loss, a tuple is merged because its rows shared a value. The likelihood of a search can't be bounded
+table by table, so this method is one for which it can be computed:
 
-1. *Units.*  The search is run on the register: the quasi-identifiers alone.  Rows are dealt into its groups at random.
-   A group is a unit; groups of a size of which there are few are cut at random into smaller units.
-2. *Families.*  Near units of one size are put into families of one number of units.  None of this looks at a sensitive
-   value: only what counts as few follows from the share of the table's commonest, which no exchange changes.
-3. *Merging.*  A unit is settled where its rows meet what is asked of a group, no value with a share above p.  Of a
-   family those units are taken that are not settled, and as few settled ones, drawn at random, as let them all together
-   meet it and be an even number: the decoys.  They are paired with near ones by the register.  A pair that meets it is
-   a group; with the pairs that do not the same is done, until none is left.  Before, families that do not meet it as a
-   whole are merged in the same way.  Where all units of one size together do not, there is no release.
-4. *After the attack.*  The attack is run on these groups, and those whose people it claims a value of with more than p
-   are merged, again and again until it claims none (``unclaimed``).
+1. *Units.*  The search runs on the register: the quasi-identifiers alone. Rows are assigned to its groups at random. A
+   group is a unit; if there are few groups of a size, they are cut at random into smaller units.
+2. *Families.*  Near units of one size are put into families with equal numbers of units. None of this uses a sensitive
+   value: only the threshold for "few" depends on the share of the table's most frequent value, which no exchange
+   changes.
+3. *Merging.*  A unit is settled if its rows meet the conditions of a group, with no value above the share p. From a
+   family, the units that aren't settled are taken. As few settled units as possible, the decoys, are drawn at random
+   and added, so that all together meet the conditions and their number is even. They are paired with near ones by the
+   register. A pair that meets the conditions is a group; the same is done with the other pairs, until none is left.
+   Before that, families that don't meet the conditions as a whole are merged in the same way. If all units of one size
+   together don't meet them, there is no release.
+4. *After the attack.*  The attack runs on these groups. Groups with people about whom it claims a value with more than
+   p are merged, repeatedly until it claims none (``unclaimed``).
 
-*Theorem.*  Let the intruder know all of it: the method, every person's quasi-identifiers, into which unit every person
-was dealt, the families, and the groups of step 3 with what they hold; of the draws for decoys their law alone.  Under
-the prior by which every assignment of the sensitive values to the persons is equally likely, the probability that a
-person has value v is the share of v in the person's group, hence at most p.  Who knows less has an average of such
-probabilities: at most p too.  So has whoever sees the groups of step 4, where it need not be the share of v in them.
+*Theorem.*  Let the intruder know the method, every person's quasi-identifiers, the unit to which every person was
+assigned, the families, and the groups of step 3 with their contents; of the draws of decoys only their distribution.
+Under the prior in which every assignment of the sensitive values to the persons is equally likely, the probability that
+a person has value v is the share of v in the person's group, so at most p. Someone who knows less has an average of
+such probabilities, so at most p too. The same holds for someone who sees the groups of step 4, although the probability
+needn't be the share of v in them.
 
-*Proof.*  An item is a unit, a pair of items, or all units of a family.  Let C be a group that was merged, out of two
-items of one kind or of all that were taken at once.  Exchange the values of two of its items, one item's rows for the
-other's.  Both were taken, so what is taken stays the same set: an item that was not settled and a decoy may change
-their parts, but their numbers stay, and every order in which decoys are drawn has one of the same values in the
-exchanged table, as likely.  What all that is taken holds together is the same, so that as many decoys are drawn.  Pairs
-go by what is taken and the register, so they are the same.  Nothing outside C changes.  So an assignment and its image
-lead to these groups with the same probability.  The same holds for the exchange of any two items inside an item of C,
-and for any permutation of the rows of one unit.  These carry any person of C to any other.  So given the groups all
-persons of C have the same probability of v, and their mean is the share of v.  In a unit that stands by itself every
-permutation of its rows will do.  That a table is refused follows from what all units of a size hold together, which no
-exchange changes.  What step 4 makes follows from these groups, what they hold, and the register: by the law of total
-probability, the probability given its result is an average of the probabilities given the groups that lead to it.
+*Proof.*  An item is a unit, a pair of items, or all units of a family. Let C be a group that was merged, from two items
+of one kind or from all that were taken at once. Exchange the values of two of its items, one item's rows for the
+other's. Both were taken, so the set of taken items stays the same: an item that wasn't settled and a decoy may exchange
+their roles, but their numbers stay, and every order in which decoys are drawn has one with the same values in the
+exchanged table, which is equally likely. The values of all taken items together are the same, so equally many decoys
+are drawn. Pairs depend on the taken items and the register, so they are the same. Nothing outside C changes. So an
+assignment and its image lead to these groups with the same probability. The same holds for the exchange of any two
+items inside an item of C, and for any permutation of the rows of one unit. These map any person of C to any other. So
+given the groups, all persons of C have the same probability of v, and their mean is the share of v. In a unit that is a
+group of its own, every permutation of its rows suffices. Whether a table is refused depends on the values of all units
+of a size together, which no exchange changes. The result of step 4 depends on these groups, their contents, and the
+register. By the law of total probability, the probability given this result is an average of the probabilities given
+the groups that lead to it.
 
-The likelihood of being hidden is thus what it should be for the proof, 1 where it has to be and the decoys' rate where
-it need not, for any models of values, any recoding, any k and l, and for tuples that are hidden in part.  The price is
-that the search may not pick neighbors by their values.  Source of the notion: Wong et al., m-confidentiality.
+The likelihood of being hidden is therefore as the proof needs it: 1 if hiding is necessary, and the decoys' rate
+otherwise, for any models of values, any recoding, any k and l, and for partly hidden tuples. The price is that the
+search may not choose neighbors by their values. Source of the notion: Wong et al., m-confidentiality.
 """
 
 from __future__ import annotations
@@ -58,24 +62,26 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Claimed, Decoys, Grouping, Task, nothing
 from shoal.problems.tables.groups import good_groups
 
-FAMILY = 8  # units of a family, or a few more
-MANY = 16  # units of one size, and so many rows times l squared
-CLOSE = 8  # rows of one size, times one by the square of what a share has left to 1/l
-PATIENCE = 8  # rounds after an attack until a claimed group is merged with twice as many
+FAMILY = 8  # least number of units of a family; a few more if they don't divide evenly
+MANY = 16  # least number of units of one size, and least rows as a multiple of l squared
+CLOSE = 8  # least rows of one size, times one by the square of the share's distance from 1/l
+PATIENCE = 8  # rounds after an attack before a claimed group is merged with twice as many
 
-Solve = Callable[[Histogram, int, bool], Grouping]  # a register, the least rows of a group, in haste -> groups of it
-Near = Callable[[np.ndarray], np.ndarray]  # a row of each of an even number of items -> int[items / 2, 2] in pairs
+# a register, least rows of a group, whether to be quick -> groups of it
+Solve = Callable[[Histogram, int, bool], Grouping]
+Near = Callable[[np.ndarray], np.ndarray]  # a row of each of an even number of items -> int[items / 2, 2]: pairs
 Eligible = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # cell of rows, group of rows, groups -> bool[groups]
 
 
 @dataclass(frozen=True, eq=False)
 class MergedPartition:
-    """A partition that tells nothing by having been formed.
+    """A partition whose formation reveals nothing.
 
     partition  of the rows of the histogram
-    found      the search's answer for the register, whose bound holds for every release
-    decoys     rows that were merged though their unit was settled
-    cell       int64[n], of every row;  units: int64[units, size] per size the rows of each, before merging
+    found      the search's answer for the register; its bound holds for every release
+    decoys     rows that were merged although their unit was settled
+    cell       int64[n], of every row
+    units      per size int64[units, size]: the rows of each unit, before merging
     """
 
     partition: Partition
@@ -86,13 +92,13 @@ class MergedPartition:
 
 
 def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> Grouping:
-    """Groups of which nobody's value is told with more than is asked, with their certificate.
+    """Groups from which nobody's value is inferred with more than the requested probability, with their certificate.
 
-    task   its requirement asks of every group what minimality does (``shoal.model.privacy.AlphaKAnonymity``)
+    task   its requirement demands from every group what minimality does (``shoal.model.privacy.AlphaKAnonymity``)
     solve  the search, of a register
 
-    The bound is that of the search on the quasi-identifiers alone, so that the proved ratio tells who has a register
-    nothing of the values.
+    The bound is that of the search on the quasi-identifiers alone, so the proved ratio reveals nothing about the values
+    to someone who has a register.
     """
     histogram, recoding, need = task.histogram, task.recoding, task.requirement
 
@@ -125,10 +131,10 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
 
 
 def rows_of_one_size(histogram: Histogram, frequency: Sequence[float]) -> int:
-    """How many rows units of one size have together at least: enough that they meet l almost always.
+    """The least number of rows that units of one size have in total: so many that they almost always meet l.
 
-    Their commonest value has about the share that it has in the whole table, and must have at most 1/l: the closer the
-    two are, the more rows it takes, where the table has them.  The table's shares are the same for every assignment of
+    The share of their most frequent value is close to that in the whole table, and must be at most 1/l: the closer the
+    two are, the more rows are necessary, if the table has them. The table's shares are the same for every assignment of
     its values to people.
 
     frequency  l of every sensitive column
@@ -144,20 +150,21 @@ def merged(
     histogram: Histogram, recoding: Recoding, least: tuple[int, int], eligible: Eligible,
     solve: Solve, deal: np.random.Generator,
 ) -> MergedPartition:  # fmt: skip
-    """Units of the register, and those merged that do not meet what is asked, with decoys.
+    """Units of the register; those that don't meet the conditions are merged, with decoys.
 
     least     fewest rows of a group, and of all units of one size together
     eligible  which groups of rows may be published
     solve     the search, on a register
-    deal      draws that nobody else can repeat
+    deal      a random generator that nobody else can reproduce
 
-    Raises InfeasibleError where all units of one size together do not meet it.  O(n log n) beside the searches.
+    Raises InfeasibleError if all units of one size together don't meet the conditions. O(n log n) plus the searches.
     """
     register, of_cell = register_of(histogram)
     found = solve(register, least[0], False)
     cell = np.repeat(np.arange(histogram.cells), histogram.count)
     group = _dealt(_published_alike(register, recoding, found.partition), of_cell[cell], deal)
-    cell = cell[np.lexsort((deal.random(cell.size), group))]  # rows by group, at random within: units are stretches
+    # rows by group, in random order within a group, so that units are contiguous
+    cell = cell[np.lexsort((deal.random(cell.size), group))]
     units = _units(np.bincount(group), *least)
     out, decoys, person = np.empty(cell.size, np.int64), 0, of_cell[cell]
 
@@ -178,7 +185,7 @@ def merged(
 
 
 def register_of(histogram: Histogram) -> tuple[Histogram, np.ndarray]:
-    """The quasi-identifiers alone, and int64[cells] the cell of the register of every cell."""
+    """The quasi-identifiers alone, and int64[cells]: the cell of the register for every cell."""
     of_cell, first = histogram.types
     count = np.bincount(of_cell, weights=histogram.count, minlength=first.size).astype(np.int64)
     nothing = np.zeros((first.size, 0), np.int32)
@@ -189,7 +196,7 @@ def register_of(histogram: Histogram) -> tuple[Histogram, np.ndarray]:
 
 
 def _published_alike(register: Histogram, recoding: Recoding, partition: Partition) -> Partition:
-    """The groups that publish the same put together: to whoever reads the release they are one class anyway."""
+    """Merge the groups that publish the same, because readers of the release see one class anyway."""
     shows = recoding.publish(register, partition)
     both = np.concatenate([shows.first, shows.second], axis=1)
     _, number = np.unique(both, axis=0, return_inverse=True)
@@ -197,7 +204,7 @@ def _published_alike(register: Histogram, recoding: Recoding, partition: Partiti
 
 
 def _dealt(partition: Partition, person: np.ndarray, deal: np.random.Generator) -> np.ndarray:
-    """int64[n]: the group into which every row is dealt; person int64[n]: the tuple of every row."""
+    """int64[n]: the group to which every row is randomly assigned; person int64[n]: the tuple of every row."""
     slots = np.argsort(partition.cell, kind="stable")
     group = np.empty(person.size, np.int64)
     group[np.lexsort((deal.random(person.size), person))] = np.repeat(partition.group[slots], partition.count[slots])
@@ -205,12 +212,12 @@ def _dealt(partition: Partition, person: np.ndarray, deal: np.random.Generator) 
 
 
 def _units(sizes: np.ndarray, smallest: int, least: int) -> list[np.ndarray]:
-    """int64[units, size] per size of a unit: the rows of its units; rows stand in order of their groups.
+    """int64[units, size] per size of a unit: the rows of its units; rows are sorted by group.
 
     sizes  int64[groups]
 
-    A size of which there are few units is cut in two, into even parts where it can be: of an even number of rows it is
-    rarer that one value is on more than half.  At the end what cannot be cut is one unit.
+    If there are few units of a size, they are cut in two, into even parts if possible: with an even number of rows, it
+    is rarer that one value has more than half. Finally, a unit that can't be cut stays whole.
     """
     begin = np.cumsum(sizes) - sizes
     units = {n: [begin[sizes == n]] for n in np.unique(sizes).tolist()}
@@ -240,21 +247,21 @@ def _units(sizes: np.ndarray, smallest: int, least: int) -> list[np.ndarray]:
 
 
 def _families(register: Histogram, person: np.ndarray, solve: Solve) -> np.ndarray:
-    """int64[families, units]: families of near units; person int64[units] a tuple of each.
+    """int64[families, units]: families of near units; person int64[units]: a tuple of each.
 
-    All families have one number of units, the least above ``FAMILY`` that leaves no unit over.
+    All families have the same number of units, the least from ``FAMILY`` on that divides their number.
     """
     many = next(f for f in range(min(FAMILY, person.size), person.size + 1) if person.size % f == 0)
     return _near(register, person, many, solve)
 
 
 def _near(register: Histogram, person: np.ndarray, many: int, solve: Solve) -> np.ndarray:
-    """int64[items / many, many]: items put together with near ones, by the register alone.
+    """int64[items / many, many]: items grouped with near ones, by the register alone.
 
-    person  int64[items] a tuple of each, a multiple of ``many``
+    person  int64[items]: a tuple of each; their number is a multiple of ``many``
     """
     left, made = np.arange(person.size), []
-    # Groups of a grouping with k = many, cut into full parts; items that remain are grouped again.
+    # Groups of a grouping with k = many, cut into full parts; remaining items are grouped again.
     while left.size > many:
         tuples, of_item = np.unique(person[left], return_inverse=True)
         of_item = of_item.reshape(-1)
@@ -277,9 +284,9 @@ def _near(register: Histogram, person: np.ndarray, many: int, solve: Solve) -> n
 def merge(
     cell: np.ndarray, families: np.ndarray, eligible: Eligible, near: Near, deal: np.random.Generator
 ) -> np.ndarray:
-    """int64[families, units]: the group of every unit of one size, by the first row of one of its units.
+    """int64[families, units]: the group of every unit of one size, identified by the first row of one of its units.
 
-    families  int64[families, units, size] the rows of each
+    families  int64[families, units, size]: the rows of each
     eligible  which groups of rows may be published
     """
 
@@ -294,7 +301,7 @@ def merge(
     group = families[:, :, 0].copy()
 
     def merged_into(rows: np.ndarray) -> np.ndarray:
-        """int64[items] the item that each is merged into; rows int64[items, size], which together are eligible."""
+        """int64[items]: the item into which each is merged; rows int64[items, size], eligible together."""
         items = np.arange(len(rows))[:, None]
         into = np.arange(len(rows))
         good = fits(rows)
@@ -304,7 +311,7 @@ def merge(
             while not fits(rows[items[line[:taken]]].reshape(1, -1))[0]:
                 taken += 1
             items = items[np.sort(line[: taken + taken % 2])]
-            if len(items) % 2:  # all of them
+            if len(items) % 2:  # merge all of them
                 items = items.reshape(1, -1)
             else:
                 items = items[near(rows[items[:, 0], 0])].reshape(len(items) // 2, -1)
@@ -324,12 +331,12 @@ def merge(
 def unclaimed(
     histogram: Histogram, recoding: Recoding, partition: Partition, eligible: Eligible, claimed: Claimed
 ) -> tuple[Partition, int | None]:
-    """Groups merged until an attack claims nothing of what they show, and how many claims are left; None: not looked.
+    """Groups merged until an attack claims nothing, and the number of claims left; None: the attack wasn't possible.
 
-    A claim of people in several groups merges these; one of people in a single group merges it with that which loses
-    least, after ``PATIENCE`` rounds with the two nearest, then with the four, and so on.  Claims are left where the
-    models refuse a union, or where all is one group.
-    O(PATIENCE log(groups) rounds of claims groups columns) beside the attacks.
+    If a claim is about people in several groups, these are merged. If it is about people in a single group, that group
+    is merged with the one that loses least; after ``PATIENCE`` rounds with the two nearest, then with four, and so on.
+    Claims remain if the models refuse a union, or if only one group is left.
+    O(PATIENCE log(groups) rounds of claims groups columns) plus the attacks.
     """
     many = 0
     while (pairs := claimed(partition)) is not None and len(pairs) and partition.groups > 1:
@@ -351,18 +358,21 @@ def unclaimed(
 def _cheapest(
     histogram: Histogram, recoding: Recoding, partition: Partition, groups: np.ndarray, many: int
 ) -> np.ndarray:
-    """int64[groups, many]: with which others each of some groups loses least, all others where there are no more.
+    """int64[groups, many]: for each of some groups, the others with which it loses least.
 
-    A column of a union loses what either group loses there, or a row of the one with a row of the other, at the least.
+    All others if there are no more.
+
+    A lower bound of a union's loss in a column is that of either group, or of a row of one with a row of the other.
     """
     size, loss = partition.sizes, recoding.losses(histogram, partition)
-    of_cell, first = histogram.types  # the lowest tuple of a group: which one must not follow from who has which value
-    someone = histogram.quasi[first[np.minimum.reduceat(of_cell[partition.cell], partition.start)]]
+    # the lowest tuple of a group, so that the choice doesn't depend on who has which value
+    of_cell, first = histogram.types
+    representative = histogram.quasi[first[np.minimum.reduceat(of_cell[partition.cell], partition.start)]]
     out = np.empty((groups.size, min(many, size.size - 1)), np.int64)
     for i, g in enumerate(groups.tolist()):
         joint = np.maximum(loss, loss[g])
         for j, column in enumerate(recoding.columns):
-            joint[:, j] = np.fmax(joint[:, j], column.pair(someone[g, j], someone[:, j]) * column.weight)
+            joint[:, j] = np.fmax(joint[:, j], column.pair(representative[g, j], representative[:, j]) * column.weight)
         more = (size + size[g]) * joint.sum(axis=1) - size * loss.sum(axis=1) - size[g] * loss[g].sum()
         more[g] = np.inf
         out[i] = np.argsort(more, kind="stable")[: out.shape[1]]

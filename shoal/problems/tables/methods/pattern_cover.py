@@ -1,22 +1,22 @@
 """k-anonymity within O(log k) by covering the rows with published rows.
 
-In the spirit of Park, Shim, "Approximate algorithms for k-anonymity", SIGMOD 2007: published rows are the closed
-patterns of the table that fit at least k rows, a greedy weighted set cover chooses among them, and the cover is turned
-into a partition.  Not from there: the count of a cover's price below, and the way fillers are found, which together
-give (2 - 1/k) H(k) with H the harmonic numbers, hierarchies included.
+Based on Park, Shim, "Approximate algorithms for k-anonymity", SIGMOD 2007: published rows are the closed patterns of
+the table that fit at least k rows, a greedy weighted set cover chooses among them, and the cover is turned into a
+partition. Not from the paper: the cost of a pick below, and the way in which groups are filled up. Together they give
+(2 - 1/k) H(k), where H are the harmonic numbers, hierarchies included.
 
 Theorem.  The partition costs at most (2 - 1/k) H(k) times the optimum.
-Proof.  A pick with n new rows pays loss x max(n, k), and every new row its share.  Take a group of an optimum with s
->= k rows and the loss c.  Its least cover is one of the published rows.  While m rows of the group are uncovered,
-that row would cover n >= m rows anew at c max(n, k) / n <= c max(m, k) / m each, and the greedy choice is no dearer.
-So the rows of the group, in the order in which they are covered, pay at most c (s - k) while more than k were
-uncovered and c (k/k + ...  + k/1) = c k H(k) afterwards: at most s c H(k), and the picks together at most H(k) times
-the optimum.  A pick with n >= k new rows is a group of its own.  One with fewer pays for k.  It then takes k - n rows
-from groups that can spare them; or, when those of its pattern can spare fewer in all, its n rows join one group of
-fewer than 2k - n rows with a row that fits, and there is one: the group with fewer rows to spare than fitting ones
-has fewer than k + (k - n).  It has fewer than 2k rows afterwards and loses per row at most what both lost.  So a
-group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their losses, each of which was
-paid for k rows: a factor of (2k - 1) / k.  []
+Proof.  A pick with n new rows pays loss x max(n, k), and every new row its share.  Take a group of an optimum with s >=
+        k rows and loss c.  Its least cover is one of the published rows.  While m rows of the group are uncovered, that
+        row would cover n >= m rows newly at c max(n, k) / n <= c max(m, k) / m each, and the greedy choice costs no
+        more.  So the rows of the group, in the order in which they are covered, pay at most c (s - k) while more than k
+        were uncovered, and c (k/k + ... + k/1) = c k H(k) afterward: at most s c H(k), and all picks together at most
+        H(k) times the optimum.  A pick with n >= k new rows is a group.  One with fewer pays for k.  It then takes k -
+        n rows from groups that can spare them. If the groups of its pattern can spare fewer in total, its n rows join
+        one group of fewer than 2k - n rows with a row that fits. There is one: a group with fewer rows to spare than
+        fitting ones has fewer than k + (k - n).  It has fewer than 2k rows afterward, and loses per row at most the sum
+        of both losses.  So a group of rows from several picks has at most 2k - 1 rows and pays at most the sum of their
+        losses, each of which was paid for k rows: a factor of (2k - 1) / k.  []
 
 ``nearest_bound`` bounds the loss of every k-anonymous partition by the distances of each row to its nearest other rows.
 """
@@ -39,8 +39,8 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task, refuse_infeasible
 from shoal.problems.tables.losses import Costs
 
-WORK = 10**8  # lattice nodes x types x columns looked at
-PLACES = 10**7  # members of all patterns together
+WORK = 10**8  # limit of lattice nodes x types x columns
+PLACES = 10**7  # limit of the members of all patterns in total
 CANDIDATES = 64  # groups compared when new rows join one
 
 
@@ -48,9 +48,9 @@ CANDIDATES = 64  # groups compared when new rows join one
 class Patterns:
     """Closed patterns that fit at least k rows: published rows that are the least cover of what they fit.
 
-    start   int64[q + 1], member int64[...]  types that fit each
-    loss    int64[q]     whole-number loss of a row published so
-    all     False when the lattice was too large and only its cheapest nodes were looked at
+    start   int64[q + 1], member int64[...]: types that fit each
+    loss    int64[q]: integer loss of a row published so
+    all     False if the lattice was too large and only its cheapest nodes were examined
     """
 
     start: np.ndarray
@@ -59,14 +59,14 @@ class Patterns:
     all: bool
 
     def least(self, types: int) -> np.ndarray:
-        """int64[t]: least loss at which a row of each type can be published at all; -1 where no pattern fits."""
+        """int64[t]: least loss at which a row of each type can be published; -1 if no pattern fits."""
         out = np.full(types, np.iinfo(np.int64).max)
         np.minimum.at(out, self.member, np.repeat(self.loss, np.diff(self.start)))
         return np.where(out == np.iinfo(np.int64).max, -1, out)
 
 
 def _levels_only(task: Task) -> None:
-    """PolicyError when a column is published as a set or a range."""
+    """Raise PolicyError if a column is published as a set or a range."""
     for name, column in zip(task.histogram.quasi_names, task.recoding.columns, strict=True):
         if not column.levels:
             raise PolicyError(
@@ -75,13 +75,13 @@ def _levels_only(task: Task) -> None:
 
 
 def k_only(need: Requirement, method: str) -> None:
-    """PolicyError when more than k rows per group is asked."""
+    """Raise PolicyError if the requirement has more than k rows per group."""
     if need.sensitive_columns:
         raise PolicyError(f"{method} answers k-anonymity alone; for sensitive columns choose another method")
 
 
 def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places: int = PLACES) -> Patterns:
-    """All closed patterns that fit at least k rows.  O(nodes x t x d) with one node per vector of levels."""
+    """All closed patterns that fit at least k rows. O(nodes x t x d) with one node per vector of levels."""
     (t, d), columns = costs.code.shape, recoding.hierarchies or ()
     nodes = list(product(*(range(column.levels) for column in columns)))
 
@@ -111,8 +111,8 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
             if node[j]:  # closed: the members differ one level below
                 below = column.node[node[j] - 1][code]
                 good &= np.minimum.reduceat(below, begin) != np.maximum.reduceat(below, begin)
-            someone = np.repeat(code[begin], length)
-            loss += np.maximum.reduceat(costs.pair[costs.start[j] + someone * costs.size[j] + code], begin)
+            representative = np.repeat(code[begin], length)
+            loss += np.maximum.reduceat(costs.pair[costs.start[j] + representative * costs.size[j] + code], begin)
         keep = np.repeat(good, length)
         held += int(keep.sum())
         if held > places:
@@ -134,8 +134,8 @@ def patterns(costs: Costs, recoding: Recoding, k: int, work: int = WORK, places:
 def pattern_cover(task: Task) -> Grouping:
     """Groups by greedy cover with published rows; at most (2 - 1/k) H(k) times the optimum.
 
-    Stars and hierarchies, k-anonymity alone; PolicyError otherwise.  The lattice of levels is enumerated: 2^d nodes
-    for stars.  Where it is too large only its cheapest nodes are used, and the promise is dropped.
+    Stars and hierarchies, k-anonymity alone; PolicyError otherwise. The lattice of levels is enumerated: 2^d nodes for
+    stars. If it is too large, only its cheapest nodes are used, without the guarantee.
     """
     histogram, k = task.histogram, task.requirement.k
     k_only(task.requirement, "pattern_cover")
@@ -162,7 +162,7 @@ def pattern_cover(task: Task) -> Grouping:
 
 
 def whole_cost(costs: Costs, task: Task, partition: Partition) -> int:
-    """Cost of a partition as a whole number."""
+    """The cost of a partition as an integer."""
     of_type = task.histogram.types[0]
     parts = np.split(of_type[partition.cell], partition.start[1:]) if partition.groups else []
     return sum(int(size) * costs.loss(np.unique(part)) for size, part in zip(partition.sizes, parts, strict=True))
@@ -193,10 +193,10 @@ def _covered(task: Task, costs: Costs, found: Patterns, k: int) -> Partition:
 
 
 class _Groups(NamedTuple):
-    """Groups so far.  Invariant: every group has k rows.
+    """Groups so far. Invariant: every group has at least k rows.
 
-    rows   of each group: rows by type;  size, loss  of each group
-    where  the groups that hold rows of a type
+    rows   of each group: rows by type;  size, loss: of each group
+    where  the groups that contain rows of a type
     """
 
     costs: Costs
@@ -207,15 +207,17 @@ class _Groups(NamedTuple):
     where: dict[int, set[int]]
 
     def put(self, g: int, kind: int, rows: int) -> None:
-        """Rows of a type into a group."""
+        """Put rows of a type into a group."""
         self.rows[g][kind] = self.rows[g].get(kind, 0) + rows
         self.size[g] += rows
         self.where[kind].add(g)
 
     def joined(self, new: dict[int, int], spare: list[tuple[int, int, int]]) -> bool:
-        """Whether the rows of a pattern went into a group there is, for too few others can be spared to fill it up.
+        """Put the rows of a pattern into an existing group if too few others can be spared to fill it up.
 
-        spare  (-loss of a group, the group, a type that fits) for all that hold rows which fit the pattern
+        Returns whether it did.
+
+        spare  (-loss of a group, the group, a type that fits) for all groups with rows that fit the pattern
         """
         missing = self.k - sum(new.values())
         if missing <= 0:
@@ -225,7 +227,7 @@ class _Groups(NamedTuple):
             fitting[g] += self.rows[g][x]
         if sum(min(self.size[g] - self.k, rows) for g, rows in fitting.items()) >= missing:
             return False
-        # some group has fewer rows to spare than fitting ones, hence fewer than k + missing rows in all
+        # some group has fewer rows to spare than fitting ones, so it has fewer than k + missing rows
         small = sorted((self.loss[g], g) for g in fitting if self.size[g] < self.k + missing)
 
         def price(loss: int, g: int) -> int:
@@ -239,7 +241,7 @@ class _Groups(NamedTuple):
         return True
 
     def opened(self, new: dict[int, int], spare: list[tuple[int, int, int]], loss: int) -> None:
-        """A group of the rows of a pattern, filled up with what the dearest groups can spare."""
+        """Open a group of a pattern's rows, filled up with rows that the groups with the largest loss can spare."""
         missing, here = self.k - sum(new.values()), len(self.rows)
         self.rows.append({})
         self.size.append(0)
@@ -262,12 +264,12 @@ NEAREST = "every row pays at least its loss in a group with its (k-1)-th nearest
 
 
 def nearest_bound(costs: Costs, k: int) -> int:
-    """No partition costs less (whole numbers): see NEAREST.  O(t^2 d)."""
+    """An integer lower bound of the cost of every partition: see NEAREST. O(t^2 d)."""
     return int(kth(costs, k, *neighbors(costs, k)) @ costs.count)
 
 
 def neighbors(costs: Costs, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k - 1 nearest other types of each type, int32[t, m] and int64[t, m]; -1 where there are fewer."""
+    """The k - 1 nearest other types of each type, int32[t, m] and int64[t, m]; -1 if there are fewer."""
     from shoal.kernels.tables.multipliers import nearest
 
     m = max(1, min(k - 1, costs.types - 1))
@@ -277,7 +279,7 @@ def neighbors(costs: Costs, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kth(costs: Costs, k: int, index: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """int64[t]: loss beside the (k-1)-th nearest other row, a type's own other rows being nearest."""
+    """int64[t]: loss with the (k-1)-th nearest other row, where a type's own other rows are nearest."""
     pure = np.array([costs.loss([t]) for t in range(costs.types)], np.int64)
     out = pure.copy()
     near = costs.count - 1

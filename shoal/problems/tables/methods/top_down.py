@@ -1,22 +1,23 @@
 """Methods that refine from the top: top-down specialization, and Mondrian.
 
-Top-down specialization: one partition of every column's domain, refined from the root while groups stay eligible.
-Fung, Wang, Yu, "Top-down specialization for information and privacy preservation", ICDE 2005, made l-diverse as in
-Xiao, Yi, Tao 2010, section 6.2.  Single-dimensional: a value is recoded alike in all rows.
+Top-down specialization: one partition of every column's domain, refined from the root while groups stay eligible. Fung,
+Wang, Yu, "Top-down specialization for information and privacy preservation", ICDE 2005, made l-diverse as in Xiao, Yi,
+Tao 2010, section 6.2. Single-dimensional: equal values are recoded equally in all rows.
 
-Kept from the paper: a cut through every column's hierarchy, refined class by class; continuous columns (ranges, sets)
-are cut in two.
-Departure: the paper's score needs a class label; here a refinement is worth the loss it saves over the bits by which it
-tells rows apart.  That score does not change as other columns are refined, and a refinement that leaves an ineligible
-group leaves one for good (a union of eligible groups is eligible).  So each is tried once, in falling order.
+From the paper: a cut through every column's hierarchy, refined class by class; continuous columns (ranges, sets) are
+cut in two.
+Difference: the paper's score needs a class label; here the score of a refinement is the loss that it saves over the
+bits of information that it adds. This score doesn't change when other columns are refined. If a refinement leaves an
+ineligible group, it always will (a union of eligible groups is eligible). So each refinement is tried once, in
+descending order.
 
-Mondrian: halve groups at the median of their widest column for as long as the parts are eligible.  LeFevre, DeWitt,
-Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006; strict: equal values stay together.
+Mondrian: halve groups at the median of their widest column while the parts are eligible. LeFevre, DeWitt, Ramakrishnan,
+"Mondrian multidimensional k-anonymity", ICDE 2006; strict: equal values stay together.
 
-Kept from the paper: the widest column first, the median, no cut that leaves an ineligible part.
-Departures: width is the loss published so far; on a hierarchy a group is cut into the children of its common ancestor
-at once, and children that are ineligible by themselves stay together as one part; all groups of one depth are cut in
-one vectorised pass; any requirement that is monotone may be asked.
+From the paper: the widest column first, the median, no cut that leaves an ineligible part.
+Differences: width is the current loss; on a hierarchy, a group is cut into all children of its common ancestor at once,
+and ineligible children stay together as one part; all groups of one depth are cut in one vectorized pass; any monotone
+requirement is allowed.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ MOST_CUTS = 31
 
 
 def top_down(task: Task) -> Grouping:
-    """TDS.  No promise: a heuristic with the tuple bound.  ``details`` has the number of classes of every column.
+    """TDS. A heuristic without a guarantee, with the tuple bound.
 
-    A column whose limit forbids its upper levels starts at the highest level allowed.
+    ``details`` has the number of classes of every column.
+
+    If a limit forbids a column's upper levels, the column starts at the highest level allowed.
     O(m log m) for each refinement tried, at most two per value.
     """
     label, cuts = specialize(task)
@@ -47,9 +50,9 @@ def top_down(task: Task) -> Grouping:
 
 
 def as_published(cuts: list[np.ndarray]) -> Recoding:
-    """The single-dimensional recoding itself: every value published as its class, whatever its group holds.
+    """The single-dimensional recoding itself: every value is published as its class, in all groups.
 
-    For measuring: level 0 are the classes of the cut, level 1 is the root.
+    For measurements: level 0 is the classes of the cut, level 1 is the root.
     """
     return Recoding(tuple(Levels.tree(np.stack([cut, np.zeros_like(cut)])) for cut in cuts))
 
@@ -76,8 +79,7 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             "recoded alike; allow higher levels"
         )
     heapq.heapify(heap)
-    # The class whose specialization is worth most is split at the first level below it at which every group stays
-    # eligible.
+    # The class with the best score is split at the first level below it at which every group stays eligible.
     while heap:
         worth, _, j, level, codes = heapq.heappop(heap)
         if worth == 0:
@@ -129,7 +131,7 @@ def refinements(task: Task, j: int, level: int, codes: np.ndarray) -> list[tuple
 
 
 def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
-    """Loss saved by the preferred refinement, per bit by which it tells rows apart; 0 when there is none."""
+    """Loss saved by the preferred refinement per bit of information; 0 if there is none."""
     column = task.recoding.columns[j]
     ways = refinements(task, j, level, codes)
     if not ways:
@@ -150,7 +152,7 @@ def _worth(task: Task, j: int, codes: np.ndarray, level: int) -> float:
 
 
 def mondrian(task: Task) -> Grouping:
-    """Best suited to ``publish="ranges"``.  No promise: a heuristic with the tuple bound.
+    """Mondrian, best suited to ``publish="ranges"``. A heuristic without a guarantee, with the tuple bound.
 
     O(m log m) for each of about d log(groups) passes.
     """
@@ -159,15 +161,15 @@ def mondrian(task: Task) -> Grouping:
 
 
 def cut(task: Task) -> tuple[Partition, int]:
-    """The partition, and the number of passes it took."""
+    """The partition, and its number of passes."""
     histogram, columns = task.histogram, task.recoding.columns
     m, d = histogram.cells, len(columns)
     label = np.zeros(m, np.int64)
     active = np.arange(m)
     tried = np.zeros((1, d), bool)
     passes = 0
-    # A pass cuts every group in the widest column that it has not tried; a group that cannot be cut there tries the
-    # next one.
+    # A pass cuts every group in the widest column that it hasn't tried. A group that can't be cut there tries the next
+    # one.
     while active.size and d:
         passes += 1
         names, group = np.unique(label[active], return_inverse=True)
@@ -185,7 +187,7 @@ def cut(task: Task) -> tuple[Partition, int]:
             here = np.flatnonzero(column[group] == j)
             part[here] = _parts(task, columns[j], int(j), active[here], group[here], level[:, j])
         new, done = _parts_joined(task, active, group, part, names.size)
-        # groups that were cut are numbered afresh, the others keep their number and lose a column
+        # groups that were cut get new numbers; the others keep their number and mark a column as tried
         tried[np.arange(names.size)[open_ & ~done], column[open_ & ~done]] = True
         fresh = int(label.max()) + 1
         moved = done[group]
@@ -223,7 +225,7 @@ def _widths(task: Task, cells: np.ndarray, group: np.ndarray, groups: int) -> tu
 def _parts(
     task: Task, column: ColumnRecoding, j: int, cells: np.ndarray, group: np.ndarray, level: np.ndarray
 ) -> np.ndarray:
-    """int64[x]: the part of its group that each cell would go to."""
+    """int64[x]: the part of its group to which each cell would go."""
     code = task.histogram.quasi[cells, j].astype(np.int64)
     if column.levels:
         return column.classes(np.maximum(level[group] - 1, 0), code).astype(np.int64)
@@ -238,7 +240,7 @@ def _parts(
     at = start + np.add.reduceat(first_half.astype(np.int64), start)
     median = np.repeat(code[order][at], length)
     above = code[order] > median
-    # a median that is the highest value goes to the upper part
+    # if the median is the highest value, it goes to the upper part
     highest = np.repeat(~np.logical_or.reduceat(above, start), length)
     out = np.empty(order.size, np.int64)
     out[order] = np.where(highest, code[order] >= median, above)
@@ -250,7 +252,7 @@ def _parts_joined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(part of each cell, which groups are cut).
 
-    The ineligible parts of a group are put together; where they are ineligible even so, its smallest good part joins.
+    The ineligible parts of a group are merged; if they are still ineligible, its smallest eligible part joins.
     """
     histogram, need = task.histogram, task.requirement
     wide = np.int64(part.max(initial=0) + 2)
@@ -278,7 +280,7 @@ def _merged(
     rest: np.ndarray,
     groups: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(part of each cell when the rest of every group is one part, which groups have an ineligible part still)."""
+    """(part of each cell if the rest of every group is one part, which groups still have an ineligible part)."""
     merged = np.where(rest, int(pair.max()) + 1 + owner, pair)
     new = np.unique(merged[number], return_inverse=True)[1].reshape(-1)
     fits = good_groups(task.histogram, task.requirement, cells, new)
