@@ -251,7 +251,7 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
         raise PolicyError(f"{said} and holds {_kind_name(kind)}; only numbers can have them, so take it out of both")
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
     own = coded.texts()
-    known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a text file
+    known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a file of text
     plain = [numeral(own[i] or "", notation) for i in known] if text else coded.values.gather(known).to_list()
     if odd := sum(p is None for p in plain):
         are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"

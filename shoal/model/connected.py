@@ -1,7 +1,7 @@
-"""Connected sets of areas: a hierarchy of regions, and the cheapest connected set that contains given areas.
+"""Connected sets of areas: a tree of regions, and the cheapest set that contains some areas.
 
-The hierarchy merges areas with neighbors repeatedly until each component is one region. The cheapest connected sets
-are node-weighted Steiner trees.
+The tree merges areas with neighbors, and these again, until a component is one region.  The cheapest connected sets are
+Steiner trees with weights of nodes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-FEW = 7  # up to this many areas, the cheapest connected set is found exactly
-ROOTS = 8  # number of areas from which the heuristic starts
+FEW = 7  # areas for which the cheapest connected set is found
+ROOTS = 8  # areas from which sets are grown
 
 
 class Area(NamedTuple):
-    """A region: its text, and its number of leaves, which is the weight of its areas. A single area is one leaf."""
+    """A region: its text, and how many leaves it counts as: the weight of its areas; one area is one leaf."""
 
     text: str
     leaves: int
@@ -25,12 +25,11 @@ class Area(NamedTuple):
 def nested_regions(
     names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Area]]:
-    """The region of every area at each level: connected, and a union of regions of the level below.
+    """The region of every area, level by level: connected, and a union of regions of the level before.
 
-    At every level, the regions are paired in rising order of weight: each region that has no partner yet joins its
-    lightest neighbor without one. A region without such a neighbor stays unchanged. If there are fewer pairs than a
-    fifth of the regions, the remaining regions join neighboring pairs, so there are O(log n) levels. A last level of
-    one region is omitted, because it is the root. O((n + pairs) log n).
+    At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
+    a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that
+    there are O(log n) levels.  A last level of one region is left out: it is the root.  O((n + pairs) log n).
     """
     place = {name: i for i, name in enumerate(names)}
     ends = [(place[a], place[b]) for a, b in pairs]
@@ -58,7 +57,7 @@ def _area(members: Sequence[str], weight: int) -> Area:
 
 
 def _merged(region: Sequence[int], weights: Sequence[float], ends: Sequence[tuple[int, int]]) -> list[int] | None:
-    """The region of each area at the next level; None if no region has a neighbor."""
+    """The next level, a number for each area; None where no region has a neighbor."""
     near: dict[int, set[int]] = {r: set() for r in region}
     weight = dict.fromkeys(near, 0.0)
     for i, r in enumerate(region):
@@ -83,12 +82,12 @@ def _merged(region: Sequence[int], weights: Sequence[float], ends: Sequence[tupl
 
 
 class Network(NamedTuple):
-    """A graph of areas with its all-pairs cheapest connected sets.
+    """Areas, and the cheapest connected sets with any two of them.
 
-    weight  float64[n]     weight of each area
-    apart   float64[n, n]  weight of the cheapest connected set with both areas; inf if there is none
-    ahead   int32[n, n]    in that set, the second area on the path from the first area to the other
-    near    for each area, its neighbors as a bit mask
+    weight  float64[n]     of every area
+    apart   float64[n, n]  weight of the cheapest connected set with both areas; inf where there is none
+    ahead   int32[n, n]    the area after the first on the way to the second, in that set
+    near    of every area its neighbors, a bit for each
     """
 
     weight: np.ndarray
@@ -98,7 +97,7 @@ class Network(NamedTuple):
 
     @classmethod
     def of(cls, weight: np.ndarray, ends: Sequence[tuple[int, int]]) -> Network:
-        """All pairs by the Floyd-Warshall algorithm with node weights. O(n^3)."""
+        """Floyd and Warshall with weights of nodes.  O(n^3)."""
         n = weight.size
         apart, ahead = np.full((n, n), np.inf), np.tile(np.arange(n, dtype=np.int32), (n, 1))
         near = [0] * n
@@ -115,7 +114,7 @@ class Network(NamedTuple):
         return cls(weight, apart, ahead, near)
 
     def way(self, a: int, b: int) -> set[int]:
-        """The cheapest connected set with two areas: the areas of the path between them."""
+        """The cheapest connected set with two areas."""
         out = {a}
         while a != b:
             a = int(self.ahead[a, b])
@@ -123,12 +122,11 @@ class Network(NamedTuple):
         return out
 
     def cheapest(self, ends: Sequence[int]) -> set[int]:
-        """A connected set that contains the given areas, at least two that are connected.
+        """A connected set with some areas, two or more with ways between them; the cheapest if they are ``FEW``.
 
-        Up to ``FEW`` areas, it is the cheapest such set: Dreyfus and Wagner (1971), restricted to areas where a
-        cheapest set can branch. O(3^t n + 2^t n^2). Above that, a heuristic adds the remaining area with the cheapest
-        path, from several start areas (Takahashi and Matsuyama 1980), and then removes areas that the set doesn't need,
-        the heaviest first.
+        Up to ``FEW``: Dreyfus and Wagner (1971), over areas where a cheapest set can branch.  O(3^t n + 2^t n^2).
+        Beyond: the next area by the cheapest way, again and again, from each area in turn (Takahashi and Matsuyama
+        1980); then areas that the set does not need are left out, the heaviest first.
         """
         if len(ends) < 3:
             return self.way(ends[0], ends[-1])
@@ -160,7 +158,7 @@ class Network(NamedTuple):
         return out
 
     def connected(self, members: Iterable[int]) -> bool:
-        """Whether areas are connected. The empty set is connected."""
+        """Whether areas are connected; so are no areas."""
         left = 0
         for area in members:
             left |= 1 << area
@@ -174,12 +172,11 @@ class Network(NamedTuple):
         return not left
 
     def _branching(self, ends: Sequence[int]) -> np.ndarray:
-        """The given areas, and those where a cheapest connected set with three or more of them can branch, in rising
-        order.
+        """The areas, and those where a cheapest connected set with three or more areas can branch, rising.
 
-        If such a set has three branches at an area, the branch to the farthest given area weighs at least as much as
-        the cheapest set with this area, and the other two branches contain further given areas. Their total is at most
-        the weight of a known set: all paths to one area, or paths from each area to the nearest one already in the set.
+        Where it branches in three, what leads to the farthest area weighs as much as the cheapest set with this area,
+        and the two other branches have areas of their own.  Together they weigh no more than a set in hand: the ways
+        from the areas to any one area, or from each to the nearest that is there already.
         """
         apart = self.apart[list(ends)]
         most = float((apart.sum(axis=0) - (len(ends) - 1) * self.weight).min())
@@ -196,7 +193,7 @@ class Network(NamedTuple):
         return np.flatnonzero(can)
 
     def _least(self, ends: Sequence[int]) -> set[int]:
-        """Dreyfus and Wagner: the cheapest connected set for every subset of ``ends`` and every further area."""
+        """Dreyfus and Wagner: for every set of ends and every area, the cheapest connected set with all of them."""
         some = self._branching(ends)
         at, weight, apart = {int(a): i for i, a in enumerate(some)}, self.weight[some], self.apart[np.ix_(some, some)]
         *first, root = (at[e] for e in ends)

@@ -320,7 +320,7 @@ def limits_of(notation: str) -> tuple[float, float]:
 
 
 def within(number: float, notation: str) -> tuple[float, str | None]:
-    """The position of a number in a column with limits, and the text that replaces it if it reaches a limit."""
+    """Where a number lies in a column with limits, and what stands for it there if it reaches one of them."""
     low, high = limits_of(notation)
     texts = notation.split()
     return min(max(number, low), high), texts[0] if number <= low else texts[-1] if number >= high else None

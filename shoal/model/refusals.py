@@ -265,9 +265,9 @@ def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int,
 
 
 def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]] | None) -> list[str]:
-    """A sentence for each column with limits: the number of values that reach them, and what lies beyond.
+    """A sentence for each column with limits: the values that reach them, and what lies beyond.
 
-    limits  column -> its limits, such as ``<=18 >=90``
+    limits  column -> as in ``<=18 >=90``
     """
     found = []
     for name, notation in limits.items():

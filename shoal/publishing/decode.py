@@ -93,7 +93,7 @@ class DecodedColumn:
             for side, end in enumerate((cell.low, cell.high)):
                 if end is not None and not math.isfinite(end):
                     found[i, [side, 2]] = np.nan
-        if of_limits(self.ruler):  # a value at a limit stands for all values beyond it
+        if of_limits(self.ruler):  # a value at a limit may be any beyond
             low, high = limits_of(str(self.ruler))
             for side, there in ((0, self.ends[:, 0] <= low), (1, self.ends[:, 1] >= high)):
                 found[there, side] = found[there, 2] = np.nan

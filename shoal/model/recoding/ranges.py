@@ -150,10 +150,9 @@ class Sets(ColumnRecoding):
 
 
 class RangeGrid(NamedTuple):
-    """The ends to which ranges are widened outward.
+    """Ends to which ranges are widened outwards.
 
-    ends       float64[e], rising
-    low, high  int32[size]: index of the last end at or below a code's position, and of the first end at or above it
+    ends       float64[e], rising;  low, high int32[size]: the last end not above a code's position, the first not below
     """
 
     ends: np.ndarray

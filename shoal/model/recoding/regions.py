@@ -1,4 +1,4 @@
-"""Regions: areas are replaced by a connected set of areas of a graph."""
+"""Areas replaced by a connected set of areas of a graph."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from shoal.model.recoding.column import ColumnRecoding, Labels, PublishedColumn,
 from shoal.model.recoding.levels import Levels
 from shoal.model.recoding.ranges import BITS
 
-AREAS = 1000  # up to this many areas, the cheapest sets are searched; above, groups publish classes of the tree
-NONE = 2**60  # weight of a set that isn't connected
+AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, groups publish classes of the tree
+NONE = 2**60  # weight of a set that is not connected
 
 
 class AreaSet(NamedTuple):
