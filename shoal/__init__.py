@@ -1,4 +1,4 @@
-"""shoal publishes tables about people so that each person is one of many, and proves what it cost.
+"""shoal publishes tables about people so that each person is one of many, and bounds the loss of information.
 
 ``shoal.anonymize`` is the main call. ``shoal.labels``, ``shoal.intervals``, ``shoal.regions``, ``shoal.tiles``,
 ``shoal.gathering``, and ``shoal.tables`` solve one problem each. ``__init__.pyi`` lists the public names. Each is
@@ -14,7 +14,7 @@ from shoal.version import __version__ as __version__
 
 
 def _listed() -> dict[str, str]:
-    """Name -> module, as the lines ``from module import name as name`` say; models as their registry says."""
+    """Map each public name to its module, from the imports in ``__init__.pyi`` and the registry of models."""
     models = {short.model: f"shoal.model.privacy.{short.file}" for short in SHORTHANDS.values()}
     lines = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
     words = [line.split() for line in lines if line.startswith("from shoal")]

@@ -1,8 +1,8 @@
-"""The clock that searches go by: it stands still while a kernel is compiled, or run by Python in its stead.
+"""A monotonic clock for search budgets. It pauses while a kernel is compiled, or runs as Python until it is compiled.
 
-Compiling takes seconds, once per machine.  Were they taken from a budget, the first call on a machine would find and
-prove less than the second, and the quick bounds nothing at all.  All threads see the clock stand: what else runs
-meanwhile has the more time.
+Compiling takes seconds, once per machine. If these seconds counted, the first call on a machine would find and prove
+less than the second, and the quick bounds would find nothing. The clock is global: it pauses for all threads, so other
+threads get more time in the meantime.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from threading import Lock
 
 _lock = Lock()
 _stood = 0.0  # seconds that are not counted
-_held = 0  # how many hold the clock now
-_since = 0.0  # reading of the machine's clock when the first of them came
+_held = 0  # how many calls of ``hold`` have no ``release`` yet
+_since = 0.0  # time.monotonic() at the first of these calls
 
 
 def clock() -> float:
-    """Seconds since some moment, as ``time.monotonic``, without those that the clock stood."""
+    """Seconds on ``time.monotonic`` without the pauses."""
     with _lock:
         return (_since if _held else time.monotonic()) - _stood
 
 
 def hold() -> None:
-    """Stops the clock; each call needs its own ``release``."""
+    """Pause the clock. Each call needs its own ``release``."""
     global _held, _since
     with _lock:
         if not _held:
@@ -34,7 +34,7 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Lets the clock go on, once nobody else holds it."""
+    """Resume the clock when every ``hold`` has been released."""
     global _held, _stood
     with _lock:
         _held -= 1
@@ -44,7 +44,7 @@ def release() -> None:
 
 @contextmanager
 def standing() -> Iterator[None]:
-    """The clock stands inside."""
+    """Pause the clock inside the block."""
     hold()
     try:
         yield

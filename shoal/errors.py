@@ -1,12 +1,11 @@
-"""One vocabulary of refusals.
+"""The exceptions of shoal.
 
-Every error shoal raises on purpose is a ``ShoalError``.  Its text is a sentence that names the
-column, the value found and a way out, and it never holds a row of the user's table.  The class
-decides the exit status of the command line: 1 a check failed, 2 bad usage or bad input,
-3 no feasible answer exists, 4 an output exists already.
+Every error that shoal raises on purpose is a ``ShoalError``. Its text is a sentence that names the column, the value
+found, and a way out. It never contains a row of the user's table. The class determines the exit status of the command
+line: 1 a check failed, 2 bad usage or bad input, 3 no feasible answer exists, 4 an output exists already.
 
-Where a sentence speaks of a setting it says so: ``⟨k=5⟩``.  Python reads ``k=5``, the command line ``--k 5``, and the
-workbench the label of the field: each front end names settings in its own words, and none looks for them in the text.
+A sentence marks the settings that it names: ``⟨k=5⟩``. Each front end replaces the mark by its own form: Python writes
+``k=5``, the command line ``--k 5``, and the workbench the label of the field. No front end searches the text itself.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ _MENTION = re.compile(r"⟨([a-z_]+)(?:\[([^⟨⟩]*?)\])?(?: ?= ?([^⟨⟩]*))?
 class Mention(NamedTuple):
     """A setting that a sentence names.
 
-    name    its keyword;  column: of which it speaks, as Python writes it
-    value   as Python writes it: ``5``, ``'ranges'``, ``[...]``, TABLE; "" where any will do; None where none is named
-    text    all of it, as Python writes it
+    name    keyword of the setting
+    column  the column that it applies to, as Python writes it
+    value   as Python writes it: ``5``, ``'ranges'``, ``[...]``, TABLE; "" if any value fits; None if there is none
+    text    the whole setting, as Python writes it
     """
 
     name: str
@@ -36,7 +36,7 @@ class Mention(NamedTuple):
 
 
 class Sentence(str):
-    """A sentence that may name settings: as text in Python's words, ``said`` in those of another front end."""
+    """A sentence that may name settings. As a string it uses Python's form; ``said`` uses that of another front end."""
 
     marked: str
 
@@ -48,20 +48,20 @@ class Sentence(str):
         return made
 
     def said(self, words: Callable[[Mention], str]) -> str:
-        """The sentence with each setting in these words."""
+        """The sentence, with each setting written by ``words``."""
         return _MENTION.sub(lambda found: words(Mention(found[1], found[2], found[3], found[0][1:-1])), self.marked)
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The keywords of the settings that it names, each once, in the order of the sentence."""
+        """The keywords of the settings that the sentence names, each once, in order of occurrence."""
         return tuple(dict.fromkeys(found[1] for found in _MENTION.finditer(self.marked)))
 
 
 class ShoalError(ValueError):
-    """Base of all refusals.
+    """Base class of all errors that shoal raises on purpose.
 
-    file, keys  the policy file that was read, and the settings that it says: there they are named as its keys
-    column      the column that was refused, where one was named that is not there
+    file, keys  the policy file that was read, and the settings in it; messages name these by their keys in the file
+    column      the column that was refused, if the error is about a column that doesn't exist
     """
 
     exit_status = 2
@@ -74,7 +74,7 @@ class ShoalError(ValueError):
 
     @property
     def sentence(self) -> Sentence:
-        """The message, with the settings that it names."""
+        """The message, with its marked settings."""
         said: Sentence = self.args[0]
         return said
 
@@ -95,9 +95,10 @@ class PolicyError(ShoalError):
     def unknown(
         cls, what: str, name: str, available: Iterable[str], meanings: Mapping[str, str] | None = None
     ) -> PolicyError:
-        """A name that is not among those available, with the nearest that is.
+        """A PolicyError for a name that is not available, with the most similar available name.
 
-        meanings   what each available name means: all are listed if none is very near
+        what       what the name stands for, such as "column"
+        meanings   what each available name means; if no name is similar enough, all are listed
         """
         names = list(dict.fromkeys(str(a) for a in available))
         close = [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
@@ -123,23 +124,23 @@ class PolicyError(ShoalError):
 
 
 def is_number(name: str) -> bool:
-    """Whether a name of a column looks like a value of one: then the first row could stand where names should."""
+    """Whether a column name looks like a number. If so, the first row of the file may be data instead of a header."""
     return re.fullmatch(r"\s*-?\d+([.,]\d+)?\s*", name) is not None
 
 
 class UnaskedError(PolicyError):
-    """A request lacks what no release can do without.  What is wrong in the rest of it is said first."""
+    """A request lacks a required setting. Errors in the settings that are given are reported first."""
 
 
 class ExistsError(PolicyError):
-    """An output exists already, and nobody said that it may be replaced: a job that runs again can tell."""
+    """An output exists already and may not be replaced. Its own exit status lets a repeated job detect this."""
 
     exit_status = 4
 
 
 @contextmanager
 def within(where: str) -> Iterator[None]:
-    """A PolicyError raised inside says of which of several tables it speaks."""
+    """Add to a PolicyError raised in the block to which of several tables it applies."""
     try:
         yield
     except PolicyError as error:
@@ -147,16 +148,16 @@ def within(where: str) -> Iterator[None]:
 
 
 class MissingDependencyError(ShoalError):
-    """An optional package is needed for what was asked."""
+    """The request needs an optional package that isn't installed."""
 
     @classmethod
     def needed(cls, package: str, purpose: str, extra: str) -> MissingDependencyError:
-        """Names the package, what it is for and the line that installs it."""
+        """An error with the package, its purpose, and the command that installs it."""
         return cls(f"{purpose} needs the package {package}; install it with: pip install 'shoal[{extra}]'")
 
     @classmethod
     def unless(cls, package: str, purpose: str, extra: str) -> None:
-        """Raises unless the package can be imported; call it before importing from the package."""
+        """Raise the error if the package can't be imported. Call this before importing from the package."""
         try:
             import_module(package)
         except ImportError:
@@ -170,7 +171,7 @@ class CertificateError(ShoalError):
 
 
 class VerificationError(ShoalError):
-    """A finished release does not keep its promise. Nothing was published."""
+    """A finished release breaks its promise. Nothing was published."""
 
     exit_status = 1
 

@@ -1,7 +1,8 @@
-"""What a path is, by its name: the kind of file or of server that it names, and what the files beside it are called.
+"""Properties of a path that follow from its name: the kind of file or server, and the names of files written next to
+it.
 
-Endings are read here and nowhere else, in small letters or capitals.  No file is opened.  The address of a server is
-shown without its secrets.
+All code that reads endings is in this module. Endings may be in lower or upper case. No file is opened. Addresses of
+servers are shown without user, password, and query.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from shoal.errors import InputError
 
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb")
-STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")  # of SPSS, Stata and SAS
-SPSS, STATA = (".sav", ".zsav"), (".dta",)  # in which shoal writes them
+STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")  # of SPSS, Stata, and SAS
+SPSS, STATA = (".sav", ".zsav"), (".dta",)  # the formats that shoal writes
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 GEOJSON = (".geojson", ".json")
 _DRAWN_AS_TEXT = (*GEOJSON, ".topojson")
@@ -23,24 +24,24 @@ _DRAWN_FOR_GDAL = (".gpkg", ".shp", ".fgb", ".gml", ".kml", ".geoparquet", ".zip
 _MAPS = (".geojson", ".topojson", ".gpkg", ".shp", ".fgb", ".gml", ".kml")
 _WEB = (".html", ".htm")
 PICTURES = (".png", ".svg", ".pdf")
-OUTLINES = (*GEOJSON, ".gpkg", ".shp", ".kml")  # in which shoal writes them
-_SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # what else a file of this ending is made of
+OUTLINES = (*GEOJSON, ".gpkg", ".shp", ".kml")  # the formats that shoal writes
+_SIDES = {".shp": (".dbf", ".shx", ".cpg", ".prj")}  # further files that a file with this ending consists of
 
 Kind = Literal["csv", "parquet", "excel", "statistics"]
 
 
 def ending(path: str | Path) -> str:
-    """The ending of a name, in small letters with its dot: ".csv"; "" where there is none."""
+    """The ending of a name in lower case with its dot, such as ".csv"; "" if there is none."""
     return Path(path).suffix.lower()
 
 
 def ends(path: str | Path, endings: tuple[str, ...]) -> bool:
-    """Whether a name ends in one of several endings, also in two at once such as ".csv.gz"."""
+    """Whether a name ends in one of several endings. An ending may have two parts, such as ".csv.gz"."""
     return Path(path).name.lower().endswith(endings)
 
 
 def kind_of(path: str | Path) -> Kind:
-    """The kind of a table: whatever is not Parquet, Excel or a file of a statistics program is read as CSV."""
+    """The format of a table. Every file that is not Parquet, Excel, or of a statistics program is read as CSV."""
     if ends(path, PARQUET):
         return "parquet"
     if ends(path, STATISTICS):
@@ -49,39 +50,42 @@ def kind_of(path: str | Path) -> Kind:
 
 
 def is_sheet(path: str | Path) -> bool:
-    """Whether a table is written and read as a whole, in cells with types: Excel, or a file of a statistics program."""
+    """Whether the format is a file of typed cells that is read and written as a whole: Excel, or a statistics
+    program's."""
     return kind_of(path) in ("excel", "statistics")
 
 
 def is_packed(path: str | Path) -> bool:
-    """Whether a file is packed with gzip."""
+    """Whether a file is compressed with gzip."""
     return ends(path, (".gz",))
 
 
 def is_table_name(path: Path) -> bool:
-    """Whether a name is that of a single table, and not that of a folder."""
+    """Whether a name is that of a single table, not of a folder."""
     return ends(path, (*PARQUET, *EXCEL, *STATISTICS, *TEXT))
 
 
 def is_part_name(name: str) -> bool:
-    """Whether a name is that of a part of a table: Parquet or CSV."""
+    """Whether a name is that of one file of a partitioned table: Parquet or CSV."""
     return ends(name, (*PARQUET, *TEXT))
 
 
 def usual_separator(path: str | Path) -> str:
-    """What stands between the fields of a new file: a tab in .tsv, else a comma."""
+    """The field separator of a new file: a tab for .tsv, otherwise a comma."""
     return "\t" if ends(path, (".tsv", ".tsv.gz")) else ","
 
 
 def is_map(path: object, packed: bool = False) -> bool:
-    """Whether something is the path of a file of geometries, or of one packed with gzip; a plain .json may be a table's
-    certificate, so it is none."""
+    """Whether a value is the path of a file of geometries, or with ``packed`` of one compressed with gzip.
+
+    A plain .json doesn't count, because it may be the certificate of a table.
+    """
     more = ".gz" if packed else ""
     return isinstance(path, (str, Path)) and ends(path, tuple(f"{end}{more}" for end in _MAPS))
 
 
 def has_tables(path: object) -> bool:
-    """Whether something is the path of one file that may hold several tables: layers of a map, sheets of Excel."""
+    """Whether a value is the path of a file that may hold several tables: layers of a map, or sheets of Excel."""
     return is_map(path) or (isinstance(path, (str, Path)) and ends(path, EXCEL))
 
 
@@ -91,7 +95,7 @@ def is_drawing(path: str | Path) -> bool:
 
 
 def has_layers(path: str | Path) -> bool:
-    """Whether a file of geometries is read through GDAL, which knows several layers, and is no text."""
+    """Whether a file of geometries is read through GDAL, which supports layers, and not as text."""
     return ending(path) not in _DRAWN_AS_TEXT
 
 
@@ -101,12 +105,12 @@ def is_picture(path: str | Path) -> bool:
 
 
 def is_page(path: str | Path) -> bool:
-    """Whether a file is a page for the browser."""
+    """Whether a file is a web page."""
     return ending(path) in _WEB
 
 
 def is_json(path: str | Path) -> bool:
-    """Whether a file holds JSON: a certificate, a record, the figures of a page."""
+    """Whether a file holds JSON: a certificate, a record, or the figures of a page."""
     return ending(path) == ".json"
 
 
@@ -116,19 +120,19 @@ def is_arx(path: str | Path) -> bool:
 
 
 def sides_of(path: Path) -> list[Path]:
-    """The files that belong to a file and lie next to it: those of a shapefile."""
+    """The files that belong to a file and are in the same folder, such as the .dbf of a shapefile."""
     return [path.with_suffix(end) for end in _SIDES.get(ending(path), ())]
 
 
 class Form(NamedTuple):
-    """A kind of output, the endings it may have, and those of what is written beside it."""
+    """A kind of output: its endings, and the endings of the files written next to it."""
 
     what: str
     endings: tuple[str, ...]
     sides: tuple[str, ...] = ()
 
     def next_to(self, path: Path) -> list[Path]:
-        """What is written beside an output of this kind."""
+        """The paths of the files that are written next to an output of this kind."""
         return [path.with_suffix(end) for end in self.sides]
 
 
@@ -148,16 +152,16 @@ MAP = Form("map", (*_WEB, *PICTURES))
 
 
 def named_after(table: Path) -> str:
-    """What outputs that were given no name are called after: visits.csv -> visits, visits.xlsx -> visits.xlsx.
+    """The default stem of outputs: visits.csv -> visits, visits.xlsx -> visits.xlsx.
 
-    Only .csv goes, so that no two tables of one folder share a policy, a certificate or a record.
+    Only .csv is removed, so that two tables of one folder never share a policy, a certificate, or a record.
     """
     name = table.name or table.resolve().name
     return name[: -len(".csv")] if ends(name, (".csv",)) and len(name) > len(".csv") else name
 
 
 def release_name(table: Path) -> str:
-    """people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx; people.por.release.csv."""
+    """The default name of a release: people.csv -> people.release.csv; people.xlsx -> people.xlsx.release.xlsx."""
     packed = ".gz" if is_packed(table) else ""
     end = ending(table.stem if packed else table)
     known = {".xls": ".xlsx", ".xlsb": ".xlsx"} | {e: e for e in (".xlsx", *PARQUET, *SPSS, *STATA, ".tsv", ".txt")}
@@ -165,41 +169,42 @@ def release_name(table: Path) -> str:
 
 
 def certificate_path(path: Path) -> Path:
-    """release.csv -> release.certificate.json, beside it."""
+    """The certificate's path, next to the release: release.csv -> release.certificate.json."""
     path = path if path.name else path.resolve()
     end = next((end for end in (".csv.gz", ".tsv.gz") if ends(path, (end,))), path.suffix)
     return path.with_name(f"{path.name[: len(path.name) - len(end)]}.certificate.json")
 
 
 def record_path(certificate: Path) -> Path:
-    """release.certificate.json -> release.record.json, the private record beside a certificate."""
+    """The private record's path, next to the certificate: release.certificate.json -> release.record.json."""
     return certificate.with_name(f"{certified_name(certificate)}.record.json")
 
 
 def certified_name(certificate: Path) -> str:
-    """release.certificate.json -> release."""
+    """The stem of the release: release.certificate.json -> release."""
     return certificate.name.removesuffix(".json").removesuffix(".certificate")
 
 
 def internal_path(page: Path) -> Path:
-    """report.html -> report.internal.html: a page that must not be published says so in its name."""
+    """The name of a page that must not be published: report.html -> report.internal.html."""
     if page.stem.lower().endswith(".internal"):
         return page
     return page.with_name(f"{page.stem}.internal{page.suffix}")
 
 
 def is_private(path: Path) -> bool:
-    """Whether the name of a file says that it must not leave: NAME.record.json, NAME.internal.html."""
+    """Whether the name marks a file that must not be published, such as NAME.record.json or NAME.internal.html."""
     return ".internal." in path.name or path.name.endswith((".record.json", ".policy.toml"))
 
 
 def level_file(path: Path, level: int) -> Path:
-    """Where a level of regions is drawn: the finest in the file itself, those above beside it, ``map.level2.html``."""
+    """The file for the map of a level of regions: the path itself for the finest level, otherwise
+    ``map.level2.html``."""
     return path if level == 0 else path.with_name(f"{path.stem}.level{level + 1}{path.suffix}")
 
 
 def certificate_of(release: str | Path, named: str | Path | None) -> Path:
-    """The certificate that was named, else the one beside a release; InputError where none lies there."""
+    """The given certificate, otherwise the one next to the release; InputError if there is none."""
     if named is not None:
         return Path(named)
     beside = certificate_path(Path(release))
@@ -211,7 +216,7 @@ def certificate_of(release: str | Path, named: str | Path | None) -> Path:
 
 
 def is_remote(path: Any) -> bool:
-    """Whether a path is a place that only Spark knows, such as s3a://bucket/table."""
+    """Whether a path is an address with a scheme that only Spark reads, such as s3a://bucket/table."""
     return isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
@@ -219,26 +224,27 @@ SERVERS = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle", "sno
 
 
 def is_server(path: Any) -> bool:
-    """Whether a path is the address of a server of databases."""
+    """Whether a path is the address of a database server."""
     return is_remote(path) and scheme_of(path) in SERVERS
 
 
 def scheme_of(address: str) -> str:
-    """The kind of server an address names, without its driver."""
+    """The kind of server in an address, without the driver."""
     return address.partition("://")[0].partition("+")[0].lower()
 
 
 def hides_password(address: str) -> bool:
-    """Whether a password stands in the address of a server, before its host or behind a question mark."""
+    """Whether the address of a server contains a password, before its host or in its query."""
     rest = address.partition("://")[2]
     before, _, place = rest.rpartition("@")
     return re.search("[:?#;]", before) is not None or re.search(r"(?i)[?&](password|passwd|pwd)=", place) is not None
 
 
 def hidden_in(text: str, address: str) -> str:
-    """A text without the secrets of an address: user, password and query stand in it in no form.
+    """A text in which user, password, and query of an address are replaced by dots, in every form.
 
-    Also where the address was taken for a path, of which two slashes are one, or for a folder and a name.
+    This includes the forms that arise if the address is treated as a path (where two slashes become one), or is split
+    into a folder and a name.
     """
     shown = without_secrets(address)
     rest = address.partition("://")[2]
@@ -256,9 +262,9 @@ def hidden_in(text: str, address: str) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """A remote address as it may be shown and kept: without user, password and what follows a question mark and alike.
+    """A remote address without user, password, and everything from a question mark or similar on.
 
-    Where such a mark stands before an @ nobody can tell a password from a query, and neither is shown.
+    If such a mark precedes an @, a password can't be distinguished from a query. Then only the scheme is shown.
     """
     scheme, _, rest = address.partition("://")
     before, _, place = rest.rpartition("@")

@@ -1,4 +1,4 @@
-"""The path of a table to its release on one page: read, count, solve, recode, place, judge."""
+"""The path of a table to its release: read, count, solve, recode, place rows, judge."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ Frame = TypeVar("Frame")
 
 
 class TableSettings(Settings, ScopeSettings, total=False):
-    """The keywords of ``Policy``, and those of an engine."""
+    """The keywords of ``Policy`` and of the engines."""
 
 
 @watched
@@ -122,10 +122,10 @@ def anonymize(
     table, query  the part of a DuckDB or SQLite file; a query over files refers to them as ``data``
     master    of Spark, such as "local[2]"
     secret    at least 16 bytes that no one else has; no output contains them. With a secret, the same data and policy
-              give the same release again: on every engine the same multiset of rows. (A search in seconds can end
-              elsewhere, and rows are then placed differently.) None: fresh randomness. ``seed`` fixes only the search.
-              Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the certificate
-              contain it
+              give the same release again: on every engine the same multiset of rows. (A search limited by seconds can
+              end with another partition. Rows are then in another order.) None: fresh randomness. ``seed`` fixes only
+              the search. Without a seed, one is drawn, or it is 0 if there is a secret; ``release.policy`` and the
+              certificate contain it
     after     an earlier release of the same people, or several: paths (read with the certificates next to them; of a
               series every part, of a table of Delta or Iceberg every version that can be read),
               frames, or Releases. ``release.composition`` counts what all of them reveal together about the people of
@@ -183,18 +183,19 @@ def prepare(
     check: bool = False,
     **settings: Unpack[TableSettings],
 ) -> Release[Any]:
-    """A release that is not judged yet, for callers that write it: writing judges the bytes written.
+    """A release that may not be judged yet, for callers that write it: ``Release.write`` judges the written bytes.
 
     The arguments are those of ``anonymize``, and these:
 
-    target  where it will be written: what its format cannot hold is refused before the work
-    fixed   levels of a global recoding that was found before; None: they are searched
-    carried what a look at the columns without a role found; None: they are looked at
-    check   judge the table in hand, as ``anonymize`` does
+    target  the path of the output; tables that its format can't hold are refused before the search
+    fixed   the levels of a known global recoding; None: the search finds them
+    carried the result of ``look`` for the columns without a role; None: computed here
+    check   whether to judge the table in memory, as ``anonymize`` does
     """
     scope, wanted = Scope.among(settings)
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
-        asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)  # one secret promises one release
+        # the same secret must give the same release
+        asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)
     if after is not None and asked.minimality is not None:
         raise PolicyError(
             "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "
@@ -203,14 +204,14 @@ def prepare(
     scope, engine = scope.as_asked(data, engine, asked)
     asked = with_regions(asked)
     requirement(models_of(asked), (*asked.sensitive, *asked.units))
-    ShuffleKey.of(secret)  # one that is too short is refused before the work
+    ShuffleKey.of(secret)  # refuses a secret that is too short, before the search
     clock = StepClock(progress)
     with clock.step("reading", "read"):
         read = _read(data, asked, engine, (separator, encoding), scope, target, carried)
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
-    with ThreadPoolExecutor(1) as meanwhile:  # figures of the table as it came need no answer
-        raw = meanwhile.submit(
+    with ThreadPoolExecutor(1) as meanwhile:  # the figures of the original need no partition
+        original_figures = meanwhile.submit(
             figures_of_original, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])
         )
         with clock.step("solving", "solve"):
@@ -220,9 +221,9 @@ def prepare(
             solved = _solve(cells, asked, progress, fixed, secret, workers)
         with clock.step("recoding", "recode"):
             release = _recode(read, cells, solved, asked, secret, target)
-        if check:  # the judge knows nothing of the table as it came, so it does not wait for its figures
+        if check:  # the judge doesn't read the figures of the original, so it doesn't wait for them
             release.audit  # noqa: B018  (kept until it is asked for)
-        release = replace(release, facts=replace(release.facts, before=raw.result()))
+        release = replace(release, facts=replace(release.facts, before=original_figures.result()))
     if after is not None:
         with clock.step("setting releases against each other", "compose"):
             release = with_composition(release, read.table, after, max_composition, force=force_composition)
@@ -238,7 +239,7 @@ def prepare(
 def misspelled_first(
     data: Any, policy: Any, settings: Mapping[str, Any], opened: Callable[[Any], Table]
 ) -> Iterator[None]:
-    """A block in which a missing file or column is refused before a request without models or quasi-identifiers."""
+    """Inside the block, report a missing file or column before a request without models or quasi-identifiers."""
     try:
         yield
     except UnaskedError:
@@ -249,8 +250,17 @@ def misspelled_first(
         raise
 
 
-class _Read(NamedTuple):
-    """A table as an engine has it, where it came from, what its columns without a role give away, its population."""
+class _OpenedTable(NamedTuple):
+    """An opened table, and what the later steps need to know about its source.
+
+    source     the path for the report
+    separator  the field separator of a CSV
+    carried    what ``look`` found in the columns without a role
+    harbor     what the Safe Harbor preset changed
+    census     the population's table
+    filled     number of missing values that were filled, by column
+    beyond     for each column with a limit, figures of the values beyond it
+    """
 
     table: Table
     source: str | None
@@ -263,10 +273,10 @@ class _Read(NamedTuple):
 
 
 class FixedLevels(NamedTuple):
-    """A global recoding found before: the level of every quasi-identifier.
+    """A known global recoding: the level of each quasi-identifier.
 
-    starred  columns whose missing values stand for what no class holds: rows with one are starred whole, unless the
-             column is at its top level, where all values are
+    starred  columns whose missing values also stand for values outside the hierarchy. Rows with such a value are
+             starred completely, unless the column is at its top level, where all values are equal
     """
 
     levels: Mapping[str, int]
@@ -274,11 +284,14 @@ class FixedLevels(NamedTuple):
 
 
 class _CountedTable(NamedTuple):
-    """A table as the middle sees it: cells and counts, the texts of its values, what every group must meet.
+    """A table as histogram cells, with the conditions for its groups. No later search step reads a row.
 
-    need    of every group's rows;  wanted: also of the people that they stand for by their weights
-    sample  the table beside its population, where something is asked of one
-    apart   int64[cells]: cells of different numbers never share a group; None: any may
+    counted  the histogram and the columns' codes
+    texts    for each quasi-identifier, the text of each code
+    need     the requirement for the rows of each group
+    wanted   ``need``, also for the people whom the rows represent by their weights
+    sample   the table with its population; None if no model refers to a population
+    apart    int64[cells]: cells with different numbers never share a group; None: any cells may
     """
 
     counted: Counted
@@ -290,13 +303,13 @@ class _CountedTable(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the whole table meets what the search asks in the population's stead; else one group decides."""
+        """Whether the whole table meets the condition that replaces the population's. If not, one group decides."""
         assert self.sample is not None
         return self.sample.population.decides(self.counted.histogram, self.need, self.apart)
 
 
 class _Solved(NamedTuple):
-    """A partition, how its groups are joined, and what they show."""
+    """A partition with its certificate, the recoding, the published codes, and what each column publishes."""
 
     grouping: Grouping
     recoding: Any
@@ -307,8 +320,8 @@ class _Solved(NamedTuple):
 def _read(
     data: Any, asked: Policy, engine: str | None, text: tuple[str | None, str | None], scope: Scope,
     target: Path | None, carried: Unassigned | None,
-) -> _Read:  # fmt: skip
-    """Open the table and refuse what could not be published, before any work."""
+) -> _OpenedTable:  # fmt: skip
+    """Open the table, and refuse what can't be published before the search."""
     roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
     table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
@@ -331,11 +344,11 @@ def _read(
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     separator = one_character(text[0]) or _separator(table, data)
-    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits))
+    return _OpenedTable(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits))
 
 
-def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
-    """Group and count; refuse what no release can meet."""
+def _count(read: _OpenedTable, asked: Policy, data: Any) -> _CountedTable:
+    """Count the rows into cells, and refuse requests that no release can meet."""
     counted = read.table.count(asked.grouped, (*asked.sensitive, *asked.counting), asked.notations)
     if not counted.histogram.rows:
         name = repr(Path(data).name) if isinstance(data, (str, Path)) else "the table"
@@ -357,9 +370,9 @@ def _solve(
     cells: _CountedTable, asked: Policy, progress: Callable[[str, float | None], None], fixed: FixedLevels | None,
     secret: bytes | None, workers: Spread | None = None,
 ) -> _Solved:  # fmt: skip
-    """The partition that loses least, and how its groups are published.
+    """A partition of low loss, and what its groups publish.
 
-    workers  those of the engine, where they search the shards
+    workers  the engine's workers, if these search the shards
     """
     from shoal.problems.tables import group
 
@@ -375,7 +388,7 @@ def _solve(
         histogram, cells.wanted, _method(asked), recoding=recoding, effort=asked.effort,
         seed=int(np.random.SeedSequence(asked.seed).generate_state(1)[0]), progress=progress,
         max_suppressed=asked.max_suppressed if asked.global_recoding else 0.0, apart=cells.apart,
-        admits=None if fixed is None else _shown(fixed, cells),
+        admits=None if fixed is None else _admitted_cells(fixed, cells),
         constraints=Constraints(
             population=None if sample is None else sample.bound(asked, histogram, recoding, texts, labels),
             max_average_risk=asked.max_average_risk,
@@ -389,48 +402,48 @@ def _solve(
     return _Solved(within_budget(grouping, columns, asked), recoding, published, columns)
 
 
-def _shown(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Which cells may be published at some levels, given these; None: all."""
+def _admitted_cells(fixed: FixedLevels, cells: _CountedTable) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The function from levels to the cells that may be published at them (bool[cells]); None: all cells."""
     if not fixed.starred:
         return None
     quasi = cells.counted.histogram.quasi
-    none = np.zeros(len(quasi), bool)
+    starred = np.zeros(len(quasi), bool)
     for j, (column, texts) in enumerate(zip(cells.counted.quasi, cells.texts, strict=True)):
         if column.name in fixed.starred and None in texts:
-            none |= quasi[:, j] == texts.index(None)
-    return lambda levels: ~none
+            starred |= quasi[:, j] == texts.index(None)
+    return lambda levels: ~starred
 
 
 def _recode(
-    read: _Read, cells: _CountedTable, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
+    read: _OpenedTable, cells: _CountedTable, solved: _Solved, asked: Policy, secret: bytes | None, target: Path | None
 ) -> Release[Any]:
-    """Every row placed into a group of its cell, its values recoded; with what the judge will look for.
+    """Place every row into a group of its cell, recode its values, and attach what the judge expects.
 
-    The figures of the table as it came are filled in later.
+    ``Facts.before``, the figures of the original, is empty here and set later.
     """
-    counted, (grouping, recoding, shows, columns) = cells.counted, solved
+    counted, (grouping, recoding, codes, columns) = cells.counted, solved
     as_text = target is not None and kind_of(target) == "csv"
     replacements = [
         replacement(c, q, asked.numeric_stars, as_text) for c, q in zip(columns, counted.quasi, strict=True)
     ]
     blurred = blurred_columns(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
-    left, left_merged = without_units(counted, merged, asked)  # who is behind the rows is no part of their order
+    left, left_merged = without_units(counted, merged, asked)  # person columns must not influence the order of rows
     expected = Expected(
         histogram=left.histogram, partition=left_merged, columns=replacements, texts=[c.texts for c in columns],
         starred=[c.starred for c in columns], sensitive=left.sensitive, plain=[c.code >= 0 for c in columns],
     )  # fmt: skip
-    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _context(expected, asked))
+    shuffle_key = ShuffleKey.of(secret, b"" if secret is None else _shuffle_context(expected, asked))
     placed = _placed(read.table, counted, merged, replacements, shuffle_key, asked)
     _, partition = without_units(counted, grouping.partition, asked)
-    seen = (left.histogram, partition, recoding, cells.need.smallest, shows)
+    loss_inputs = (left.histogram, partition, recoding, cells.need.smallest, codes)
     limited = {name: {**held, **at_limits(columns, partition.sizes, asked.limits[name], name)}
                for name, held in read.beyond.items()}  # fmt: skip
     facts = Facts(
         rows=left.histogram.rows,
         groups=published_classes(replacements) if partition.groups else 0,
-        cost=_cost(View(*seen), read.filled, asked.publish == "centers")
-        | with_limits(ncp(View(*seen)), limited, left.histogram.rows, len(columns)),
+        cost=_cost(View(*loss_inputs), read.filled, asked.publish == "centers")
+        | with_limits(ncp(View(*loss_inputs)), limited, left.histogram.rows, len(columns)),
         stars={c.name: int(partition.sizes[c.starred[c.index]].sum()) for c in columns},
         changed={c.name: int(partition.sizes[c.code[c.index] < 0].sum()) for c in columns},
         before={},
@@ -439,8 +452,8 @@ def _recode(
         missing=MissingValues(placed.incomplete, read.filled),
         limited=limited,
         harbor=read.harbor,
-        # a center shows one row whole, which is another matter
-        exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),
+        # centers show one complete row by design
+        exposed=exposed(left.histogram, left_merged, () if codes is None else recoding.columns, asked.range_step),
         notes=(
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
             *filled_words(read.filled), *limit_words(asked.limits, limited),
@@ -448,14 +461,14 @@ def _recode(
         ),
     )  # fmt: skip
     frame, slices, tuples, row_counts = placed.rows
-    row_key = shuffle_key.order if _nothing_carried(read.table, asked) else None
+    row_key = shuffle_key.order if _only_judged_columns(read.table, asked) else None
     placement = Placement(
         expected=expected,
         order="kept" if asked.keep_order else shuffle_key.words,
         own={c.name: held for c, held in zip(left.quasi, cells.texts, strict=True)},
         published={c.name: frozenset(c.texts) for c in columns},
         rows=ReleasedRows(frame, tuples, row_key, slices, row_counts),
-        losses=Losses(partial(View, *seen), partial(measures, *seen)),
+        losses=Losses(partial(View, *loss_inputs), partial(measures, *loss_inputs)),
         source=TableOrigin(read.source, read.separator, read.table.origin.parts),
         population=GivenPopulation(read.census, placed.people),
     )
@@ -463,11 +476,11 @@ def _recode(
 
 
 class _RowsOfPersons(NamedTuple):
-    """Rows as they leave, without the columns that name persons, and what was counted of these.
+    """The placed rows without identifiers, and the figures about persons that were counted before their removal.
 
-    incomplete  of rows that lack a value, where these are grouped apart
-    persons     the fewest persons in a class, and the models that count them
-    people      whom the classes cover of a population, where weights tell
+    incomplete  figures of the rows that lack a value, if these form groups of their own
+    persons     the smallest number of persons in a class, and the models that count persons
+    people      the persons of the population whom the classes cover, if rows have weights
     """
 
     rows: Placed
@@ -480,7 +493,7 @@ def _placed(
     table: Table, counted: Counted, partition: Partition, replacements: list[Replacement], shuffle_key: ShuffleKey,
     asked: Policy,
 ) -> _RowsOfPersons:  # fmt: skip
-    """Give every row a group of its cell, and judge what the release does not show: who is behind a class."""
+    """Assign each row to a group of its cell, and check the conditions on persons, whom the release doesn't show."""
     dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
     rows = table.place(counted, partition, replacements, dropped, aside, shuffle_key, asked.keep_order)
     if rows.tuples is not None and (asked.counting or asked.missing == "apart"):
@@ -491,14 +504,14 @@ def _placed(
 
 
 def _cost(view: View, filled: Mapping[str, int] | None, centers: bool) -> dict[str, Any]:
-    """What the release loses, by the measures that every page shows; a center has no stars, whatever its rows hold."""
+    """The loss in the measures of every report. For centers, stars are 0 even if a center's row contains some."""
     lost = ncp(view)
     cost = {"stars": 0 if centers else stars(view), "suppressed_tuples": suppressed_tuples(view), "ncp": lost}
     return cost | with_filled(lost, filled, view.histogram.rows)
 
 
 def _path(data: Any) -> str | None:
-    """What stands in the report as the source: a path, or of several the first."""
+    """The source in the report: the path, or the first of several paths."""
     one = data[0] if isinstance(data, (list, tuple)) and data else data
     return (without_secrets if is_remote(one) else str)(str(one)) if isinstance(one, (str, Path)) else None
 
@@ -509,14 +522,15 @@ def _separator(table: Table, data: Any) -> str | None:
     return table.origin.separator
 
 
-def _nothing_carried(table: Table, asked: Policy) -> bool:
-    """Whether an engine's table publishes judged columns alone, so that its rows follow from the partition."""
+def _only_judged_columns(table: Table, asked: Policy) -> bool:
+    """Whether the table is outside this process and publishes only judged columns. The partition then determines its
+    rows."""
     judged = {*asked.grouped, *asked.sensitive, *asked.identifiers, *asked.units}
     return not table.in_memory and set(table.columns) <= judged
 
 
 def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
-    """InputError for a table that an Excel sheet, or a file of SPSS or Stata, could not hold."""
+    """InputError for a table that the target's format (Excel, SPSS, Stata) can't hold."""
     if not is_sheet(target):
         return
     kept = [c for c in table.columns if c not in asked.identifiers]
@@ -533,12 +547,14 @@ def _method(asked: Policy) -> str:
     return "global_recoding" if asked.global_recoding else "coarsen" if asked.coarsen else "auto"
 
 
-def _context(published: Expected, asked: Policy) -> bytes:
-    """What a release is of: its policy and the tuples it publishes, alike on every engine, and nothing that it hides.
+def _shuffle_context(published: Expected, asked: Policy) -> bytes:
+    """The context of a shuffle key: the policy and the published tuples. It is equal on every engine and contains no
+    secret.
 
-    The tuples too: two searches in seconds may end apart, and laid side by side in one order their rows would be told
-    by both groups.
+    The tuples are included because two searches limited by seconds can end with different partitions. If both releases
+    had the same order, their rows could be matched by position, and each row would reveal both of its groups.
     """
-    request = {name: value for name, value in asked.describe().items() if name != "judge"}  # whoever judges the rows
+    # who judges the rows doesn't change the release
+    request = {name: value for name, value in asked.describe().items() if name != "judge"}
     described = json.dumps(request, sort_keys=True, default=str).encode()
     return described + published.digest()

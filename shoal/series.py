@@ -1,4 +1,4 @@
-"""A series: releases of the same kind of table, one after another, that together keep what each promises."""
+"""Series: successive releases of the same kind of table that keep their promises together."""
 
 from __future__ import annotations
 
@@ -84,16 +84,16 @@ class Series(Shown):
     ) -> Series:
         """Make the folder of a new series.
 
-        policy        what every part is asked, a Policy or its file
-        wait          of "increment" and "again": how many parts a row may wait that would lose more than
-                      ``wait_above`` (share of its cells' information, from 0 to 1) in this one; of "again" newcomers
-                      alone, after the first part
-        counterfeits  of "again": whether a made-up row may take the place of somebody who left; False: that group is
-                      held back
+        policy        the request that every part must meet: a Policy or its file
+        wait          of "increment" and "again": for how many parts a row may wait if it would lose more than
+                      ``wait_above`` (share of its cells' information, from 0 to 1) in this part; in "again", only
+                      newcomers wait, and not in the first part
+        counterfeits  of "again": whether a made-up row may replace a person who left; False: that person's group isn't
+                      published
         signatures    of "again": about how many signatures (sets of possible values) newcomers have. With few, the
                       first parts lose more, and fewer rows are made up later; None: any number
 
-        Raises PolicyError for what no series keeps, ExistsError for a folder that is not empty.
+        Raises PolicyError for a request that no series can keep, ExistsError for a folder that is not empty.
         """
         asked = Policy.read(policy) if isinstance(policy, (str, Path)) else Policy.of(policy)
         if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
@@ -136,18 +136,18 @@ class Series(Shown):
         progress: Callable[[str, float | None], None] = nothing,
         **settings: Unpack[ScopeSettings],
     ) -> NewPart:
-        """Publish the next part of a table.
+        """Publish the next part from a table.
 
         table   a path or a frame, read as ``anonymize`` reads it, with engine, memory, separator, and so on; mode
                 "again" reads it into memory
-        person  the column that names who a row is about, which leaves the table; the policy's when None.  Without one
-                every row counts as somebody new
-        identifiers  further columns that leave this table, as well as the policy's
+        person  the column that identifies the person of a row, which is removed; None: the policy's. Without a person
+                column, every row counts as a new person
+        identifiers  further columns to remove from this table, in addition to the policy's
         without_waiting  whether rows that wait for this part may be absent; they are then never published
         sign    file of a private key, see ``shoal keygen``
 
-        Raises InputError for people who may not appear, InfeasibleError where no part can exist.  Killed at any
-        moment, the series is as before or one part longer.
+        Raises InputError for people who may not appear, InfeasibleError if no part can exist. If the process is killed
+        at any moment, the series is unchanged or has one complete part more.
         """
         progress("reading", None)
         scope, odd = Scope.among(settings)
@@ -192,13 +192,14 @@ class Series(Shown):
     ) -> NewPart:
         """Publish a coarser copy of the first part for another reader, in mode "views".
 
-        columns  the columns it keeps, all when None
-        publish  "stars", "hierarchy" or "ranges", where the first part is as fine; None: as the first part
-        levels   per column of a hierarchy the lowest level it may show, 0 the value itself
+        columns  the columns that it keeps; None: all
+        publish  "stars", "hierarchy" or "ranges", if the first part is at least as fine; None: as the first part
+        levels   for each column with a hierarchy, the lowest level that it may show; 0 is the value itself
         sign     file of a private key, see ``shoal keygen``
 
-        Every row of a view is a row of the first part with less in it, so all views together tell no more than that.
-        Raises PolicyError for what the first part does not show, InputError where there is none.  O(rows).
+        Every row of a view is a coarser row of the first part, so all views together reveal no more than the first
+        part.
+        Raises PolicyError for a request that the first part can't show, InputError if there is no first part.  O(rows).
         """
         with series_folder.held(self.place) as held, held.scratch() as scratch:
             if self.mode != "views":
@@ -231,11 +232,11 @@ class Series(Shown):
         encoding: str | None = None,
         **settings: Unpack[ScopeSettings],
     ) -> pl.DataFrame:
-        """The rows of an earlier table that wait for the next part, which must hold them again.
+        """The rows of an earlier table that wait for the next part. That part's table must contain them again.
 
-        table  as of ``add``; the ledger knows persons and no values, so the rows come from here
+        table  as in ``add``; the ledger has hashes of persons but no values, so the rows are taken from here
 
-        Raises InputError where some who wait are not in the table.  O(rows), in memory.
+        Raises InputError if a waiting person is not in the table. O(rows), in memory.
         """
         scope, odd = Scope.among(settings)
         if odd:
@@ -258,7 +259,7 @@ class Series(Shown):
 
     @staticmethod
     def _asked(policy: Policy, person: str | None, more: Sequence[str] = ()) -> Policy:
-        """The policy of a part: everybody has one row, so rows count as persons, and their column leaves."""
+        """The policy of a part. Each person has one row, so rows count as persons, and the person column is removed."""
         leave = tuple(dict.fromkeys([*policy.identifiers, *more, *([] if person is None else [person])]))
         return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
 
@@ -275,12 +276,12 @@ class Series(Shown):
         }
 
     def verify(self, *, signer: str | Path | None = None) -> SeriesVerdict:
-        """Every part, the chain and the ledgers, judged by code that made none of them."""
+        """Check every part, the chain, and the ledger, by code that shares nothing with their making."""
         return verify_series(self.place, signer=signer)
 
     @staticmethod
     def verify_folder(place: str | Path, *, signer: str | Path | None = None) -> SeriesVerdict:
-        """``verify`` for a receiver, who has neither key nor ledger: a folder with the public files alone will do."""
+        """``verify`` for a receiver, who has neither key nor ledger. The folder needs only the public files."""
         return verify_series(place, signer=signer)
 
     def _lines(self) -> list[str]:
@@ -289,7 +290,7 @@ class Series(Shown):
 
 
 def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
-    """A part as the certificates of later views name it."""
+    """The description of a part in the certificates of later views."""
     said = read_json(held.release(number).with_name(series_folder.CERTIFICATE))
     quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
     shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
@@ -297,7 +298,7 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
 
 
 def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> None:
-    """InputError for a table that cannot be the next part of a series in its mode."""
+    """InputError for a table that can't be the next part of a series in its mode."""
     mode = held.about["mode"]
     if mode == "views" and held.parts:
         raise InputError(
@@ -316,7 +317,7 @@ def _added(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, without_waiting: bool,
     looked: Unassigned, progress: Progress,
 ) -> increment.Added:  # fmt: skip
-    """The rows of the next part, and the ledger after it, as the mode of the series makes them."""
+    """The rows of the next part and the ledger after it, computed by the mode of the series."""
     wait = {"wait": held.about.get("wait", 0), "wait_above": held.about.get("wait_above", 0.0)}
     if held.about["mode"] == "again":
         frame, persons = _texts(read, policy, person, held.keyed)
@@ -333,7 +334,7 @@ def _added(
 
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:
-    """InputError for a table whose part would have other columns than the one before."""
+    """InputError for a table whose part would not have the columns of the part before."""
     before = pl.scan_csv(held.release(held.parts), infer_schema=False).collect_schema().names()
     now = [c for c in read.columns if c not in policy.identifiers]
     if new := [c for c in now if c not in before]:
@@ -348,7 +349,8 @@ def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folde
 def _texts(
     read: Table, policy: Policy, person: str | None, keyed: series_folder.Keyed
 ) -> tuple[pl.DataFrame, pl.Series | None]:
-    """The table in memory as text, with one text for what lies beyond a limit, and the hash of each row's person."""
+    """The table in memory as text, with one text for all values beyond a limit, and the keyed hash of each row's
+    person."""
     whole = read.polars(read.columns)
     if not whole.height:
         raise InputError(_EMPTY)
@@ -360,7 +362,7 @@ def _texts(
 
 
 def _refuse_beyond(memory: str | None, read: Table) -> None:
-    """InputError for a table that mode "again" cannot hold in the memory that was allowed."""
+    """InputError for a table that doesn't fit in the allowed memory in mode "again"."""
     if memory is None or (takes := read.rows * AGAIN_BYTES) <= size(memory):
         return
     raise InputError(
@@ -370,9 +372,9 @@ def _refuse_beyond(memory: str | None, read: Table) -> None:
     )
 
 
-AGAIN_BYTES = 2_500  # a row of mode "again", as measured with 400,000 rows of six columns
+AGAIN_BYTES = 2_500  # bytes for each row in mode "again", measured with 400,000 rows of six columns
 _EMPTY = "the table has a header and no rows, so there is nothing to publish"
-_NUMBER = "shoal number"  # the column of persons' numbers while a part is made
+_NUMBER = "shoal number"  # name of the column of person numbers while a part is made
 
 
 def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
@@ -384,7 +386,7 @@ def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
 def _new_here(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, progress: Progress
 ) -> increment.NewPeople:
-    """The people of a table in memory, of which the search sees what it judges alone."""
+    """The new people of a table in memory. The search gets only the columns that it judges."""
     texts, persons = _texts(read, policy, person, held.keyed)
     ordered, number = (None, None) if persons is None else increment.numbered(persons)
     judged = [*policy.grouped, *policy.sensitive]
@@ -401,10 +403,10 @@ def _new_elsewhere(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, looked: Unassigned,
     progress: Progress,
 ) -> increment.NewPeople:  # fmt: skip
-    """The people of a table that an engine holds: it may be larger than memory, and comes here by slices.
+    """The new people of a table that may be larger than memory and is read in slices.
 
-    Every row is published with the number of its person into the scratch folder: hashes would take most of the memory
-    that the engine has.
+    Every row is published into the scratch folder with the number of its person. Hashes would take most of the memory
+    that the engine is allowed.
     """
     data, persons, many = read.without([]), None, None
     if person is not None:
@@ -417,7 +419,8 @@ def _new_elsewhere(
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
         persons, number = increment.numbered(_persons(texts, held.keyed))
         data = found.exchanged(number.alias(_NUMBER))
-    if read.origin.records is not None:  # the search gets a frame, which knows nothing of the file it came from
+    # the search gets a frame, which has no source file to compare the row count with
+    if read.origin.records is not None:
         refuse_other_count(str(read.origin.source), read.rows if many is None else many, read.origin.records)
     left = tuple(c for c in policy.identifiers if c != person)
     carried = tuple(c for c in read.columns if c not in (*policy.grouped, *policy.sensitive, *policy.identifiers)) + (
@@ -439,14 +442,15 @@ def _new_elsewhere(
 
 
 def _search(policy: Policy, progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Publishes a table of text under the policy, its rows in their order."""
+    """A function that publishes a table of text under the policy and keeps the order of its rows."""
 
     def search(frame: pl.DataFrame) -> pl.DataFrame:
         names = frame.columns
         here = tuple(c for c in policy.identifiers if c in names)
         beside = tuple(c for c in names if c not in (*policy.grouped, *policy.sensitive))
         asked = replace(policy, identifiers=here, insensitive=beside, keep_order=True, numeric_stars="text")
-        found: pl.DataFrame = prepare(frame, asked, progress=progress).table  # what is written of it is judged
+        # ``table`` is judged when the part is written
+        found: pl.DataFrame = prepare(frame, asked, progress=progress).table
         return found.select(pl.all().cast(pl.String))
 
     return search

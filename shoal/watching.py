@@ -1,6 +1,6 @@
-"""What a long call says while it runs: a bar in a notebook, its steps in the log named ``shoal``, lines of JSON.
+"""Progress of long calls: a bar in a notebook, entries in the log ``shoal``, and lines of JSON.
 
-Nothing here sees a table.  A bar shows the words of the call's own progress, the log its name and seconds.
+No table reaches this module. A bar shows the texts passed to ``progress``; the log has the call's name and seconds.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 LOG = logging.getLogger("shoal")
 PATIENCE = 1.0  # seconds before a bar appears
-BEAT = 0.5  # seconds between two looks of a bar
+BEAT = 0.5  # seconds between two updates of a bar
 
 _inside: ContextVar[bool] = ContextVar("shoal_inside", default=False)
 _listens: ContextVar[Callable[[float], None] | None] = ContextVar("shoal_listens", default=None)
 
 
 def watched(call: Callable[P, R]) -> Callable[P, R]:
-    """A call that shows a bar after a second in a notebook, unless the caller gives ``progress`` itself.
+    """Decorate a call so that in a notebook it shows a bar after a second, unless the caller passes ``progress``.
 
-    A call made by another watched one is part of it: it has no bar of its own and is not logged.
+    A call inside another watched call belongs to that one: it has no bar of its own and is not logged.
     """
     tells = "progress" in inspect.signature(call).parameters
 
@@ -58,7 +58,7 @@ def watched(call: Callable[P, R]) -> Callable[P, R]:
 
 
 def done(share: float) -> None:
-    """A search says what share of its work is done, 0..1, to whoever listens."""
+    """Report the share of a search that is done, 0..1, to the listener of this context, if there is one."""
     listener = _listens.get()
     if listener is not None:
         listener(share)
@@ -66,7 +66,7 @@ def done(share: float) -> None:
 
 @contextmanager
 def listening(listener: Callable[[float], None]) -> Iterator[None]:
-    """The listener is told the shares that searches called inside say are done, in whatever thread they work."""
+    """Pass the shares that searches in the block report to the listener, from any thread."""
     token = _listens.set(listener)
     try:
         yield
@@ -76,7 +76,7 @@ def listening(listener: Callable[[float], None]) -> Iterator[None]:
 
 @contextmanager
 def within(low: float, high: float) -> Iterator[None]:
-    """What is said to be done inside is so much of what is done outside."""
+    """Scale the shares that are reported in the block to the interval from low to high of the enclosing block."""
     outer = _listens.get()
     if outer is None:
         yield
@@ -87,7 +87,7 @@ def within(low: float, high: float) -> Iterator[None]:
 
 @contextmanager
 def compiling(say: Callable[[], None]) -> Iterator[None]:
-    """Calls ``say`` whenever a kernel has to be compiled; what others see of the log stays as it was."""
+    """Call ``say`` whenever a kernel is compiled in the block. The log's visible output doesn't change."""
     log = logging.getLogger("shoal.compiling")
     level, seen = log.level, log.isEnabledFor(logging.INFO)
 
@@ -105,13 +105,13 @@ def compiling(say: Callable[[], None]) -> Iterator[None]:
 
 
 def _in_notebook() -> bool:
-    """Whether the front end of this process is a notebook's; asks without importing anything."""
+    """Whether this process runs in a notebook, checked without importing anything."""
     get = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get is not None and hasattr(get(), "kernel")
 
 
 class Progress:
-    """What was told last, and since when its share has grown."""
+    """The last reported step and share, and the time since which the share has only grown."""
 
     def __init__(self, what: str) -> None:
         self.what, self.share, self.began, self.since = what, 0.0, time.monotonic(), time.monotonic()
@@ -122,13 +122,13 @@ class Progress:
         self.what, self.share = what, min(max(share or 0.0, 0.0), 1.0)
 
     def left(self) -> str:
-        """Words for the time left, once there is something to go by."""
+        """Text for the time left; "" until 5 % are done."""
         if self.share <= 0.05:
             return ""
         return f", about {(time.monotonic() - self.since) * (1 - self.share) / self.share:.0f} s left in this step"
 
     def shown(self) -> dict[str, str]:
-        """A bar with words, time and time left; as HTML and as text."""
+        """A bar with text, seconds, and time left, as HTML and as plain text."""
         text = f"{self.what}, {time.monotonic() - self.began:.0f} s{self.left()}"
         value = f' value="{self.share:.3f}"' if self.share else ""
         return {"text/html": f"<label><progress max=1{value}></progress> {escape(text)}</label>", "text/plain": text}
@@ -136,7 +136,8 @@ class Progress:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
-    """A callback that moves a bar below the cell; the bar comes after a second and leaves with the call."""
+    """A callback that moves a bar below the cell. The bar appears after a second and disappears at the end of the
+    call."""
     from IPython.display import display
 
     state, ended = Progress(what), threading.Event()
@@ -160,9 +161,9 @@ def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
 
 
 class Lines:
-    """Progress as lines of JSON on a stream, for schedulers and collectors of logs; a line holds no row of the table.
+    """Progress as lines of JSON on a stream, for schedulers and log collectors. No line contains a row of the table.
 
-    A step's first words are a line at once, its shares at most one in ``PATIENCE`` seconds.
+    Each step's first report is written at once, and its shares at most once in ``PATIENCE`` seconds.
     """
 
     def __init__(self, stream: TextIO, command: str | None) -> None:
@@ -180,7 +181,7 @@ class Lines:
             self._line("progress", step, share, f"{step}{done}")
 
     def say(self, message: str, step: str | None = None, level: str = "info") -> None:
-        """A line that is not about a share of the work."""
+        """Write a line that doesn't report a share of the work."""
         self._line(level, step, 1.0 if step == "done" else None, message)
 
     def _line(self, level: str, step: str | None, share: float | None, message: str) -> None:
@@ -194,7 +195,7 @@ class Lines:
 
 
 class StepClock:
-    """What each step took, told as it begins."""
+    """Measures the seconds of each step and reports the step when it begins."""
 
     def __init__(self, progress: Callable[[str, float | None], None]) -> None:
         self.progress = progress
@@ -202,7 +203,7 @@ class StepClock:
 
     @contextmanager
     def step(self, doing: str, name: str) -> Iterator[None]:
-        """One step, from its first word to its seconds."""
+        """Report a step, and measure the block's seconds."""
         self.progress(doing, None)
         began = time.perf_counter()
         yield

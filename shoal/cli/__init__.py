@@ -1,7 +1,5 @@
-"""The command line: arguments in, one call of the library, exit status out.
-
-If a command is wrong, the message names what was typed, where, and what to type instead.
-"""
+"""The command line: it parses arguments, runs one command, and ends with an exit status.
+If a command is wrong, the message names what was typed, where, and what to type instead."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ HALTED = "interrupted; no file is half written"
 
 
 class Terminated(BaseException):
-    """The process was asked to end; unwinds like an interruption, so that temporary files go."""
+    """Raised by SIGTERM. It unwinds the stack like an interruption, so that temporary files are removed."""
 
 
 def _stop(_number: int, _frame: Any) -> None:
@@ -31,7 +29,7 @@ def _stop(_number: int, _frame: Any) -> None:
 
 
 class _Pressed:
-    """Whether Ctrl-C was pressed: native code that is interrupted may make any other error of it."""
+    """Notes whether Ctrl-C was pressed, because interrupted compiled code may raise any other error."""
 
     yes = False
 
@@ -48,7 +46,8 @@ def main() -> None:
     4 an output exists already."""
     _pressed.yes = False
     try:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a parent has it ignored
+        # if a parent process ignores SIGINT, so do we
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _pressed)
         from shoal.engines.atomic import on_termination, say_anything
 
@@ -83,16 +82,16 @@ def _run() -> None:
     except BaseException as error:
         if _pressed.yes:
             raise KeyboardInterrupt from error
-        _unforeseen(error)
+        _refuse_other_errors(error)
     else:
-        if status == 130:  # what the parser of arguments makes of an interruption
+        if status == 130:  # the argument parser turns an interruption into this status
             _halted(130)
         sys.exit(status if isinstance(status, int) else 0)
 
 
 @functools.cache
 def program() -> Any:
-    """All commands as the parser has them: each module puts its own on ``app`` when imported."""
+    """The parser's object with all commands. Each module registers its commands on ``app`` when it is imported."""
     import typer
     from typer.utils import get_params_from_function
 
@@ -105,13 +104,14 @@ def program() -> Any:
         declared = get_params_from_function(given.callback)  # type: ignore[arg-type]
         name = given.name or given.callback.__name__  # type: ignore[union-attr]
         for parameter in built.commands[name].params:
-            if parameter.param_type_name == "argument":  # some versions of the parser lose the help of arguments
+            if parameter.param_type_name == "argument":  # some versions of typer lose the help texts of arguments
                 parameter.help = declared[parameter.name].default.help
     return built
 
 
-def _unforeseen(error: BaseException) -> None:
-    """Bad usage found by the parser of arguments, or a defect, whose message is withheld: it could hold a row."""
+def _refuse_other_errors(error: BaseException) -> None:
+    """Reports bad usage found by the argument parser, or a defect. A defect's message is withheld: it could show a
+    row."""
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error, file=sys.stderr)
         sys.exit(2)
@@ -124,15 +124,15 @@ def _unforeseen(error: BaseException) -> None:
     if os.environ.get("SHOAL_TRACEBACK"):
         raise error
     _refuse(
-        f"{type(error).__name__} in {_place(error)}; no file is half written. This is a defect of shoal: please report "
+        f"{type(error).__name__} in {_frame(error)}; no file is half written. This is a defect of shoal: please report "
         "it (SHOAL_TRACEBACK=1 shows all, values of the table perhaps included)",
         1,
         "Defect",
     )
 
 
-def _place(error: BaseException) -> str:
-    """Innermost file and line of ours on the way to an error."""
+def _frame(error: BaseException) -> str:
+    """Module and line of the innermost frame of shoal in an error's traceback."""
     found, trace = "shoal", error.__traceback__
     while trace is not None:
         name: Any = trace.tb_frame.f_globals.get("__name__", "")
@@ -143,7 +143,7 @@ def _place(error: BaseException) -> str:
 
 
 def _halted(status: int) -> NoReturn:
-    """Leave at once: a search may still be in compiled code, which the usual way out would wait for."""
+    """Exits at once: compiled code may still be searching, and a normal exit would wait for it."""
     try:
         _refuse(HALTED, status, "KeyboardInterrupt" if status == 130 else "Terminated")
     finally:
@@ -157,7 +157,7 @@ _FILES = ("-o", "--output", "--policy", "--original", "--with", "--with-original
 
 
 def _refuse_servers(words: list[str]) -> None:
-    """Few commands read a server of databases: said before any other looks for a file of that name."""
+    """Refuses a server's address in a command that reads no servers, before the address is looked for as a file."""
     if not any("://" in word for word in words):
         return
     from shoal.engines.open import elsewhere
@@ -168,8 +168,8 @@ def _refuse_servers(words: list[str]) -> None:
             raise elsewhere(word)
 
 
-def _hidden(message: str) -> str:
-    """A message without the passwords that stand in the addresses typed."""
+def _without_passwords(message: str) -> str:
+    """A message with the passwords in the typed addresses masked."""
     typed = [word.partition("=")[2] if word.startswith("--") else word for word in sys.argv[1:]]
     for address in (word for word in typed if "://" in word):
         message = hidden_in(message, address)
@@ -177,21 +177,21 @@ def _hidden(message: str) -> str:
 
 
 def _kind(error: Exception) -> str:
-    """The class of a refusal as ``shoal.errors`` has it; what a request lacks counts as a PolicyError."""
+    """Name of an error's class in ``shoal.errors``; an UnaskedError is reported as a PolicyError."""
     from shoal import errors
 
     return next(kind.__name__ for kind in type(error).__mro__ if kind is not errors.UnaskedError)
 
 
 def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:
-    """Say why nothing comes of it, for people and with ``--json`` for programs, and leave.
+    """Reports why the command fails, for people and with ``--json`` for programs, and exits.
 
-    kind     the class of the error, as Python has it
-    setting  the flag that is wrong, and the column, where these are known; else as the message begins
+    kind     name of the error's class in Python
+    setting  the wrong option, and the column, if known; otherwise they are looked for in the message
     """
     from shoal.cli.common import print_json, say
 
-    message = _hidden(message)
+    message = _without_passwords(message)
     if "--json" in sys.argv:
         named = setting or next(iter(re.findall(r"^(--[a-z][a-z-]*)", message)), None)
         column = column or next(iter(re.findall(r"\bcolumn '([^']+)'", message)), None)
@@ -201,7 +201,7 @@ def _refuse(message: str, status: int, kind: str, setting: str | None = None, co
     sys.exit(status)
 
 
-# what other tools and Python call a thing -> what it is called here; the first that a command has is meant
+# name in other tools or in Python -> our options; the first one that the command has is suggested
 SYNONYMS = {
     "--quasi-identifiers": ("--quasi",), "--qi": ("--quasi",), "--qid": ("--quasi",),
     "--column": ("--value", "--label", "--columns", "--quasi"), "--columns": ("--quasi", "--value", "--label"),
@@ -224,10 +224,10 @@ _KINDS = {
 
 
 def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> str:
-    """A refusal of the parser of arguments, for who typed the command; it ends with what to type next."""
+    """An error of the argument parser as a message for users, which ends with what to type next."""
     context = getattr(error, "ctx", None)
     command = context.info_name if context is not None and context.parent is not None else None
-    if context is None:  # the parser does not always say which command it was in
+    if context is None:  # the parser does not always name the command
         command = next((word for word in typed if word in commands), None)
     params = commands[command].params if command is not None and command in commands else ()
     said = str(error.format_message())
@@ -238,13 +238,13 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
     if kind == "NoSuchOption":
         return f"{_no_option(error.option_name, context, command)} {_help_of(command)}"
     if kind == "MissingParameter" and error.param is not None:
-        return f"{_named(error.param)} is missing: {_help(error.param)}; {_next(command)}"
+        return f"{_named(error.param)} is missing: {_help(error.param)}; {_example(command)}"
     if kind in ("BadParameter", "BadOptionUsage", "UsageError", "BadArgumentUsage"):
-        return f"{_bad(error, said, context, params, typed)} {_help_of(command)}"
+        return f"{_bad_value(error, said, context, params, typed)} {_help_of(command)}"
     return f"{said.rstrip('.')} {_help_of(command)}"
 
 
-def _next(command: str | None) -> str:
+def _example(command: str | None) -> str:
     from shoal.cli.app import PAGES
 
     if command not in PAGES:
@@ -286,12 +286,12 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
     return said
 
 
-def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
+def _bad_value(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
     parameter = getattr(error, "param", None)
     wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", said)
     if wrong is not None and parameter is not None:
         return f"{_named(parameter)} is {wrong[1]!r}, and it has to be {_KINDS.get(wrong[2].strip(), wrong[2])}"
-    unread = re.search(r"Input should be a valid ([a-z]+)", said)  # as newer versions of the parser say it
+    unread = re.search(r"Input should be a valid ([a-z]+)", said)  # the message in newer versions of the parser
     if unread is not None and parameter is not None:
         value = _typed(parameter, typed)
         value_said = ":" if value is None else f" is {value!r}, and"
@@ -318,7 +318,7 @@ def _bad(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequ
 
 
 def _typed(parameter: Any, typed: Sequence[str]) -> str | None:
-    """What stands behind an option on the command line; None where it cannot be told."""
+    """The value typed after an option; None if it cannot be determined."""
     for word, after in zip(typed, [*typed[1:], ""], strict=True):
         if word in parameter.opts:
             return after
@@ -333,7 +333,7 @@ def _is_argument(parameter: Any) -> bool:
 
 
 def _named(parameter: Any) -> str:
-    """TABLE, or --quasi."""
+    """A parameter's name for messages: TABLE, or --quasi."""
     if _is_argument(parameter):
         return str(parameter.name).upper()
     return max(parameter.opts, key=len)

@@ -1,4 +1,4 @@
-"""The main job: ``shoal anonymize``, and ``shoal demo`` on a table that comes with a package."""
+"""``shoal anonymize``, and ``shoal demo``, which anonymizes a table that comes with a package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReleaseFiles(NamedTuple):
-    """What is written, and with what keys."""
+    """The files of a release, and the keys that sign and shuffle it."""
 
     output: str | None = flag(
         None,
@@ -54,7 +54,7 @@ class ReleaseFiles(NamedTuple):
 
 
 class After(NamedTuple):
-    """Earlier releases of the same people, and what they may tell together with the new one."""
+    """Earlier releases of the same people, and how much the releases may reveal in combination."""
 
     after: list[str] = flag(
         [],
@@ -71,12 +71,13 @@ class After(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """These options as keywords of ``shoal.anonymize``."""
+        """These options as keyword arguments of ``shoal.anonymize``."""
         given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
     def with_others(self, place: Destination, earlier: list[Path], in_memory: bool) -> After:
-        """These options with the releases that go unnamed: versions of its table, the one whose policy it has."""
+        """These options, plus earlier releases that are not named: a target's older versions, and the policy's
+        release."""
         from shoal.engines import lakes
 
         found = list(self.after)
@@ -114,7 +115,7 @@ def anonymize(
     files = files._replace(report=decision.page(files.report))
     data = source_of(tables, source.glob)
     with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
-        asked = _asked(policy, said)
+        asked = _policy_with_options(policy, said)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     in_memory = not is_server(data) and engine_of(data, engine, scope) == "polars"
     place = Destination.of(files, data, source.glob, in_memory)
@@ -130,7 +131,7 @@ def anonymize(
     papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
-    again = _again(earlier, counted=bool(after.after)) if repeated else None
+    again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
     with progress() as listener:
         release = prepare(
             data, asked, **source._asdict(), **after.settings(), target=place.readable_as(files.parts),
@@ -151,7 +152,7 @@ def _unless_unchanged(
     place: Destination, papers: Documents, files: ReleaseFiles, read: list[Any], force: bool, data: Any,
     query: str | None,
 ) -> bool:  # fmt: skip
-    """Whether outputs may be overwritten; ends the command where ``--if-changed`` finds that nothing changed."""
+    """Whether outputs may be overwritten. Ends the command if ``--if-changed`` finds that nothing changed."""
     from shoal.cli.unchanged import repeated
 
     alone = [] if place.folder or place.lake else [(place.path, TABLE)]
@@ -165,10 +166,11 @@ def _unless_unchanged(
 
 
 class Destination(NamedTuple):
-    """Where a release goes: a file, a folder of parts, a table of a server, or a version of a Delta or Iceberg table.
+    """Where a release is written: a file, a folder of parts, a server's table, or a version of a Delta or Iceberg
+    table.
 
-    path    the file or folder; what certificate and record are named after
-    server  address and table of a server;  lake  address of a Delta or Iceberg table;  folder  of parts
+    path    the file or folder, after which the certificate and the record are named
+    server  address and table of a server;  lake: address of a Delta or Iceberg table;  folder: whether of parts
     """
 
     path: Path
@@ -178,7 +180,7 @@ class Destination(NamedTuple):
 
     @classmethod
     def of(cls, files: ReleaseFiles, data: Any, glob: bool, in_memory: bool) -> Destination:
-        """The destination that the options name; PolicyError for options that belong to another one."""
+        """The destination given by the options; PolicyError for options that need another kind of destination."""
         from shoal.engines import lakes
         from shoal.publishing.tables.writing import is_folder
 
@@ -191,7 +193,7 @@ class Destination(NamedTuple):
         return cls(path, None, None, is_folder(path, files.parts, not in_memory))
 
     def readable_as(self, parts: str | None) -> Path | None:
-        """A name with the ending of what is written; None for a folder whose parts are of either kind."""
+        """A path with the file extension of the output; None for a folder if its parts can be of either format."""
         if self.server or self.lake:
             return Path(f"{self.path}.csv" if self.server else f"{self.path}.parquet")
         if self.folder:
@@ -199,11 +201,11 @@ class Destination(NamedTuple):
         return self.path
 
     def wanted(self) -> list[Wanted]:
-        """The table among the files that are checked before any work."""
+        """The table's file, if it is one of the files that are checked before the work starts."""
         return [] if self.server or self.lake or self.folder else [(self.path, TABLE)]
 
     def refuse_taken(self, force: bool) -> None:
-        """InputError where a table of a server or a lake has this name and may not be overwritten."""
+        """InputError if a server's or a lake's table has this name and may not be overwritten."""
         from shoal.engines import lakes
         from shoal.publishing.tables.writing import refuse_unwritable
 
@@ -213,7 +215,7 @@ class Destination(NamedTuple):
             lakes.refuse_taken(lakes.opened(self.lake), force)
 
     def write(self, release: Any, papers: Documents, *, parts: str | None, overwrite: bool, progress: Any) -> None:
-        """The release with certificate and record."""
+        """Writes the release with its certificate and record."""
         how: dict[str, Any] = {"sign": papers.sign, "record": papers.record is not None, "progress": progress}
         if self.server:
             release.write(self.server[0], papers.certificate, table=self.server[1], overwrite=overwrite, **how)
@@ -223,14 +225,14 @@ class Destination(NamedTuple):
             release.write(self.path, papers.certificate, parts=parts, **how)
 
     def words(self) -> str:
-        """The destination, without the secrets of an address."""
+        """The destination for messages, without the passwords of an address."""
         if self.server:
             return f"{without_secrets(self.server[0])}, table {self.path}"
         return self.lake or str(self.path)
 
 
 def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
-    """The address and the table of a server that a release goes to; None where it goes to a file."""
+    """Address and table of the server to write to; None if the release goes to a file."""
     if files.output is None or not is_server(files.output):
         if files.output_table is not None:
             raise PolicyError("--output-table names a table of a server: say -o postgresql://user@host/database too")
@@ -242,8 +244,8 @@ def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
     return files.output, files.output_table
 
 
-def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
-    """The file's policy with what the flags say in its place; PolicyError for hierarchies that nothing publishes."""
+def _policy_with_options(policy: Path | None, settings: dict[str, Any]) -> Policy:
+    """The file's policy, with the values of the options in it; PolicyError for hierarchies that have no effect."""
     from shoal.model.policy import Policy
 
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
@@ -254,7 +256,7 @@ def _asked(policy: Path | None, settings: dict[str, Any]) -> Policy:
 
 
 def _releases_of(certificate: Path) -> list[Path]:
-    """The tables beside a certificate that have its name; of a series.json that has parts, the folder of the series."""
+    """Releases next to a certificate that share its name; for a series.json with parts, the folder of the series."""
     from shoal.publishing.series_folder import SERIES, part_numbers
 
     if certificate.name == SERIES:
@@ -263,10 +265,10 @@ def _releases_of(certificate: Path) -> list[Path]:
     return [p for p in near if not (is_json(p) or is_page(p)) and p.is_file()]
 
 
-def _again(earlier: list[Path], *, counted: bool) -> str:
-    """What a second release by the same policy may do.
+def _reuse_warning(earlier: list[Path], *, counted: bool) -> str:
+    """Warning about a second release with the same policy.
 
-    counted  whether this run counts what the releases reveal together
+    counted  whether this run counts what the releases reveal in combination
     """
     count = (
         "This run counted what they reveal together."
@@ -281,7 +283,7 @@ def _again(earlier: list[Path], *, counted: bool) -> str:
 
 
 def _default_output(data: Any, glob: bool) -> Path:
-    """Where a release goes that was given no name."""
+    """Where a release is written if no output is named."""
     if glob or not isinstance(data, Path):
         raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
     if data.is_dir():
@@ -291,7 +293,7 @@ def _default_output(data: Any, glob: bool) -> Path:
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:
-    """A release's facts for people."""
+    """The facts of a release as lines of text."""
     certificate, weighted = facts["certificate"], "weighted_ncp" in facts["loss"]
     lines = [
         f"{several(facts['rows'], 'row')} in {several(facts['groups'], 'group')}, the smallest of "
@@ -341,7 +343,7 @@ def _rule_book(found: dict[str, Any] | None) -> list[str]:
 
 
 def _full_domain(details: dict[str, Any]) -> list[str]:
-    """What one level per column adds: rows starred whole, and what is proved among recodings of this kind."""
+    """Lines about full-domain recoding: how many rows were starred, and what is proved among recodings of this kind."""
     lines = []
     if "suppressed_rows" in details:
         lines.append(
@@ -353,7 +355,7 @@ def _full_domain(details: dict[str, Any]) -> list[str]:
 
 
 def _coarsened(details: dict[str, Any]) -> list[str]:
-    """The levels of coarsened columns, and the curve of stars against width."""
+    """Lines about the levels of coarsened columns, and the curve of stars against width."""
     if "curve" not in details:
         return []
 
@@ -381,7 +383,7 @@ def _exposed(found: dict[str, Any]) -> list[str]:
 
 
 def guarantee(certificate: dict[str, Any]) -> str:
-    """A certificate in one sentence."""
+    """The guarantee of a certificate, in one sentence."""
     unit, cost, bound = certificate["unit"], certificate["cost"], certificate["lower_bound"]
     shown = f"{number(cost)} {unit}"
     if certificate["optimal"]:
@@ -412,7 +414,7 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     source, target, page = folder / "people.csv", folder / "release.csv", folder / "report.html"
     beside = folder / "release.certificate.json"
-    ours = source.is_file() and source.read_bytes() == people.write_csv().encode()  # an earlier demo's folder
+    ours = source.is_file() and source.read_bytes() == people.write_csv().encode()  # the folder of an earlier demo
     outputs = [(source, TABLE), (target, TABLE), (beside, JSON), (page, PAGE)]
     check_outputs(outputs, overwrite=force or ours)
     write_table(people, source)

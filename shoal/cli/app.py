@@ -1,7 +1,7 @@
 """The program: its commands, one module each, and the help of each command.
 
-A module imports nothing heavy until its command runs.  The help has a line for the list of commands, the options in
-sections, so that forty of them can be read, and examples that the tests run.
+A command's module imports large libraries only when the command runs. Each command's help has one line for the list
+of commands, its options in sections (some commands have forty), and examples, which the tests run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperOption
 from shoal.model.settings import entry_of
 from shoal.version import __version__
 
-_WORDS = {  # of options that are no settings of a policy, whose entries say it themselves
+_WORDS = {  # sections of options that are not settings of a policy; settings have their section in their entry
     "Columns": "quasi weight x y label value columns categories cyclic date latitude longitude plane unit id "
     "source target column boundary exclude compare_prefix shape_id layer drop_codes",
     "Request": "least epsilon population_size threshold fail_above number levels policy mode wait wait_above "
@@ -39,7 +39,7 @@ SECTIONS = {name: section for section, names in _WORDS.items() for name in names
 
 
 def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
-    """Section -> (option, what it does), arguments first, nothing hidden left out."""
+    """Section -> (option, help text) of all options that are not hidden, arguments first."""
     found: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *_WORDS, "Options")}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
@@ -56,7 +56,7 @@ def sections(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 def _named(parameter: Any, shown: str) -> str:
-    """An argument as TABLE or TABLES..., an option as --k INTEGER: alike in all versions of the parser."""
+    """An argument as TABLE or TABLES..., an option as --k INTEGER, with all versions of the parser."""
     if parameter.param_type_name == "argument":
         name = str(parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
         return name if parameter.required else f"[{name}]"
@@ -68,9 +68,9 @@ def _named(parameter: Any, shown: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose help is in sections.
+    """A command whose help has sections.
 
-    One that has ``--json`` has ``--log-json`` too, one that leaves a record ``--if-changed``.
+    A command with ``--json`` also has ``--log-json``, and one that writes a record also has ``--if-changed``.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -81,7 +81,7 @@ class Command(TyperCommand):
             self.params.append(TyperOption(param_decls=["--if-changed"], is_flag=True, help=IF_CHANGED))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The parser's own method, which also refuses an option given twice: only the last would count."""
+        """The parser's method. It also refuses an option given twice, because only the last one would count."""
         if not ctx.resilient_parsing:
             order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
             for option in dict.fromkeys(order):
@@ -94,13 +94,14 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)  # type: ignore[no-any-return]
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it, with what was asked kept for what it prints."""
+        """Runs the command. Its parameters are kept for the answer."""
         from shoal.cli.common import job
 
         job().parsed(ctx.params)
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # nobody reads on; the parser would end with 1, which says that a check failed
+        # the reader of our output has closed it; the parser would exit with 1, which means that a check failed
+        except BrokenPipeError:
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(2)
@@ -110,7 +111,7 @@ class Command(TyperCommand):
                 lines.say("done", "done")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """[OPTIONS] TABLE: arguments as the sections name them."""
+        """The usage line: [OPTIONS] TABLE, with arguments named as in the sections."""
         arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
         return [self.options_metavar or "", *(_named(p, "") for p in arguments)]
 
@@ -120,21 +121,21 @@ class Command(TyperCommand):
                 formatter.write_dl(rows)
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """Nothing more: arguments stand among the sections."""
+        """Adds nothing: the sections list the arguments already."""
 
 
 class Page(NamedTuple):
     """The help of a command.
 
-    short     what it does, in the list of commands
-    examples  whole command lines; the first is the one to begin with
+    short     what the command does, for the list of commands
+    examples  complete command lines, the one to start with first
     """
 
     short: str
     examples: tuple[str, ...]
 
 
-# in the order of the list of commands: from a table to its release, then looking, then other questions
+# in the order of the list of commands: from a table to its release, then inspection, then other problems
 PAGES = {
     "demo": Page("Anonymize a real table, without preparation.", ("shoal demo -o demo",)),
     "workbench": Page("Do all of this in the browser.", ("shoal workbench --help",)),
@@ -260,7 +261,7 @@ FIRST = (
 
 
 def dress(app: Any) -> None:
-    """Every command of a typer application with its line, examples and place in the list."""
+    """Gives every command of a typer application its short help, its examples, and its position in the list."""
     order = list(PAGES)
     for command in app.registered_commands:
         page = PAGES[command.callback.__name__]

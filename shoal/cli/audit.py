@@ -1,6 +1,6 @@
-"""Commands that look at a table: ``shoal audit``, ``shoal attack`` and ``shoal init``.
+"""Commands that inspect a table: ``shoal audit``, ``shoal attack``, and ``shoal init``.
 
-``audit`` measures any table, ``attack`` says what a motivated intruder learns from a release, and ``init`` writes a
+``audit`` measures any table, ``attack`` reports what a motivated intruder learns from a release, and ``init`` writes a
 commented policy for a table.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class AuditOptions(NamedTuple):
-    """How it is measured."""
+    """How the table is measured."""
 
     population_size: int | None = flag(None, "--population-size", "Number of people in the population.")
     missing: str = flag(
@@ -49,7 +49,7 @@ class AuditOptions(NamedTuple):
 
 
 class EarlierReleases(NamedTuple):
-    """Earlier releases of the same people, and the tables that they and this one were made from."""
+    """Earlier releases of the same people, and the original tables of those and of this release."""
 
     earlier: list[str] = flag([], "--with", "An earlier release of the same people, to compare with. Repeatable.")
     original: Path | None = flag(None, "--original", "With --with: the table from which this release was made.")
@@ -58,7 +58,7 @@ class EarlierReleases(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """These options as keywords of ``shoal.audit``."""
+        """These options as keyword arguments of ``shoal.audit``."""
         given = {"earlier": self.earlier, "original": self.original, "earlier_originals": self.with_original}
         return {name: value for name, value in given.items() if value}
 
@@ -84,12 +84,12 @@ def audit(
     how = {**said, **source._asdict(), **measured._asdict(), **earlier.settings()}
     with working("measuring"):
         found = look(source_of(tables, source.glob), asked, **how)
-    met = found.passes is not False  # None: nothing was asked
+    met = found.passes is not False  # None: no model was requested
     answer(found.as_dict(), audit_lines(found.as_dict()), as_json, 0 if met else 1)
 
 
 def audit_lines(found: dict[str, Any]) -> list[str]:
-    """An audit as a table for people."""
+    """An audit as lines of text."""
     risk = found["risk"]
     lines = [
         f"rows                 {found['rows']:,}",
@@ -99,11 +99,11 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         *(f"different {name:<10} {fewest:,} in the group with fewest" for name, fewest in found["persons"].items()),
         f"alone in a group     {found['uniques']:,}",
         f"prosecutor risk      highest {risk['prosecutor_max']:.3f}, mean {risk['prosecutor_mean']:.3f}",
-        _journalist(risk),
+        _journalist_line(risk),
         f"marketer risk        {risk['marketer']:.3f}",
         f"records at risk      {100 * risk['records_at_risk']:.1f} % above {risk['threshold']}",
     ]
-    lines += _population(found["population"])
+    lines += _population_lines(found["population"])
     if found["wildcards"] is not None:
         other = found["wildcards"]
         lines.append(
@@ -114,7 +114,9 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         shown = ", ".join(f"{_LEVELS[key]} {number(value)}" for key, value in levels.items() if value is not None)
         lines.append(f"{name:<20} {shown}")
     small = list(found["sizes"].items())[:12]
-    lines.append("sizes of groups      " + ", ".join(f"{size}: {count:,}" for size, count in small) + _more(found))
+    lines.append(
+        "sizes of groups      " + ", ".join(f"{size}: {count:,}" for size, count in small) + _further_sizes(found)
+    )
     for composed in found.get("composition", ()):
         lines += composition_lines(composed)
     lines += [f"note: {note}" for note in found["notes"]]
@@ -122,14 +124,14 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         where = f" of {check['column']}" if check["column"] else ""
         wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
-        # no finite level is enough where a group has one value, or lacks one of the table
+        # if a group has only one value, or lacks a value of the table, no finite level of the model suffices
         level = "none, however lax" if check["level"] is None else number(check["level"])
         lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {level}")
     return lines
 
 
 def composition_lines(composed: dict[str, Any]) -> list[str]:
-    """What releases tell together, for people."""
+    """What releases reveal in combination, as lines of text."""
     of = f" of {composed['sensitive']}" if composed["sensitive"] else ""
     alone = composed["rows_alone"]
     if alone is not None:
@@ -142,7 +144,7 @@ def composition_lines(composed: dict[str, Any]) -> list[str]:
     for key, who in (("known", "groups known"), ("unknown", "a register")):
         learned = composed[key]
         if learned is not None:
-            lines.append(f"  {who:<18} " + "; ".join(_learned(learned, composed["k"], composed["l"])))
+            lines.append(f"  {who:<18} " + "; ".join(_composition_parts(learned, composed["k"], composed["l"])))
     if composed["unplaced"]:
         lines.append(
             f"  {composed['unplaced']:,} people have no published row that covers theirs, so are left out of the first"
@@ -150,7 +152,7 @@ def composition_lines(composed: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _learned(found: dict[str, Any], k: int, l: float | None) -> list[str]:
+def _composition_parts(found: dict[str, Any], k: int, l: float | None) -> list[str]:
     parts = []
     if found["fewer_than_k"] is not None:
         parts.append(f"{found['fewer_than_k']:,} share all groups with fewer than {k}")
@@ -177,7 +179,7 @@ _LEVELS = {
 }  # fmt: skip
 
 
-def _journalist(risk: dict[str, Any]) -> str:
+def _journalist_line(risk: dict[str, Any]) -> str:
     if "journalist_mean" not in risk:
         return f"journalist risk      highest {risk['journalist_max']:.3f} (no population table: the prosecutor's)"
     out = (
@@ -189,7 +191,7 @@ def _journalist(risk: dict[str, Any]) -> str:
     return out
 
 
-def _population(found: dict[str, Any] | None) -> list[str]:
+def _population_lines(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
     uniques = found["uniques"]
@@ -208,13 +210,13 @@ def _population(found: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _more(found: dict[str, Any]) -> str:
+def _further_sizes(found: dict[str, Any]) -> str:
     hidden = len(found["sizes"]) - 12
     return f" and {several(hidden, 'more size')}" if hidden > 0 else ""
 
 
 class IntruderTables(NamedTuple):
-    """What the intruder has."""
+    """Tables that the intruder has."""
 
     original: Path | None = flag(None, "--original", "Its original, to check guesses; makes the page internal.")
     register: Path | None = flag(None, "--register", "A table of people who might be in the release.")
@@ -222,7 +224,7 @@ class IntruderTables(NamedTuple):
 
 
 class ColumnsOfRelease(NamedTuple):
-    """What the columns are, where no certificate says it."""
+    """Roles of the columns, if there is no certificate that states them."""
 
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas; the certificate's by default.")
     sensitive: str | None = flag(
@@ -312,7 +314,7 @@ def init(
             raise PolicyError("--separator and --encoding read a CSV, and a project says itself how it is written")
         if l is not None:
             raise PolicyError("--l: a project says itself which models it asks for; change the policy made of it")
-        _from_arx(Path(data), output, k, force, as_json)
+        _policy_from_arx(Path(data), output, k, force, as_json)
         return
     k, l = k or 5, l or 2
     shown = without_secrets(str(data)) if is_server(data) else str(data)
@@ -321,13 +323,13 @@ def init(
     with working("looking at the columns"):
         look = looked_at(data, l=l, **text._asdict(), scope=Scope(table=of_database, query=query))
     found, together, rows, _ = look
-    # its comments tell figures of the table
+    # the comments in the policy contain figures of the table
     publish_text(target, write_policy(of_database or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
     lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     sheets = unread_sheets(data, of_database)
-    lines += [f"warning: {sentence}" for sentence in (*sheets, *look.sampled)] + _warned(found)
+    lines += [f"warning: {sentence}" for sentence in (*sheets, *look.sampled)] + _warning_lines(found)
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
@@ -340,7 +342,7 @@ def init(
     first = "check the roles in it" if named else "name in quasi_identifiers there what others may know of a person"
     given = {**text._asdict(), "table": of_database, "query": query}
     read = "".join(f" --{n} {quote(v)}" for n, v in given.items() if v is not None)
-    again = "ADDRESS" if shown != str(data) else quote(shown)  # which may tell a user
+    again = "ADDRESS" if shown != str(data) else quote(shown)  # a server's address may contain a user's name
     lines.append(f"next    {first}, then run: shoal anonymize {again} --policy {quote(str(target))}{read}")
     facts = {
         "columns": [
@@ -357,7 +359,8 @@ def init(
 
 
 def _policy_place(data: Any, table: str | None, query: str | None) -> Path:
-    """Where the policy of a table goes: beside a file; of what is elsewhere into this folder, by the table's name."""
+    """Where a policy is written: next to a file, or, for tables elsewhere, in the current folder under the table's
+    name."""
     if isinstance(data, Path) and table is None:
         return data.with_name(f"{named_after(data)}.policy.toml")
     if query is not None and is_server(data):
@@ -367,8 +370,8 @@ def _policy_place(data: Any, table: str | None, query: str | None) -> Path:
     return Path(f"{(table or folder_of(data).name).replace('/', '_')}.policy.toml")
 
 
-def _warned(found: list[Proposal]) -> list[str]:
-    """A line for each warning that names all its columns; counts of rows may differ in them."""
+def _warning_lines(found: list[Proposal]) -> list[str]:
+    """One line for each kind of warning, with all columns that have it. Their row counts may differ."""
     alike: dict[str, list[tuple[str, int, str]]] = {}
     for column in found:
         for (rows, what), sentence in zip(column.notes, column.warnings, strict=True):
@@ -383,8 +386,8 @@ def _warned(found: list[Proposal]) -> list[str]:
     return [f"warning: {line}" for line in lines]
 
 
-def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as_json: bool) -> None:
-    """A policy and the hierarchies it names, from a project of ARX."""
+def _policy_from_arx(project: Path, output: Path | None, k: int | None, force: bool, as_json: bool) -> None:
+    """Writes a policy, and the hierarchies that it names, from an ARX project."""
     from tempfile import TemporaryDirectory
 
     from shoal.engines.arx import hierarchy_files, policy_text, read_project
@@ -398,7 +401,8 @@ def _from_arx(project: Path, output: Path | None, k: int | None, force: bool, as
     folder = target.parent / f"{target.name.split('.')[0]}-hierarchies"
     files = hierarchy_files(found, folder.name)
     places = [target.parent / name for name in files.values()]
-    with TemporaryDirectory() as trial:  # refused before anything is written, and not when the policy is used
+    # a bad hierarchy is refused before anything is written, not when the policy is used
+    with TemporaryDirectory() as trial:
         for name, held in found.hierarchies.items():
             Path(trial, Path(files[name]).name).write_bytes(held)
             Hierarchy.of(Path(trial, Path(files[name]).name))

@@ -1,7 +1,7 @@
-"""What every command shares: it prints answers, says how far the work is, and reads lists and pairs of options.
+"""Functions for all commands: printing answers, showing progress, and parsing options that are lists or pairs.
 
-An answer is lines for people, or with ``--json`` one object for programs.  Progress is a bar, or with ``--log-json``
-lines of JSON.
+An answer is printed as lines of text, or with ``--json`` as one object. Progress is shown as a bar, or with
+``--log-json`` as lines of JSON.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
     from shoal import Crosswalk
     from shoal.publishing.crosswalks.crosswalk import Drawing
 
-# keywords of calls that are no settings of a policy, whose option is not their name with dashes
+# arguments of functions that are not settings of a policy and whose option is not the name with dashes
 _OPTIONS = {
     "overwrite": "--force", "setup_costs": "--setup-cost", "earlier": "--with", "earlier_originals": "--with-original",
     "counterfeits": "--no-counterfeits", "place": "--latitude and --longitude",
 }  # fmt: skip
 QUOTE = "'"
-_ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that say no more than the option
+_ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that add nothing to the option's name
 
 
 def in_flags(sentence: str) -> str:
-    """A sentence for somebody at a command line: where it names ``k=5``, that is ``--k 5`` there."""
+    """A sentence in terms of the command line: ``k=5`` becomes ``--k 5``."""
     return sentence.said(_option) if isinstance(sentence, Sentence) else sentence
 
 
 def refusal(error: ShoalError) -> str:
-    """A refusal at the command line: what was typed is named as options, what a policy file says as its keys."""
+    """An error's message for the command line. Settings from the command line are named as options, those from a policy
+    file as its keys."""
     said = error.sentence.said(lambda named: _key(named) if named.name in error.keys else _option(named))
     from_file = error.file is not None and set(error.settings) & set(error.keys)
     return f"in {error.file}, {said}" if from_file else said
@@ -80,7 +81,7 @@ def _option(named: Mention) -> str:
 
 
 def present(*paths: Path, folders: bool = False) -> None:
-    """InputError unless these are files (or folders), with the nearest name in the folder."""
+    """InputError unless all these are files (or folders). The message suggests the most similar name in the folder."""
     from shoal.engines.source import plain
 
     for path in paths:
@@ -108,16 +109,16 @@ def present(*paths: Path, folders: bool = False) -> None:
         raise InputError(f"there is no file {str(path)!r} to read; {hint}")
 
 
-SCHEMA = 1  # of answers.schema.json; a higher one once a key goes or means something else
+SCHEMA = 1  # version of answers.schema.json; raised if a key is removed or changes its meaning
 
 
 class Job:
-    """One command while it runs: its name, what was asked of it, and what it has told other programs so far.
+    """One command while it runs: its name, its parameters, and what it has printed for other programs so far.
 
-    asked       the values of its arguments and options, by their names
+    asked       values of its arguments and options by name
     if_changed  whether ``--if-changed`` was given
-    keep        what puts the answer into the private record, for the next run; None: nobody asked
-    lines       where ``--log-json`` wants its progress; None: nobody asked
+    keep        function that writes the answer to the private record, for the next run; None if not needed
+    lines       where ``--log-json`` writes progress; None without that option
     """
 
     def __init__(self, command: str | None = None, log: bool = False) -> None:
@@ -128,7 +129,7 @@ class Job:
         self.lines = Lines(sys.stderr, command) if log else None
 
     def parsed(self, asked: dict[str, Any]) -> None:
-        """Take the options that every command has out of ``asked``, and keep the others."""
+        """Moves the options that every command has out of ``asked``, and keeps the others."""
         asked.pop("log_json", None)
         self.if_changed = bool(asked.pop("if_changed", False))
         self.asked = dict(asked)
@@ -142,21 +143,21 @@ _job: ContextVar[Job | None] = ContextVar("shoal_job", default=None)
 
 
 def job() -> Job:
-    """The command that runs; one without a name where none does."""
+    """The running command; a job without a name if there is none."""
     return _job.get() or begin([], [])
 
 
 def begin(words: Sequence[str], commands: Iterable[str]) -> Job:
-    """What is printed from now on is printed by the command of these words."""
+    """Starts the job of the command that is typed; everything printed afterwards belongs to it."""
     own = Job(next((word for word in words if word in commands), None), "--log-json" in words)
     _job.set(own)
     return own
 
 
 def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, status: int = 0) -> None:
-    """Print one JSON object, or the same facts as lines for people; never a row of the table.
+    """Prints one JSON object, or the same facts as lines of text, and never a row of the table.
 
-    status  with which the command leaves; leaves at once where it is not 0
+    status  exit status; if it is not 0, the command exits at once
     """
     keep = job().keep
     if keep is not None:
@@ -172,7 +173,7 @@ def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, stat
 
 
 def print_json(payload: Mapping[str, Any], status: int) -> None:
-    """The one object of ``--json``; nothing where the command has printed one already."""
+    """Prints the object of ``--json``, unless the command has already printed one."""
     own = job()
     if own.answered:
         return
@@ -182,7 +183,7 @@ def print_json(payload: Mapping[str, Any], status: int) -> None:
 
 
 def _text(payload: Mapping[str, Any]) -> str:
-    """The object as JSON, which has no word for a number that is not finite."""
+    """The object as JSON. Numbers that are not finite become null."""
     try:
         return json.dumps(payload, ensure_ascii=False, default=json_value, allow_nan=False)
     except ValueError:
@@ -191,7 +192,7 @@ def _text(payload: Mapping[str, Any]) -> str:
 
 
 def say(message: str, level: str = "info") -> None:
-    """A sentence on standard error; with ``--log-json`` a line of its log."""
+    """Prints a sentence to standard error; with ``--log-json``, as a line of the log."""
     own = job()
     if own.lines is not None:
         own.lines.say(message, None, level)
@@ -201,8 +202,8 @@ def say(message: str, level: str = "info") -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A line with a running clock, and the share done and time left where the search says it, on standard error while a
-    terminal is attached; silent otherwise."""
+    """Shows on standard error a line with the elapsed time, and the share done and the time left if the search reports
+    them. Prints nothing if no terminal is attached."""
     logged = job().lines
     if logged is not None:
         logged(what, None)
@@ -236,7 +237,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
-    """Where the certificate of an output goes."""
+    """Where an output's certificate is written."""
     from shoal.engines.atomic import check_place
 
     if output is None or certificate is not None:
@@ -258,11 +259,11 @@ def put(
     made: Crosswalk, output: Path | None, certificate: Path | None, also: Mapping[str, Path] | None = None,
     drawn: Sequence[tuple[Path | None, Callable[[], Drawing]]] = (), *, kept: tuple[bool, bool],
 ) -> dict[str, str | None]:  # fmt: skip
-    """Write an answer where it was asked for, its certificate and record beside it; all paths, for the JSON object.
+    """Writes an answer, its certificate, and its record. Returns all paths for the JSON object.
 
-    also   name of a companion -> its path
+    also   name of a further output -> its path
     kept   ``OutputFiles``
-    drawn  where maps and pictures go, and how they are drawn: with the answer or not at all
+    drawn  paths of maps and pictures, and functions that draw them: either all files are written or none
     """
     from shoal.engines.atomic import Piece, closed_to, publish_together
 
@@ -292,10 +293,10 @@ _PAGE_LATER = {
 
 
 def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: Any) -> dict[str, Any]:
-    """Write the report where it was asked for; its path and figures, for the JSON object, without a value of the table.
+    """Writes the report, if requested. Returns its path and figures for the JSON object, without values of the table.
 
     made   anything with ``report`` and ``figures``;  more: arguments of its ``report``
-    after  what was written before: where the page cannot be, that stays, and a refusal says so
+    after  what has been written already; if the page cannot be written, that is kept, and the error says so
     """
     if path is None:
         return {}
@@ -306,7 +307,7 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
         raise error if way is None else type(error)(f"{error}; {way}") from None
     told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
-    columns = [  # of a crosswalk their names
+    columns = [  # the columns of a crosswalk are names, not figures
         {name: held for name, held in c.items() if name != "distribution"} if isinstance(c, dict) else c
         for c in figures["columns"]
     ]
@@ -315,7 +316,7 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
 
 
 def exploration(path: Path | None, report: Path | None) -> Any:
-    """What explore found before, for a report; None where none is named."""
+    """The results of an earlier ``explore``, for a report; None if no file is named."""
     if path is None:
         return None
     if report is None:
@@ -326,13 +327,13 @@ def exploration(path: Path | None, report: Path | None) -> Any:
 
 
 def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
-    """Seconds of reading and solving, and of writing up to now."""
+    """Seconds spent on reading, on solving, and on writing until now."""
     spans = {"read": read - begun, "solve": solved - read, "write": time.perf_counter() - solved}
     return {name: round(value, 4) for name, value in spans.items()}
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Column names separated by commas; a name holding a comma stands in double quotes."""
+    """Column names separated by commas. A name that contains a comma is put in double quotes."""
     if text is None:
         return None
     import csv
@@ -349,7 +350,7 @@ def further_levels(text: str | None) -> list[int]:
 
 
 def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str) -> dict[str, Any]:
-    """column=value options as a mapping."""
+    """Options of the form column=value, as a mapping."""
     out: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.rpartition("=")
@@ -366,7 +367,8 @@ def pairs(given: Iterable[str], option: str, convert: Callable[[str], Any] = str
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, float | None], None]]:
-    """A callback (what, share done or None) that moves a bar with time left on standard error, if anyone watches."""
+    """A callback (what, share done or None) that shows a bar with the time left on standard error, if that is a
+    terminal."""
     logged = job().lines
     if logged is not None:
         with compiling(lambda: logged("compiling, once per machine", None)):
@@ -396,7 +398,7 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 
 
 def source_of(tables: list[str], glob: bool) -> Any:
-    """What was named on the command line: a path, or several; InputError for a name that nothing has."""
+    """The table or tables named on the command line; InputError for a name that does not exist."""
     from shoal.engines.lakes import is_target
 
     elsewhere = [path for path in tables if is_remote(path) or is_target(path)]

@@ -1,7 +1,5 @@
-"""Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` holds releases of a
-table side by side, ``shoal reproduce`` computes a figure or table of a paper again, ``shoal workbench`` opens the
-browser.
-"""
+"""Commands that publish nothing: ``shoal explore`` tries a grid of requests, ``shoal compare`` compares releases of a
+table, ``shoal reproduce`` computes figures and tables of a paper, and ``shoal workbench`` opens the browser."""
 
 from __future__ import annotations
 
@@ -30,12 +28,12 @@ POINT = (
     "missing",
     "top",
     "bottom",
-)  # asked of every point
+)  # the same for every point
 EFFORT = "fast (default without a policy), balanced, thorough, or seconds a point."
 
 
 class RequestGrid(NamedTuple):
-    """What is tried, separated by commas."""
+    """Values to try, separated by commas."""
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
     l: str = flag("1", "--l", "Values of l (frequency form); 1 requires nothing.")
@@ -44,7 +42,7 @@ class RequestGrid(NamedTuple):
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
 
     def asked(self) -> dict[str, Any]:
-        """These options as keywords of ``shoal.explore``."""
+        """These options as keyword arguments of ``shoal.explore``."""
         return {
             "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
             "method": listed(self.method), "range_step": value_of(SETTINGS["range_step"], self.range_step),
@@ -81,7 +79,7 @@ def explore(
     halted: BaseException | None = None
     try:
         with progress() as listener:
-            keep = None if output is None else partial(_keep, output)
+            keep = None if output is None else partial(_write_so_far, output)
             found = look(table, asked, **tried, engine=engine, **text._asdict(), progress=listener, partial=keep)
     except BaseException as stop:
         if not hasattr(stop, "found"):
@@ -91,17 +89,19 @@ def explore(
         found.report(output)
     facts = found.as_dict() | ({"output": str(output)} if output is not None else {})
     if halted is not None:
-        if not as_json:  # of which only one object is printed: the interruption's
-            answer(facts, [*_lines(facts), f"interrupted after {len(found.found)} of {found.asked} points"], False)
+        if not as_json:  # --json prints only one object, that of the interruption
+            answer(
+                facts, [*_point_lines(facts), f"interrupted after {len(found.found)} of {found.asked} points"], False
+            )
         raise halted
     none = all(p["loss"] is None for p in facts["points"])
     if none:
         say("shoal: none of the requests has an answer; each says its reason", "error")
-    answer(facts, _lines(facts), as_json, 3 if none else 0)
+    answer(facts, _point_lines(facts), as_json, 3 if none else 0)
 
 
-def _keep(output: Path, so_far: Any) -> None:
-    """The page of what is there already: whoever ends a long look early, even at once, keeps the points it found."""
+def _write_so_far(output: Path, so_far: Any) -> None:
+    """Writes the page after each point, so that a search that is ended early, even killed, keeps its points."""
     so_far.report(output)
 
 
@@ -112,7 +112,7 @@ def _numbers(text: str, option: str) -> list[int]:
         raise PolicyError(f"{option} {text!r}: give whole numbers separated by commas") from None
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
+def _point_lines(facts: dict[str, Any]) -> list[str]:
     lines = ["    k    l  published as  loss     proved least  groups     risk   seconds"]
     for p in facts["points"]:
         start = f"{'*' if p['frontier'] else ' '}{p['k']:>4} {p['l']:>4}  {p['publish']:<12}"
@@ -130,7 +130,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 class ColumnsOfTable(NamedTuple):
-    """What the columns are."""
+    """Roles of the columns."""
 
     quasi: str | None = flag(None, "--quasi", "Quasi-identifiers, separated by commas.")
     sensitive: str | None = flag(None, "--sensitive", "Sensitive columns, separated by commas.")
@@ -144,7 +144,7 @@ class ColumnsOfTable(NamedTuple):
 
 
 class ComparisonSettings(NamedTuple):
-    """What a release is tried with beside its original."""
+    """Settings of the comparison of releases with their original."""
 
     target: str | None = flag(None, "--target", "Column that a classifier learns; by default, the first sensitive one.")
     held_out: Path | None = flag(None, "--held-out", "Rows that no release contains, to judge the classifier.")
@@ -197,9 +197,9 @@ def _compared_lines(found: Any) -> list[str]:
     return [*lines, *(f"note: {note}" for note in found.notes)]
 
 
-# name -> "module:function"; the function takes the folder to write into and the folder of data (or None), writes its
-# files and returns {"files": [...], "observations": [...], ...}; its docstring's first line is the description, and its
-# module's FILES are the names of what it writes.
+# name -> "module:function". The function takes the output folder and the folder of the data (or None), writes its
+# files, and returns {"files": [...], "observations": [...], ...}. The first line of its docstring describes the
+# experiment, and FILES in its module lists the names of the files it writes.
 EXPERIMENTS = {"names": "shoal.experiments.names:reproduce", "l-diversity": "shoal.experiments.l_diversity:reproduce"}
 
 

@@ -1,4 +1,4 @@
-"""``shoal gather`` and ``shoal cellular``: records clustered by distance and published as centers."""
+"""``shoal gather`` and ``shoal cellular``: cluster records by distance, and publish the clusters' centers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDS = typer.Argument(help="Table with a row per record: CSV (also .gz), Parq
 
 
 class ClusterSearch(NamedTuple):
-    """How clusters of the least radius are found."""
+    """How clusters are searched whose largest radius is to be small."""
 
     method: str = flag("auto", "--method", "auto, local, disjoint, threshold, peeling, rounds or exact.")
     effort: str = flag("balanced", "--effort", "fast, balanced, thorough (which improves), or seconds for exact.")
@@ -49,7 +49,7 @@ class ClusterSearch(NamedTuple):
 
 
 class SumSearch(NamedTuple):
-    """How clusters of the least sum of size times radius are found."""
+    """How clusters are searched whose sum of size times radius is to be small."""
 
     method: str = flag("auto", "--method", "auto, search, three_step or exact; without --r also tight, procedure_one.")
     effort: str = EFFORT
@@ -57,7 +57,7 @@ class SumSearch(NamedTuple):
 
 
 class ClusterFiles(NamedTuple):
-    """What to write, where asked for."""
+    """The files to write."""
 
     output: Path | None = flag(None, "-o", "--output", "Output file, with a row for each cluster.")
     assignments: Path | None = flag(
@@ -72,7 +72,7 @@ class ClusterFiles(NamedTuple):
     force: bool = FORCE
 
     def check(self, read: list[Any], kept: OutputFiles) -> None:
-        """Refuse targets that would do harm, before any work."""
+        """Refuses harmful output paths before any work."""
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
@@ -85,7 +85,7 @@ class ClusterFiles(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """What makes up the distance, as it stands on the command line."""
+    """The distance, as its options state it."""
 
     columns: str | None = flag(
         None, "--columns", "Columns that define the distance: numbers and dates by their range, others 0 or 1."
@@ -111,7 +111,7 @@ class Distance(NamedTuple):
     )
 
     def read(self) -> FeatureColumns:
-        """The columns that these options name, with how values are read and compared."""
+        """The columns of these options, and how their values are read and compared."""
         from shoal.cli.common import listed, pairs
         from shoal.engines.features import FeatureColumns
 
@@ -134,7 +134,7 @@ class Distance(NamedTuple):
 
 
 class CentersAndOrder(NamedTuple):
-    """What is published, and how."""
+    """What is published for each cluster, and in what order."""
 
     center: str = flag(
         "record", "--center", "record (a real record of the cluster), mean, or medoid (column by column)."
@@ -184,9 +184,9 @@ def _run(
     distance: Distance, how: CentersAndOrder, files: ClusterFiles, kept: OutputFiles, decision: Decision, text: Text,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Read, cluster by a function of ``shoal.gathering``, release, write, say.
+    """Reads the table, clusters it with a function of ``shoal.gathering``, writes the release, and prints the answer.
 
-    asked  the table of the problem's conditions, what was said of them, and how clusters are searched for
+    asked  the problem's conditions, their values, and the options of the search
     """
     from shoal import gathering, release
     from shoal.cli.common import answer, in_flags, put, reported, say, seconds, working
@@ -249,7 +249,7 @@ def _run(
     written = [str(p) for p in (*files._replace(certificate=None)[:-1], wrote["certificate_file"]) if p is not None]
     lines = [
         f"{made.title} ({found.method})",
-        made.note + _proved(ratio),
+        made.note + _optimality(ratio),
         f"{found.left_out:,} of {frame.height:,} records left out" if found.left_out else "nobody left out",
         *features.metric.describe(),
         *(f"wrote {name}" for name in written),
@@ -257,8 +257,8 @@ def _run(
     answer(payload, lines, as_json)
 
 
-def _proved(ratio: Any) -> str:
-    """How far from the least possible, as far as that is known."""
+def _optimality(ratio: Any) -> str:
+    """How far the cost is from the minimum, as far as that is known."""
     from shoal.model.certificate import ROUNDING
 
     if ratio is None:
@@ -270,7 +270,7 @@ def _proved(ratio: Any) -> str:
 def _refuse(
     frame: pl.DataFrame, request: FeatureColumns, names: list[str], said: Mapping[str, Any], center: str
 ) -> None:
-    """What no clustering can be made of, before any work."""
+    """Refuses, before any work, what cannot be clustered."""
     from shoal.engines.store import column
     from shoal.publishing.crosswalks.clusters import distinct_names
 

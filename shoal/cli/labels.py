@@ -1,4 +1,4 @@
-"""``shoal labels`` and ``shoal intervals``: a column in, a crosswalk from values to groups out."""
+"""``shoal labels`` and ``shoal intervals``: read a column, and write a crosswalk from its values to groups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class GroupingFiles(NamedTuple):
-    """What to write, where asked for; levels are those of the hierarchy."""
+    """The files to write; levels are those of the hierarchy."""
 
     output: Path | None = flag(None, "-o", "--output", "Crosswalk: value, group, group_label, group_count.")
     certificate: Path | None = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
@@ -48,7 +48,7 @@ class GroupingFiles(NamedTuple):
     force: bool = FORCE
 
     def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
-        """The table, once targets that would do harm, and levels that go nowhere, are refused."""
+        """Refuses harmful output paths, and levels without a hierarchy; then reads the table."""
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.store import read_table
@@ -106,7 +106,13 @@ def labels(
         found = shoal.labels.cover(counts, **keywords(LABEL_CONDITIONS, asked), **how._asdict())
     clock.append(time.perf_counter())
     made = shoal.release(
-        found, frame, read=(table, names), label=label, naming=naming, count=asked.get("count"), names=_lines_of(names)
+        found,
+        frame,
+        read=(table, names),
+        label=label,
+        naming=naming,
+        count=asked.get("count"),
+        names=_read_lines(names),
     )
 
     def tree(ks: list[int]) -> Iterable[list[str]]:
@@ -117,13 +123,13 @@ def labels(
 
 
 class ValueNotation(NamedTuple):
-    """How the values of intervals are written."""
+    """How the values of intervals are written in the table."""
 
     date: list[str] = DATES
     decimal: list[str] = DECIMAL
 
     def read(self) -> dict[str, dict[str, str]]:
-        """The arguments of ``shoal.release``."""
+        """These options as arguments of ``shoal.release``."""
         return {"dates": pairs(self.date, "--date"), "decimal": pairs(self.decimal, "--decimal")}
 
 
@@ -157,7 +163,7 @@ def intervals(
         found = shoal.intervals.cut(ordered, counts, **keywords(INTERVAL_CONDITIONS, asked), effort=effort)
     clock.append(time.perf_counter())
     made = shoal.release(
-        found, frame, read=(table, names), value=value, count=asked.get("count"), names=_lines_of(names), **notations
+        found, frame, read=(table, names), value=value, count=asked.get("count"), names=_read_lines(names), **notations
     )
     payload = {"k_anonymous": True, "method": made.method, "objective": found.objective}
     if len(ordered) and isinstance(ordered[0], str):
@@ -176,7 +182,7 @@ def intervals(
     _finish(made, "values", payload, files, kept, decision, (values, counts, tree), clock, as_json)
 
 
-def _lines_of(path: Path | None) -> list[str] | None:
+def _read_lines(path: Path | None) -> list[str] | None:
     if path is None:
         return None
     if not path.exists():
@@ -195,15 +201,15 @@ def _finish(
     clock: list[float],
     as_json: bool,
 ) -> None:
-    """Write what was asked for and print the answer.
+    """Writes the requested files, and prints the answer.
 
-    given  values, the records of each, and what makes the rows of a hierarchy of rising thresholds
+    given  values, their counts, and a function that makes the rows of a hierarchy for ascending thresholds
     """
     from shoal.publishing.crosswalks.grouped import write_hierarchy
     from shoal.report.crosswalk import plain
     from shoal.report.pictures import as_text
 
-    tree = _tree(made, files, *given)
+    tree = _hierarchy_rows(made, files, *given)
     picture = (files.picture, lambda: made.drawing("picture"))
     wrote = put(made, files.output, files.certificate, drawn=[picture], kept=kept)
     if tree is not None and files.hierarchy:
@@ -243,14 +249,15 @@ def _finish(
     answer(payload, [*lines, *(f"wrote {path}" for path in written if path)], as_json)
 
 
-def _tree(
+def _hierarchy_rows(
     made: Crosswalk,
     files: GroupingFiles,
     values: Iterable[Any],
     counts: Iterable[Any],
     rows: Callable[[list[int]], Any],
 ) -> tuple[Iterable[list[str]], dict[str, int]] | None:
-    """Rows of the hierarchy, where one is asked for, and the records of each value by its text, for its judge."""
+    """Rows of the hierarchy, if one is requested, and the count of each value by its text, to check the hierarchy
+    with."""
     if files.hierarchy is None:
         return None
     if made.refused:

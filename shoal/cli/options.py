@@ -1,7 +1,8 @@
-"""Options that several commands share, one text each; those that go together stand in one tuple.
+"""Options that several commands share, each with one help text. Options that belong together are one tuple.
 
-A command takes such a tuple as one argument, and ``with_options`` gives it an option for each field.  Settings of a
-policy it takes as ``asks``: their options are read off the table of settings, and it receives them ready for a Policy.
+A command takes such a tuple as one parameter; ``with_options`` replaces the parameter by one option for each field. A
+parameter declared by ``asks`` becomes the options of settings of a policy, read from the table of settings; the
+command gets their values ready for a Policy.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ TABLES = typer.Argument(
 
 
 def flag(default: Any, *words: str) -> Any:
-    """An option: what it is when not given (... where it must be), its flags, what it says."""
+    """An option: its default (... if it is required), its flags, and last its help text."""
     return typer.Option(default, *words[:-1], help=words[-1])
 
 
 def setting(name: str) -> Any:
-    """The option of a setting, where a tuple takes it as it is typed."""
+    """The option of a setting, for a tuple that takes the value as typed."""
     return flag(None, SETTINGS[name].option, SETTINGS[name].help)
 
 
@@ -72,7 +73,7 @@ REPORT = flag(None, "--report", "Page for a review board that opens offline: .ht
 
 
 class SourceOptions(NamedTuple):
-    """Where a table is read, and how."""
+    """Where the table is read from, and how."""
 
     engine: str | None = setting("engine")
     memory: str | None = setting("memory")
@@ -86,7 +87,7 @@ class SourceOptions(NamedTuple):
     encoding: str | None = ENCODING
 
     def scope(self) -> Scope:
-        """What of it says which rows are meant and what reading them may take."""
+        """The options that select the rows, or limit what reading may use."""
         from shoal.engines.source import Scope
 
         return Scope.among(self._asdict())[0]
@@ -100,14 +101,14 @@ class Order(NamedTuple):
 
 
 class Text(NamedTuple):
-    """How a CSV is read."""
+    """How a CSV file is read."""
 
     separator: str | None = SEPARATOR
     encoding: str | None = ENCODING
 
 
 class Decision(NamedTuple):
-    """Whom a report is for, and who answers for it."""
+    """Who receives a report, and who is responsible for it."""
 
     internal: bool = flag(
         False, "--internal", "Make the report internal: it has figures of the original, so don't publish it."
@@ -117,12 +118,12 @@ class Decision(NamedTuple):
     decided_by: str = DECIDED_BY
 
     def page(self, report: File) -> File:
-        """Where the report goes: the name of an internal one says that it is."""
+        """The report's path; that of an internal report says so."""
         return internal_path(report) if self.internal and report is not None else report
 
 
 class OutputFiles(NamedTuple):
-    """What lies beside an output."""
+    """Which files are written next to an output."""
 
     no_record: bool = NO_RECORD
     no_bound: bool = NO_BOUND
@@ -131,10 +132,10 @@ class OutputFiles(NamedTuple):
 class SettingOptions(NamedTuple):
     """Settings that a command takes.
 
-    names      of settings;  models: also the privacy models, but for those of which the command has an option itself
-    needed     those that must be given
-    otherwise  what an option says in this command
-    table      the entries by name, where they are not those of a policy
+    names      of the settings;  models: also all privacy models, except those that the command has as its own option
+    needed     settings that are required
+    otherwise  setting -> help text, if another than the setting's own
+    table      entries by name, if they are not settings of a policy
     """
 
     names: tuple[str, ...]
@@ -149,22 +150,22 @@ PUBLISHED = tuple(name for name, entry in SETTINGS.items() if entry.option and e
 
 
 def asks(names: Sequence[str], *, models: bool = False, needed: Sequence[str] = (), **otherwise: str) -> Any:
-    """The argument of a command that takes settings: a mapping, without those that nothing was said of."""
+    """Declares a parameter for settings: the command gets a mapping of those that are given."""
     return SettingOptions(tuple(names), models, tuple(needed), otherwise)
 
 
 def conditions(table: Mapping[str, Condition], *needed: str) -> Any:
-    """The argument of a command that takes the conditions of a problem besides tables; those that must be given."""
+    """Declares a parameter for the conditions of a problem that is not about whole tables; ``needed`` are required."""
     return SettingOptions(tuple(table), False, needed, {}, {name: entry.setting for name, entry in table.items()})
 
 
 def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said of the conditions that name no column, as the function that solves the problem takes it."""
+    """The conditions that name no column, as keyword arguments of the function that solves the problem."""
     return {table[name].keyword: value for name, value in said.items() if not table[name].names_columns}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of the tuples, and for each of the settings, that it takes."""
+    """The command with one option for each field of its tuples and for each of its settings."""
     hints = get_type_hints(command)
     parameters = inspect.signature(command).parameters.values()
     settings = {p.name: p.default for p in parameters if isinstance(p.default, SettingOptions)}
@@ -200,7 +201,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _fields(kind: Any) -> list[inspect.Parameter]:
-    """The fields of a tuple as arguments."""
+    """The fields of a tuple as parameters."""
     return [
         inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=kind._field_defaults[name], annotation=annotation
@@ -210,7 +211,8 @@ def _fields(kind: Any) -> list[inspect.Parameter]:
 
 
 def _entries(asked: SettingOptions, own: Collection[str]) -> list[Setting]:
-    """Entries of the settings a command takes; models stand where rule books do, or at the end."""
+    """Entries of the settings that a command takes. Privacy models come before the rule book option, or else at the
+    end."""
     names = [*asked.names]
     if asked.models:
         place = names.index("preset") if "preset" in names else len(names)
@@ -219,11 +221,12 @@ def _entries(asked: SettingOptions, own: Collection[str]) -> list[Setting]:
     return [entry for name in names if (entry := find(name)) is not None]
 
 
-TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}  # else one text
+# other kinds: one text
+TYPED = {"mapping": list[str], "whole": int | None, "number": float | None, "file": Path | None}
 
 
 def _parameter(entry: Setting, asked: SettingOptions) -> inspect.Parameter:
-    """A setting as an argument of a command."""
+    """A setting as a parameter of a command."""
     switch = entry.kind == "switch" or entry.meant is not True
     default: Any = [] if entry.kind == "mapping" else False if switch else None
     given = ... if entry.name in asked.needed else default
@@ -234,7 +237,7 @@ def _parameter(entry: Setting, asked: SettingOptions) -> inspect.Parameter:
 
 
 def value_of(entry: Setting, given: Any) -> Any:
-    """What was typed as a policy takes it; None where nothing was."""
+    """A typed value as a policy takes it; None if there is none."""
     from shoal.cli.common import listed, pairs
 
     if given is None or given is False or given == []:
@@ -255,7 +258,7 @@ def value_of(entry: Setting, given: Any) -> Any:
 
 
 def _kind(entry: Setting) -> Any:
-    """How the values of a mapping are read."""
+    """The function that reads a mapping's values."""
     if set(entry.values) == {float, str}:
         return _number_or_word
     if set(entry.values) == {int, tuple}:

@@ -1,7 +1,7 @@
-"""``shoal regions``: areas merged into connected regions of weight at least k.
+"""``shoal regions``: merge areas into connected regions of weight at least k.
 
-Options that belong together are tuples, which read and check them.  The last part of the module is what the command
-prints: figures for programs, lines for people.
+Options that belong together are tuples, which also read and check them. The functions at the end make the output:
+figures for programs, lines of text for people.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class AreaSources(NamedTuple):
-    """How areas, their neighbors and their polygons are read."""
+    """How areas, neighbors, and polygons are read."""
 
     id: Column = flag(None, "--id", "Column that names an area; by default 'id', or the first column.")
     source: Column = flag(None, "--source", "Column of EDGES; by default 'u', 'source', or the first column.")
@@ -60,7 +60,7 @@ class AreaSources(NamedTuple):
     layer: Column = flag(None, "--layer", "Layer of the polygons, if their file has several.")
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
-        """The areas, and whether they lie in degrees."""
+        """The areas, and whether their coordinates are degrees."""
         from shoal.engines.geography import read
 
         given = read(areas, edges, **self._asdict())
@@ -68,7 +68,7 @@ class AreaSources(NamedTuple):
 
 
 class LeastWeights(NamedTuple):
-    """What a region weighs at least."""
+    """The minimum weights of a region."""
 
     weight: list[str] = flag(..., "--weight", "Column with the weight of an area. Repeatable.")
     k: list[int] = flag(..., "--k", "Minimum weight of a region; one for each --weight, in order.")
@@ -78,7 +78,7 @@ class LeastWeights(NamedTuple):
 
 
 class RegionSearch(NamedTuple):
-    """How regions are found, and what they are compared with."""
+    """How regions are searched, and what they are compared with."""
 
     method: str = flag("auto", "--method", "auto, tree, search or exact.")
     objective: Column = flag(
@@ -94,7 +94,7 @@ class RegionSearch(NamedTuple):
 
 
 class LoneAreas(NamedTuple):
-    """What becomes of single areas, or of components too light alone."""
+    """How single areas, and components that are too light, are treated."""
 
     exclude: Column = flag(None, "--exclude", "Column: areas with yes, true, or 1 belong to no region.")
     islands: str = flag(
@@ -102,7 +102,7 @@ class LoneAreas(NamedTuple):
     )
 
     def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
-        """Everything asked as merge takes it."""
+        """The whole request, as keyword arguments of merge."""
         import numpy as np
 
         from shoal.publishing.crosswalks.areas import as_merged, measures_distance
@@ -122,7 +122,7 @@ class LoneAreas(NamedTuple):
 
 
 class RegionFiles(NamedTuple):
-    """What to write, where asked for."""
+    """The files to write."""
 
     output: File = flag(None, "-o", "--output", "Crosswalk: area, region, its weight and areas.")
     dissolved: File = flag(None, "--dissolved", "Outlines of the regions: .geojson, .gpkg, .shp or .kml.")
@@ -138,11 +138,11 @@ class RegionFiles(NamedTuple):
     certificate: File = flag(None, "--certificate", "Its certificate; next to the crosswalk by default.")
 
     def of_levels(self, levels: int, *paths: File) -> list[tuple[int, Path]]:
-        """(level, path) of those that are written once for each level, the first under the name given."""
+        """(level, path) of the files that are written once per level; the first level gets the path as given."""
         return [(i, level_file(p, i)) for i in range(levels) for p in paths if p is not None]
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
-        """Refuse targets that would do harm, before any work."""
+        """Refuses harmful output paths before any work."""
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
         from shoal.engines.vector import check_outlines
@@ -158,7 +158,7 @@ class RegionFiles(NamedTuple):
             check_outlines(self.dissolved)
 
     def check_shapes(self, given: Geography, degrees: bool) -> None:
-        """Refuse drawings of what has no polygons, and outlines of a kind that does not know the plane."""
+        """Refuses maps without polygons, and outlines in a format that cannot hold plane coordinates."""
         from shoal.engines.vector import check_outlines
 
         if self.dissolved is not None:
@@ -169,7 +169,7 @@ class RegionFiles(NamedTuple):
     def write(
         self, made: Crosswalk, by_level: list[Crosswalk], curve: Callable[[], Drawing], kept: OutputFiles
     ) -> dict[str, Any]:
-        """Write what was asked for; where the crosswalk and its certificate went."""
+        """Writes the requested files. Returns the paths of the crosswalk and its certificate."""
         also = {} if self.hierarchy is None else {"hierarchy": self.hierarchy}
         also |= {f"outlines{i + 1 if i else ''}": p for i, p in self.of_levels(len(by_level), self.dissolved)}
         maps = self.of_levels(len(by_level), self.map_to, self.png)
@@ -177,13 +177,13 @@ class RegionFiles(NamedTuple):
         return put(made, self.output, self.certificate, also, [*drawn, (self.choices, curve)], kept=kept)
 
     def written(self, levels: int, certificate: str | None) -> list[str]:
-        """A line for each file."""
+        """One line for each file."""
         above = [p for i, p in self.of_levels(levels, self.dissolved, self.map_to, self.png) if i]
         return [f"wrote {p}" for p in (*self[:-1], *above, certificate) if p is not None]
 
 
 def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple[int, ...]]:
-    """Thresholds of every level, one for each weight."""
+    """The thresholds of each level, one for each weight."""
     if len(weight) != len(k):
         raise PolicyError(f"there are {len(k)} of --k for {len(weight)} of --weight; give one for each")
     if levels and len(levels) != len(k):
@@ -198,7 +198,7 @@ def thresholds(weight: list[str], k: list[int], levels: list[str]) -> list[tuple
 
 
 def check_words(islands: str, coordinates: str) -> None:
-    """Refuse words that mean nothing."""
+    """Refuses unknown values of --islands and --coordinates."""
     if islands not in ("leave", "join"):
         raise PolicyError.unknown("way to treat islands", islands, ("leave", "join"))
     if coordinates not in ("auto", "geographic", "projected"):
@@ -206,19 +206,25 @@ def check_words(islands: str, coordinates: str) -> None:
 
 
 def screen(nest: Nested, light: list[dict[str, Any]], rows: list[dict[str, Any]], placed: bool) -> list[str]:
-    """What the merging came to, below its title.
+    """The lines about the result, below its title.
 
-    light, rows  components apart from all others, and other groups of the areas, as ``comparing`` gives them
-    placed       whether it is known where the areas lie
+    light, rows  components too light to be regions, and other groupings of the areas, from ``_light_and_compared``
+    placed       whether the areas' positions are known
     """
     found = nest.levels[0]
     most, unit = found.squares, found.k[0] ** 2
     squares = f"Sum of squares {most / unit:,.1f} k², none below {found.squares_bound / unit:,.1f} k²."
-    return [squares, *_above(nest), *_obeyed(found), *_apart(light, placed), *_compared(rows)]
+    return [
+        squares,
+        *_level_lines(nest),
+        *_condition_lines(found),
+        *_light_lines(light, placed),
+        *_comparison_lines(rows),
+    ]
 
 
-def _above(nest: Nested) -> list[str]:
-    """A line for each level above the first."""
+def _level_lines(nest: Nested) -> list[str]:
+    """One line for each level above the first."""
     lines = []
     for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
         out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
@@ -230,7 +236,7 @@ def _above(nest: Nested) -> list[str]:
 
 
 def figures(nest: Nested, given: Geography, degrees: bool, stands: Disconnected) -> dict[str, Any]:
-    """The answer in figures."""
+    """The result as figures."""
     from shoal.publishing.crosswalks.areas import facts_of
 
     found = nest.levels[0]
@@ -258,8 +264,8 @@ def figures(nest: Nested, given: Geography, degrees: bool, stands: Disconnected)
     }
 
 
-def _obeyed(found: Regions) -> list[str]:
-    """What exclusions, maxima and soft boundaries came to."""
+def _condition_lines(found: Regions) -> list[str]:
+    """How many areas and regions the exclusions, maxima, and soft boundaries concern."""
     facts = found.certificate.details
     said = {
         "excluded": "{} excluded",
@@ -270,7 +276,7 @@ def _obeyed(found: Regions) -> list[str]:
         "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
         "regions_across_soft_boundaries": "{} across soft boundaries",
     }
-    silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # where there are none
+    silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # not reported if 0
     known = {name: facts[name] for name in said if facts.get(name) is not None}
     counted = {
         name: value if name == "variance_inside" else several(value, "region" if name.startswith("regions") else "area")
@@ -279,10 +285,10 @@ def _obeyed(found: Regions) -> list[str]:
     return [said[name].format(value) for name, value in counted.items() if known[name] or name not in silent]
 
 
-def _apart(light: list[dict[str, Any]], placed: bool) -> list[str]:
-    """The light components for people."""
-    empty = sum(len(part["areas"]) for part in light if not _weighs(part))
-    light = [part for part in light if _weighs(part)]
+def _light_lines(light: list[dict[str, Any]], placed: bool) -> list[str]:
+    """The light components as lines of text."""
+    empty = sum(len(part["areas"]) for part in light if not _has_weight(part))
+    light = [part for part in light if _has_weight(part)]
     lines = [f"In no region, apart from all others: {several(empty, 'empty area')}"] if empty else []
     if not light:
         return lines
@@ -301,12 +307,12 @@ def _apart(light: list[dict[str, Any]], placed: bool) -> list[str]:
     return lines
 
 
-def _weighs(part: dict[str, Any]) -> bool:
+def _has_weight(part: dict[str, Any]) -> bool:
     weight = part["weight"]
     return bool(weight if isinstance(weight, int) else any(weight))
 
 
-def _compared(rows: list[dict[str, Any]]) -> list[str]:
+def _comparison_lines(rows: list[dict[str, Any]]) -> list[str]:
     """The comparison as lines of text."""
     if not rows:
         return []
@@ -362,12 +368,12 @@ def regions(
     wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
-    fewer = {} if files.choices is None else _fewer(given, hurry)
+    fewer = {} if files.choices is None else _choice_options(given, hurry)
     read = time.perf_counter()
     try:
         with working(f"merging {len(given.ids):,} areas"):
             nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
-    except InfeasibleError as error:  # why may lie in how the files were read
+    except InfeasibleError as error:  # the way the files were read may explain it
         raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict())
@@ -375,7 +381,7 @@ def regions(
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []
     drawn = levels_drawn(made, given, nest, weight[0], degrees)
-    wrote = files.write(made, drawn, partial(_curve, tried, degrees), record)
+    wrote = files.write(made, drawn, partial(_choice_drawing, tried, degrees), record)
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": compared[0], "comparison": compared[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report, **decision._asdict())}
@@ -387,7 +393,7 @@ def regions(
 def _light_and_compared(
     given: Geography, weights: Any, nest: Nested, options: dict[str, Any], search: RegionSearch
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Components too light alone, and other groups of the areas where these were asked for."""
+    """Components that are too light, and, if requested, the comparison with groups by prefix."""
     from shoal.problems.regions.limits import of_level
     from shoal.problems.regions.merge import against_prefixes, light_components
 
@@ -400,8 +406,8 @@ def _light_and_compared(
     return light, against_prefixes(given.ids, given.edges, weights[:, 0], prefix, nest.levels[0], own, search.method)
 
 
-def _fewer(given: Geography, options: dict[str, Any]) -> dict[str, Any]:
-    """What other numbers of regions are asked with; refused before the search where nothing stands against them."""
+def _choice_options(given: Geography, options: dict[str, Any]) -> dict[str, Any]:
+    """The options to try other numbers of regions with; refused early if there is nothing to compare these by."""
     from shoal.problems.regions.merge import check_choices
 
     asked = {n: v for n, v in options.items() if n not in ("objective", "regions")} | {"coordinates": given.centers()}
@@ -410,15 +416,15 @@ def _fewer(given: Geography, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choices(given: Geography, weights: Any, k: list[int], asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """What other numbers of regions would come to; the figures."""
+    """What other numbers of regions would cost, as figures."""
     from shoal.problems.regions import choices
 
     found = choices(given.edges, weights, k, **asked)
     return [{n: v for n, v in choice._asdict().items() if n != "found"} for choice in found]
 
 
-def _curve(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
-    """How the figures are drawn."""
+def _choice_drawing(rows: list[dict[str, Any]], degrees: bool) -> Drawing:
+    """The picture of these figures."""
     from shoal.publishing.crosswalks.crosswalk import Drawing
     from shoal.report.pictures import draw_region_choices
 

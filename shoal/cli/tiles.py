@@ -1,4 +1,4 @@
-"""``shoal tiles``: points cut into rectangles with at least k records each."""
+"""``shoal tiles``: cut points into rectangles with at least k records each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class PointColumns(NamedTuple):
-    """Where the points lie, and which rows are none."""
+    """Where the points are, and which rows are not points."""
 
     x: Column = flag(None, "--x", "Column of x, or longitude; for a map, its points by default.")
     y: Column = flag(None, "--y", "Column of y, or latitude; for a map, its points by default.")
@@ -63,7 +63,7 @@ EXACT = (
 
 
 class TileFiles(NamedTuple):
-    """What to write, where asked for, and in what order."""
+    """The files to write, and in what order."""
 
     output: File = flag(None, "-o", "--output", "Crosswalk: a row per place, with its tile.")
     tiles_to: File = flag(
@@ -83,7 +83,7 @@ class TileFiles(NamedTuple):
     )
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
-        """Refuse targets that would do harm, before any work."""
+        """Refuses harmful output paths before any work."""
         from shoal.cli.common import certificate_place, papers
         from shoal.cli.unchanged import repeated
         from shoal.engines.atomic import check_outputs
@@ -98,7 +98,7 @@ class TileFiles(NamedTuple):
         check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
 
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
-        """Refuse a table that would carry what points at people, before any work."""
+        """Refuses, before any work, a table with columns that could identify people."""
         from shoal.cli.common import listed
         from shoal.publishing.crosswalks.grouped import refuse_unassigned
 
@@ -106,7 +106,7 @@ class TileFiles(NamedTuple):
             refuse_unassigned(frame, known, listed(self.identifiers) or (), listed(self.insensitive) or ())
 
     def write(self, made: Crosswalk, kept: OutputFiles, decision: Decision) -> tuple[dict[str, Any], list[str]]:
-        """Write what was asked for; the paths for machines, and a line for each."""
+        """Writes the requested files. Returns their paths, for the JSON object, and one line for each."""
         from shoal.cli.common import put, reported
 
         kind = "outlines" if self.tiles_to is not None and ending(self.tiles_to) in GEOJSON else "tiles"
@@ -152,7 +152,7 @@ def tiles(
     places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
     columns = {name: column for name, column in kept.items() if TILE_CONDITIONS[name].read == "texts"}
     files.look(frame, {x, y, weight, *columns.values()})
-    coded = _codes(places, coordinates == "geographic", where.drop_codes)
+    coded = _coded_rows(places, coordinates == "geographic", where.drop_codes)
     frame, places = frame.filter(~coded), places[~coded]
     weights = None if weight is None else np.array(integers(frame, weight))
     read = time.perf_counter()
@@ -172,10 +172,10 @@ def tiles(
         f"{made.title} ({found.method}, coordinates {coordinates})",
         made.note,
         *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
-        *_hint(places, coordinates),
+        *_degrees_hint(places, coordinates),
         f"A record's tile spans {payload['half_perimeter']:.4g}{unit} in width plus height, on average.",
     ]
-    alone = files.table is None and files.tiles_to is None  # then the certificate has a hash of the exact places
+    alone = files.table is None and files.tiles_to is None  # then the certificate has a hash of the exact coordinates
     these = "it and its certificate" if alone else "it"
     warnings = [*made.warnings, *([] if files.output is None else [EXACT.format(files.output.name, these)])]
     warned = [f"warning: {text}" for text in warnings]
@@ -184,7 +184,7 @@ def tiles(
 
 
 def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
-    """The points, the columns of their coordinates, and what these are."""
+    """The points, the names of their coordinate columns, and the kind of coordinates."""
     from shoal.engines.store import read_table
     from shoal.problems.tiles import kind_of
 
@@ -196,7 +196,7 @@ def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, 
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
-    """The answer in figures."""
+    """The result as figures."""
     details = found.certificate.details
     return {
         "codes_left_out": made.facts["codes_left_out"],
@@ -214,8 +214,8 @@ def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:
     }
 
 
-def _codes(places: Any, geographic: bool, drop: bool) -> Any:
-    """Rows whose coordinates are codes and no place, bool[n]; refused unless they are to be left out."""
+def _coded_rows(places: Any, geographic: bool, drop: bool) -> Any:
+    """Which rows have codes instead of coordinates, bool[n]; refused unless such rows are to be left out."""
     from shoal.model.metric import codes
 
     found = codes(places, geographic)
@@ -227,8 +227,8 @@ def _codes(places: Any, geographic: bool, drop: bool) -> Any:
     return found
 
 
-def _hint(places: Any, coordinates: str) -> list[str]:
-    """Numbers that may be degrees though the columns' names do not say so."""
+def _degrees_hint(places: Any, coordinates: str) -> list[str]:
+    """A hint if the coordinates could be degrees although the column names do not say so."""
     from shoal.model.metric import in_degrees
 
     if coordinates == "geographic" or not in_degrees(places):

@@ -1,7 +1,7 @@
-"""``--if-changed``: a run that finds its outputs made of the same inputs by the same request ends at once.
+"""``--if-changed``: a run ends at once if its outputs exist and come from the same inputs and the same request.
 
-What an earlier run asked, read and wrote stands in its private record, as digests with a salt of the record's own: the
-certificate, which is public, has none of it.  An output is an earlier run's only where that record says so.
+The private record of the earlier run has digests of its request, inputs, and outputs, with a salt of its own. The
+certificate, which is public, has none of them. Only that record shows that an output is from an earlier run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from shoal.judge.file import seal
 from shoal.paths import PAGE, RECORD, is_page, sides_of
 from shoal.version import __version__
 
-ASIDE = ("force", "as_json")  # what is asked of a run and not of its outputs
-BESIDE = (".wal", "-wal", "-shm")  # what a database has not yet put into its file
+ASIDE = ("force", "as_json")  # options that have no effect on the outputs' contents
+BESIDE = (".wal", "-wal", "-shm")  # files with changes that a database has not yet written to its main file
 
 
 class CommandRun(NamedTuple):
-    """What a run asked, what it reads and what it writes.
+    """A run: its request, the files that it reads, and those that it writes.
 
     asked  options and arguments by name;  read: files and folders;  outputs: files, or a folder of parts
     """
@@ -38,13 +38,13 @@ class CommandRun(NamedTuple):
     outputs: Sequence[Path]
 
     def inputs(self, salt: bytes) -> dict[str, str]:
-        """The digest of each file that is read, by its name; of the request by the name "request"."""
+        """The digest of each input by its path, and that of the request under "request"."""
         text = json.dumps({**self.asked, "shoal": __version__}, sort_keys=True, default=str)
         request = hmac.new(salt, text.encode(), hashlib.sha256).hexdigest()
         return {"request": request, **{str(path): _digest(path, salt) for path in self.read}}
 
     def written(self, salt: bytes) -> dict[str, str]:
-        """The digest of each output, and of what lies beside it and belongs to it."""
+        """The digest of each output, and of the files next to it that belong to it."""
         sides = {side for one in self.outputs for side in (PAGE.next_to(one) if is_page(one) else sides_of(one))}
         return {str(path): _digest(path, salt) for path in (*self.outputs, *sorted(sides)) if path.exists()}
 
@@ -53,11 +53,11 @@ def repeated(
     wanted: Iterable[Wanted], read: Iterable[Any], *, overwrite: bool, folder: Path | None = None,
     refused: str | None = None,
 ) -> bool:  # fmt: skip
-    """Whether outputs may be replaced; ends the command with status 0 where they need not be.
+    """Whether outputs may be replaced. Ends the command with status 0 if nothing has changed.
 
-    wanted, read, overwrite  as of ``check_outputs``, before which it is called
+    wanted, read, overwrite  as for ``check_outputs``, which is called afterwards
     folder                   an output that is a folder of parts
-    refused                  why no run like this can be found again
+    refused                  why this command cannot use ``--if-changed``; None if it can
     """
     own = job()
     if not own.if_changed:
@@ -72,22 +72,22 @@ def repeated(
         raise PolicyError("--if-changed finds an earlier run by the record next to its output; say -o FILE")
     asked = {name: value for name, value in own.asked.items() if name not in ASIDE}
     outputs = [*(path for path, form in places if form is not RECORD), *([] if folder is None else [folder])]
-    run = CommandRun(asked, _files(read), outputs)
-    earlier = _earlier(kept, own.command)
+    run = CommandRun(asked, _input_files(read), outputs)
+    earlier = _recorded_run(kept, own.command)
     if earlier is None:
         own.keep = _keeper(kept, run)
         return overwrite
     salt = bytes.fromhex(earlier["salt"])
-    changed = _changed(run, earlier, salt)
+    changed = _first_difference(run, earlier, salt)
     if changed is None:
-        _say_again(own, earlier)
+        _repeat_answer(own, earlier)
     say(f"runs again: {changed}")
     own.keep = _keeper(kept, run)
     return True
 
 
-def _changed(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) -> str | None:
-    """What is other than in the earlier run; None: nothing."""
+def _first_difference(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) -> str | None:
+    """What differs from the earlier run; None if nothing does."""
     inputs, was = run.inputs(salt), earlier["inputs"]
     if inputs["request"] != was.get("request"):
         return "it is asked otherwise, or by another version of shoal"
@@ -101,8 +101,8 @@ def _changed(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) -> str | 
     return None
 
 
-def _say_again(own: Job, earlier: Mapping[str, Any]) -> None:
-    """What the earlier run said, and leave."""
+def _repeat_answer(own: Job, earlier: Mapping[str, Any]) -> None:
+    """Prints the answer of the earlier run, and exits."""
     facts = {**earlier["answer"], "unchanged": True}
     lines = ["unchanged: request, inputs and outputs are those of the last run; nothing is done"]
     names = {"output": "release", "certificate_file": "certificate", "record_file": "record", "report": "report"}
@@ -113,8 +113,8 @@ def _say_again(own: Job, earlier: Mapping[str, Any]) -> None:
 
 
 def _keeper(record: Path, run: CommandRun) -> Callable[[Mapping[str, Any]], None]:
-    """What writes a run into its record once it is done.  Inputs are looked at now, before they are read: one that
-    changes meanwhile makes the next run run."""
+    """A function that adds the run to its record at the end. The inputs' digests are taken now, before they are read:
+    if one changes in the meantime, the next run does not count as unchanged."""
     salt = secrets.token_bytes(16)
     inputs = run.inputs(salt)
 
@@ -131,8 +131,8 @@ def _keeper(record: Path, run: CommandRun) -> Callable[[Mapping[str, Any]], None
     return keep
 
 
-def _earlier(record: Path, command: str | None) -> dict[str, Any] | None:
-    """The run that a record tells of; None where there is none, or somebody has changed it."""
+def _recorded_run(record: Path, command: str | None) -> dict[str, Any] | None:
+    """The run stored in a record; None if there is none, or if the record was modified."""
     try:
         held = json.loads(record.read_text(encoding="utf-8"))
         run: dict[str, Any] = held["run"]
@@ -143,8 +143,8 @@ def _earlier(record: Path, command: str | None) -> dict[str, Any] | None:
         return None
 
 
-def _files(read: Iterable[Any]) -> list[Path]:
-    """What is read, with what belongs to it; PolicyError for a place that is no file here."""
+def _input_files(read: Iterable[Any]) -> list[Path]:
+    """The input files, with the files that belong to them; PolicyError for an input that is not a local file."""
     found: list[Path] = []
     for given in read:
         if given is None:
@@ -161,7 +161,7 @@ def _files(read: Iterable[Any]) -> list[Path]:
 
 
 def matching(pattern: str) -> list[Path]:
-    """The files that a pattern of --glob means now."""
+    """The files that match a pattern of --glob now."""
     return [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
 
 

@@ -1,8 +1,10 @@
-"""Commands after a release: ``shoal verify``, ``keygen``, and ``series``; ``shoal fit``, ``apply``, and ``assign``.
+"""Commands after a release: ``shoal verify``, ``report``, ``keygen``, and ``series``; ``fit``, ``apply``, and
+``assign``.
 
-``verify`` checks a certificate again, ``keygen`` makes the keys that sign certificates, and ``series`` publishes
-releases one after another that together keep what each promises.  ``fit`` finds one recoding for several tables,
-``apply`` applies it to others, and ``assign`` gives new records the groups of a former answer.
+``verify`` checks a release or another answer against its certificate, ``report`` makes a release's report, ``keygen``
+makes the keys that sign certificates, and ``series`` publishes successive releases that keep their promises in
+combination. ``fit`` finds one recoding for several tables, ``apply`` applies it to others, and ``assign`` gives new
+records the groups of an earlier answer.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def verify(
 
 
 def print_verdict(verdict: Any, as_json: bool, what: str = "release", says: str = "its certificate says") -> None:
-    """A verdict line by line; leaves with status 1 where it does not hold."""
+    """Prints a verdict line by line, and exits with status 1 if something does not hold."""
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
     lines.append("everything checked holds" if verdict.holds else f"the {what} does not hold what {says}")
@@ -163,7 +165,7 @@ ACTIONS = {
 
 
 class SeriesSettings(NamedTuple):
-    """What is decided once, when a series starts."""
+    """Settings that are fixed when a series starts."""
 
     policy: Path | None = flag(None, "--policy", "For start: a TOML file of settings, or a certificate.")
     mode: str | None = flag(
@@ -188,7 +190,7 @@ class SeriesSettings(NamedTuple):
     )
 
     def given(self) -> dict[str, Any]:
-        """Those that were given, as ``shoal.Series.start`` takes them."""
+        """The options given, as keyword arguments of ``shoal.Series.start``."""
         said = {name: value for name, value in self._asdict().items() if value is not None}
         return said | {"counterfeits": False} if said.pop("no_counterfeits") else said
 
@@ -249,14 +251,14 @@ def series(
             else f"shoal series {action} takes no table"
         )
     if action == "start":
-        _started(folder, settings, as_json)
+        _start(folder, settings, as_json)
         return
     held = shoal.Series(folder)
     if action == "status":
         facts = held.status()
         answer(facts, [f"{name}  {value}" for name, value in facts.items()], as_json)
     elif output is not None:
-        _written_waiting(held, data, rows.person, source, output, force, as_json)
+        _write_waiting(held, data, rows.person, source, output, force, as_json)
     else:
         with progress() as listener:
             if action == "view":
@@ -269,13 +271,13 @@ def series(
                     data, person=rows.person, identifiers=listed(rows.identifiers) or (),
                     without_waiting=rows.without_waiting, sign=sign, progress=listener, **source._asdict(),
                 )  # fmt: skip
-        _say_part(held, part, folder, as_json)
+        _print_part(held, part, folder, as_json)
 
 
 def _refuse_options_of_others(
     action: str, settings: SeriesSettings, rows: PartRows, view: ViewColumns, output: Path | None
 ) -> None:
-    """PolicyError for an option that belongs to another action, or for waiting rows without a file."""
+    """PolicyError for an option that belongs to another action, or if waiting rows have no output file."""
     shown = view._asdict()
     begins = [name for name, value in settings._asdict().items() if value is not None and value is not False]
     if action != "view" and any(shown.values()):
@@ -290,7 +292,7 @@ def _refuse_options_of_others(
         raise PolicyError("--output belongs to shoal series waiting")
 
 
-def _started(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
+def _start(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
     import shoal
 
     if settings.policy is None:
@@ -299,10 +301,10 @@ def _started(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
     answer(made.status(), [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"], as_json)
 
 
-def _written_waiting(
+def _write_waiting(
     held: Any, data: str | None, person: str | None, source: SourceOptions, output: Path, force: bool, as_json: bool
 ) -> None:
-    """The rows that wait, written to a private file."""
+    """Writes the waiting rows to a private file."""
     from shoal.engines.atomic import Piece, check_outputs, publish_together
     from shoal.engines.store import store
 
@@ -312,8 +314,8 @@ def _written_waiting(
     answer({"rows": rows.height, "output": str(output)}, [f"{rows.height:,} rows wait  {output}"], as_json)
 
 
-def _say_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
-    """What the new part keeps and loses, and where it is."""
+def _print_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
+    """Prints what the new part promises and loses, and where it is."""
     from shoal.publishing.series_folder import RELEASE, part_name
 
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
@@ -334,7 +336,7 @@ LEARNED = (
 
 
 class RecoderGroups(NamedTuple):
-    """What a recoder asks of every group."""
+    """What a recoder requires of every group."""
 
     k: int = flag(5, "--k", "Minimum number of rows in a group.")
     l: int | None = flag(None, "--l", "At most 1/l of a group share a sensitive value.")
@@ -386,7 +388,7 @@ def apply(
     present(recoder, new)
     known = shoal.Recoder.read(recoder)
     papers, read = Documents.next_to(output, certificate, not kept.no_record), [recoder, new, order.secret]
-    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # save writes them there
+    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # where save writes them
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)
     paper, record = papers.certificate, papers.record
@@ -404,7 +406,7 @@ def apply(
 
 
 class ColumnsOfAnswer(NamedTuple):
-    """Where the new records have what the answer groups by."""
+    """Which columns of the new records have what the answer groups by."""
 
     column: str | None = flag(None, "--column", "Column of the new areas, values, or labels.")
     x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's.")

@@ -1,13 +1,13 @@
-"""Which areas of a map share a border, also where each polygon was simplified by itself, and which stand apart.
+"""Areas of a map that share a border, also if each polygon was simplified separately, and areas that have no neighbor.
 
-Polygons cut from one set of lines have their sides in common.  Once each was simplified alone, borders overlap here
-and gape there.  A true subdivision has no overlaps, so how deep the corners of one polygon lie inside another tells how
-far borders were moved; gaps are as wide as overlaps are deep, for both come from the same lines.  Hence the tolerance:
-twice the depth that 95 of 100 such corners stay below.
+Polygons from one set of lines share their sides. If each polygon is simplified separately, borders overlap or leave
+gaps. A true subdivision has no overlaps, so the depth of one polygon's corners inside another shows how far borders
+were moved. Gaps are as wide as overlaps are deep, because both come from the same lines. So the tolerance is twice the
+95th percentile of these depths.
 
-Two areas are neighbors when they have a side in common, or when along more than half of the tolerance the border of
-one lies within the tolerance of the other, and neither a third area nor open space is nearer.  A corner where four
-areas meet gives no such stretch; a river wider than the tolerance is never crossed.
+Two areas are neighbors if they share a side, or if along more than half of the tolerance the border of one is within
+the tolerance of the other, and neither a third area nor open space is nearer. A corner where four areas meet has no
+such stretch, and a river wider than the tolerance separates areas.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shoal.model.metric import KM_PER_DEGREE
 
 
 def segments(shape: Shape) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
-    """Every side of every ring, of positive length, in the ring's direction."""
+    """Every side of positive length of every ring, in the ring's direction."""
     for polygon in shape:
         for ring in polygon:
             points = [(x, y) for x, y in ring.tolist()]
@@ -34,11 +34,11 @@ def segments(shape: Shape) -> Iterator[tuple[tuple[float, float], tuple[float, f
 
 
 def neighbors(shapes: Sequence[Shape]) -> np.ndarray:
-    """Pairs of shapes that have a side of a ring in common; int64[m, 2], the smaller number first.
+    """int64[m, 2]: pairs of shapes that share a side of a ring, the smaller number first.
 
-    A side is shared when both its ends are the same floats in both rings, in either direction.  Shapes that meet in a
-    point only are no neighbors.  Borders drawn twice with different points are not recognized
-    here: ``adjacency`` finds those.
+    A side is shared if both ends are the same floats in both rings, in either direction. Shapes that share only a point
+    aren't neighbors. Borders that are drawn twice with different points aren't recognized here; ``adjacency`` finds
+    those.
 
     O(number of points) time and memory.
     """
@@ -56,28 +56,29 @@ def neighbors(shapes: Sequence[Shape]) -> np.ndarray:
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 
-_ROUNDING = 1e-7  # of the extent: borders nearer than this are one
+_ROUNDING = 1e-7  # share of the extent: borders with a smaller distance are one border
 
 
 _DEEP = 0.95
 
 
-_FAULTS = 0.05  # where fewer pairs than this share of the neighbors overlap, these are faults, and no simplification
+# if fewer pairs of neighbors than this share overlap, overlaps are drawing errors and not due to simplification
+_FAULTS = 0.05
 
 
-_SAMPLES = 64  # of a border of two areas at most
+_SAMPLES = 64  # maximum number of samples on the border of two areas
 
 
 class Adjacency(NamedTuple):
-    """Pairs of neighbors and how the drawing looks.
+    """Pairs of neighbors, and figures about the quality of the map.
 
     pairs      int64[m, 2], the smaller number first
     tolerance  in km, or in the plane's units
-    overlaps   pairs of areas that lie over each other, by more than rounding
-    slivers    gaps inside the map, thinner than the tolerance
-    holes      wider ones: lakes, or areas that are missing
+    overlaps   pairs of areas that overlap by more than rounding
+    slivers    gaps inside the map, narrower than the tolerance
+    holes      wider gaps: lakes, or missing areas
     repaired   areas whose rings crossed themselves
-    alone      areas that would have a neighbor if gaps at borders were closed, where that may be a fault of the drawing
+    alone      areas that would have a neighbor if gaps at borders were closed, if this may be a drawing error
     gap        a tolerance that closes such gaps
     """
 
@@ -92,13 +93,14 @@ class Adjacency(NamedTuple):
 
 
 def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None = None) -> Adjacency:
-    """Neighbors of polygons, by sides in common and by nearness.
+    """Neighbors of polygons, by shared sides and by distance.
 
-    shapes      as read: lists of polygons;  an empty one has no neighbors
-    geographic  degrees: measured in km, widths by the cosine of the middle latitude, 180 degrees is no border
-    tolerance   km or the plane's units; None: told from the overlaps
+    shapes      as read: lists of polygons; an empty one has no neighbors
+    geographic  whether coordinates are degrees: distances are in km, with widths scaled by the cosine of the middle
+                latitude, and 180 degrees is not a border
+    tolerance   km or the plane's units; None: estimated from the overlaps
 
-    Raises MissingDependencyError without shapely.  O(p log n) for p corners, and 64 samples a border.
+    Raises MissingDependencyError without shapely. O(p log n) for p corners, and 64 samples for each border.
     """
     try:
         import shapely
@@ -133,9 +135,10 @@ def adjacency(shapes: Sequence[Shape], geographic: bool, tolerance: float | None
 
 
 def _alone(tree: Any, drawn: np.ndarray, alone: np.ndarray, most: float) -> tuple[int, float]:
-    """How many areas without a neighbor have another within ``most``, and twice how near nine of ten are, rounded up.
+    """The number of areas without a neighbor that have another area within ``most``, and a tolerance for 9 of 10 of
+    them.
 
-    Nothing where they are fewer than a third of all: islands are no fault of the drawing.
+    The result is 0 if they are fewer than a third of all areas, because islands aren't drawing errors.
     """
     if len(alone) < 2 or 3 * len(alone) < len(drawn):
         return 0, 0.0
@@ -143,15 +146,16 @@ def _alone(tree: Any, drawn: np.ndarray, alone: np.ndarray, most: float) -> tupl
     far = far[far <= most]
     if 3 * len(far) < len(drawn):
         return 0, 0.0
-    nine = 2 * float(np.quantile(far, 0.9))  # the nearest area is not the only one beside it
+    # twice the distance, because other neighbors are farther than the nearest area
+    nine = 2 * float(np.quantile(far, 0.9))
     unit = 10.0 ** (np.floor(np.log10(max(nine, 1e-12))) - 1)
     return len(far), float(f"{np.ceil(nine / unit + 1e-6) * unit:.2g}")
 
 
 def _drawn(shapes: Sequence[Shape], geographic: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Polygons in km (or as they are), the area of each, how many crossed themselves.
+    """Polygons in km (or in plane units), the area of each, and the number of areas that crossed themselves.
 
-    Where degrees go all around, areas at the western end are drawn again at the eastern one.
+    If degrees span the globe, areas at the western end are repeated at the eastern end.
     """
     import shapely
     from shapely.geometry import MultiPolygon
@@ -188,9 +192,9 @@ def _drawn(shapes: Sequence[Shape], geographic: bool) -> tuple[np.ndarray, np.nd
 
 
 def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) -> tuple[np.ndarray, int]:
-    """Depth of every corner that lies inside another area; how many pairs of areas overlap.
+    """Depth of every corner inside another area, and the number of overlapping pairs of areas.
 
-    Pairs of which one lies in the other for more than half say nothing about how borders were moved.
+    A pair with more than half of one area inside the other is no evidence of moved borders.
     """
     import shapely
 
@@ -199,7 +203,7 @@ def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) 
     at, inside = tree.query(points)
     other = owner[of[at]] != owner[inside]
     at, inside = at[other], inside[other]
-    shapely.prepare(drawn)  # or every corner is held against every side
+    shapely.prepare(drawn)  # without this, every corner is compared with every side
     within = shapely.contains(drawn[inside], points[at])
     at, inside = at[within], inside[within]
     depth = shapely.distance(points[at], shapely.boundary(drawn)[inside])
@@ -215,7 +219,8 @@ def _overlaps(tree: Any, drawn: np.ndarray, owner: np.ndarray, rounding: float) 
 
 
 def _covered(tree: Any, drawn: np.ndarray, union: Any) -> int:
-    """How many pairs overlap whose corners tell nothing: an area drawn twice, rectangles in one row."""
+    """The number of overlapping pairs without corners inside each other: an area drawn twice, or rectangles in one
+    row."""
     import shapely
 
     area = shapely.area(drawn)
@@ -230,10 +235,10 @@ def _covered(tree: Any, drawn: np.ndarray, union: Any) -> int:
 def _near(
     tree: Any, drawn: np.ndarray, owner: np.ndarray, known: np.ndarray, union: Any, within: float, least: float
 ) -> np.ndarray:
-    """Pairs (of drawn polygons, either way) that are not known, with a stretch of border of ``least`` times the
-    tolerance where each is the nearest of the other.
+    """Pairs of drawn polygons, in either order, that are not in ``known`` and are neighbors by distance: on a stretch
+    of border of ``least`` times the tolerance, each is the nearest of the other.
 
-    Open space is what is left of the outside of all when gaps thinner than twice the tolerance are filled.
+    Open space is the outside of the map after gaps narrower than twice the tolerance are filled.
     """
     import shapely
 
@@ -278,7 +283,7 @@ def _near(
 
 
 def _gaps(union: Any, within: float) -> tuple[int, int]:
-    """Gaps inside the map: thinner than the tolerance, and wider."""
+    """The numbers of gaps inside the map that are narrower than the tolerance, and that are wider."""
     import shapely
 
     parts = shapely.get_parts(union)
@@ -292,7 +297,7 @@ def _gaps(union: Any, within: float) -> tuple[int, int]:
 
 
 class Disconnected(NamedTuple):
-    """Figures by name, and a sentence each."""
+    """Figures by name, and a sentence about each."""
 
     facts: dict[str, Any]
     said: list[str]
@@ -301,12 +306,13 @@ class Disconnected(NamedTuple):
 def disconnected(
     ids: Sequence[str], edges: np.ndarray, outside: Sequence[int] = (), empty: np.ndarray | None = None
 ) -> Disconnected:
-    """What stands apart.
+    """Isolated areas, and sets of areas that aren't connected with the largest one.
 
-    edges    int64[m, 2];  outside  areas that are no matter of concern
-    empty    bool[n]  areas that nobody lives in: one without a neighbor is not isolated, a set of them is no island
+    edges    int64[m, 2]
+    outside  areas to ignore
+    empty    bool[n]  areas without people: one without a neighbor isn't isolated, and a set of them isn't an island
 
-    O(n + m) and a little.
+    Nearly linear in n + m.
     """
     n = len(ids)
     bare = np.zeros(n, np.bool_) if empty is None else empty

@@ -1,7 +1,7 @@
-"""A project file of ARX (.deid) as a policy with its hierarchies; no row of the project is read.
+"""A project file of ARX (.deid), read as a policy with its hierarchies. No row of the project is read.
 
-The file is a zip.  ``input/definition.xml`` has a line for each column, ``input/config.xml`` the weights and the models
-in words, ``input/hierarchies/COLUMN.csv`` a hierarchy.  Its tables, and what only Java reads, are not read.
+The file is a zip archive. ``input/definition.xml`` has an entry for each column, ``input/config.xml`` has weights and
+models, and each ``input/hierarchies/COLUMN.csv`` is a hierarchy. Tables and serialized Java objects aren't read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from shoal.engines.propose import quoted
 from shoal.errors import InputError
 
-MOST = 200 << 20  # bytes of an entry, unpacked
+MOST = 200 << 20  # bytes of an unpacked entry
 ROLES = {
     "QUASI_IDENTIFYING_ATTRIBUTE": "quasi_identifiers",
     "SENSITIVE_ATTRIBUTE": "sensitive",
@@ -29,12 +29,15 @@ _DISTINCT = re.compile(r"distinct-(\d+)-diversity for attribute '(.*)'", re.IGNO
 
 
 class Project(NamedTuple):
-    """What a project asks for.
+    """The request of a project.
 
-    roles        column -> "quasi_identifiers", "sensitive", "identifiers" or "insensitive", in the table's order
-    hierarchies  column -> the bytes of its CSV;  ceilings: column -> highest level;  weights: column -> weight
-    k            None where the project has no k-anonymity;  distinct: column -> least different values
-    unread       sentences on what was left out
+    roles        column -> "quasi_identifiers", "sensitive", "identifiers", or "insensitive", in the table's order
+    hierarchies  column -> the bytes of its CSV
+    ceilings     column -> highest level
+    weights      column -> weight
+    k            None if the project has no k-anonymity
+    distinct     column -> minimum number of different values
+    unread       sentences on what was not read
     """
 
     roles: Mapping[str, str]
@@ -47,7 +50,7 @@ class Project(NamedTuple):
 
 
 def read_project(path: str | Path) -> Project:
-    """Read a project; InputError for a file that is none."""
+    """Read a project; InputError for another file."""
     path = Path(path)
     try:
         with zipfile.ZipFile(path) as held:
@@ -82,9 +85,10 @@ def _bytes(held: zipfile.ZipFile, entry: str, path: Path) -> bytes:
 
 
 def _xml(held: zipfile.ZipFile, entry: str, path: Path) -> ElementTree.Element:
-    """An entry's tree; a document with definitions of its own is refused, for those can be made to grow."""
+    """The XML tree of an entry. A document with entity definitions is refused, because entities can expand without
+    limit."""
     text = _bytes(held, entry, path)
-    plain = text.replace(b"\x00", b"")  # UTF-16 would hide the words
+    plain = text.replace(b"\x00", b"")  # the words also match in UTF-16
     if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
         raise InputError(f"{path.name!r}: {entry} defines entities, which ARX does not; it is not read")
     try:
@@ -94,11 +98,11 @@ def _xml(held: zipfile.ZipFile, entry: str, path: Path) -> ElementTree.Element:
 
 
 def _columns(definition: ElementTree.Element, path: Path) -> tuple[dict[str, str], dict[str, int], list[str]]:
-    """Role and ceiling of every column, and what was left out."""
+    """Role and ceiling of every column, and sentences on what was not read."""
     roles: dict[str, str] = {}
     ceilings: dict[str, int] = {}
     unread = []
-    for given in definition.iter("assigment"):  # spelled so in the format
+    for given in definition.iter("assigment"):  # the format spells it so
         name, kind = given.findtext("name") or "", (given.findtext("type") or "").strip()
         if kind not in ROLES or not name:
             raise InputError(f"{path.name!r} gives a column no role that is known; open and save it with ARX 3")
@@ -116,7 +120,7 @@ def _columns(definition: ElementTree.Element, path: Path) -> tuple[dict[str, str
 
 
 def _asked(config: ElementTree.Element | None) -> tuple[int | None, dict[str, int], dict[str, float], list[str]]:
-    """k, distinct l per column, weights, and the models that are not read."""
+    """k, distinct l for each column, weights, and the models that are not read."""
     if config is None:
         return None, {}, {}, ["the project has no input/config.xml, so its models are not known"]
     k, distinct, unread = None, {}, []
@@ -158,7 +162,7 @@ _WORDS = {
 
 
 def hierarchy_files(project: Project, folder: str) -> dict[str, str]:
-    """Column -> path of its hierarchy, relative to the policy; names of columns may be no names of files."""
+    """Column -> path of its hierarchy, relative to the policy. Column names may not be valid file names."""
     return {
         name: f"{folder}/{i:02}-{re.sub(r'[^0-9A-Za-z_-]+', '_', name)[:40]}.csv"
         for i, name in enumerate(project.hierarchies, 1)
@@ -166,7 +170,7 @@ def hierarchy_files(project: Project, folder: str) -> dict[str, str]:
 
 
 def policy_text(project: Project, path: Path, files: dict[str, str], k: int) -> str:
-    """The policy as TOML; ``k`` where the project asks for none."""
+    """The policy as TOML. ``k`` is used if the project has none."""
     lines = [f"# From the ARX project {path.name!r}. Read it: the words mean the same, the recoding does not.", ""]
     for role, said in _WORDS.items():
         names = [name for name, own in project.roles.items() if own == role]

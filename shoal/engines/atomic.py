@@ -1,13 +1,13 @@
-"""The one way a file comes into being: whole, judged, no more public than its source, or not at all.
+"""Atomic writing: an output file is complete, judged, and no more accessible than its source, or it isn't created.
 
-Temporaries stand beside their target as ``.shoal-PID-HOST-....part.ENDING``.  A process that is killed leaves them; the
-next write to the folder takes those away whose process is dead, or that are an hour old.  A folder of parts comes into
-being the same way, as a folder named alike.  ``check_outputs`` looks at where outputs may go, for every command and
-every ``write``, before any work.
+Temporary files are next to their target and are named ``.shoal-PID-HOST-....part.ENDING``. A killed process leaves
+them. The next write to the folder removes those whose process has ended, and those that are an hour old. A folder of
+parts is written in the same way, as a temporary folder. ``check_outputs`` checks the targets of every command and every
+``write`` before any work.
 
-What Linux, macOS and Windows do differently with files, owners, processes and signals is asked here and nowhere else.
-Windows has no owners by number, cannot open a folder, takes signal 0 for Ctrl-C, and renames no file over one that is
-open elsewhere or is read-only.  Linux alone exchanges two names in one step.
+All code for differences of Linux, macOS, and Windows in files, owners, processes, and signals is here. Windows has no
+owner numbers, can't open a folder, treats signal 0 as Ctrl-C, and doesn't rename over a file that is read-only or open
+elsewhere. Only Linux exchanges two names in one step.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from shoal.engines.source import MANIFEST
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, VerificationError
 from shoal.paths import MAP, PICTURE, Form, ends, is_packed, is_picture, sides_of
 
-WAITS = (0.05, 0.1, 0.2, 0.4)  # seconds between tries to rename on Windows, where scanners hold new files for a moment
+# seconds between attempts to rename on Windows, where virus scanners briefly lock new files
+WAITS = (0.05, 0.1, 0.2, 0.4)
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 
 
@@ -45,12 +46,13 @@ def on_windows() -> bool:
 
 
 def owned(facts: os.stat_result) -> bool:
-    """Whether a file is this user's; True where files have no owner's number, and the folder decides who may write."""
+    """Whether a file belongs to this user; True if the system has no owner numbers, where the folder's permissions
+    decide."""
     return not hasattr(os, "getuid") or facts.st_uid == os.getuid()
 
 
 def give_owner(path: Path, facts: os.stat_result) -> None:
-    """Give a file the owner and the group of another, where the system has them and lets this user do it."""
+    """Give a file the owner and group of another, if the system has them and permits it."""
     if not hasattr(os, "chown") or not hasattr(os, "getuid"):
         return
     if (facts.st_uid, facts.st_gid) != (os.getuid(), os.getgid()):
@@ -59,7 +61,7 @@ def give_owner(path: Path, facts: os.stat_result) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the renames in a folder on disk; nothing where folders cannot be opened or their file system cannot do it."""
+    """Flush the renames in a folder to disk. It does nothing if the system or the file system doesn't support it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -73,7 +75,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def alive(process: int) -> bool | None:
-    """Whether a process of this machine runs; None where asking would end it."""
+    """Whether a process of this machine runs; None on Windows, where the check would end it."""
     if on_windows():
         return None
     try:
@@ -86,13 +88,13 @@ def alive(process: int) -> bool | None:
 
 
 def refuse_read_only(target: Path) -> None:
-    """PermissionError for a read-only file, which Windows replaces with nothing; ask before its mode is copied."""
+    """PermissionError for a read-only file, which Windows never replaces. Call this before its mode is copied."""
     if on_windows() and target.is_file() and not target.stat().st_mode & stat.S_IWRITE:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
 
 
 def replace(temporary: Path, target: Path) -> None:
-    """``os.replace``; on Windows a file that another program holds is tried for three quarters of a second."""
+    """``os.replace``; on Windows, repeated for 0.75 seconds if another program holds the file."""
     for wait in WAITS if on_windows() else ():
         with contextlib.suppress(PermissionError):
             os.replace(temporary, target)
@@ -102,9 +104,9 @@ def replace(temporary: Path, target: Path) -> None:
 
 
 def exchange(one: Path, other: Path, aside: Callable[[], Path]) -> None:
-    """Give two folders each other's names: in one step on Linux, elsewhere in three that are undone if one fails.
+    """Exchange the names of two folders: in one step on Linux, elsewhere in three steps that are undone if one fails.
 
-    aside  makes the name of a third folder, which is empty
+    aside  makes a new, empty folder, whose name is used in between
     """
     if _exchanged(one, other):
         return
@@ -124,7 +126,7 @@ def exchange(one: Path, other: Path, aside: Callable[[], Path]) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether Linux exchanged two names in one step, so that there is no moment without a folder of that name."""
+    """Whether Linux exchanged two names in one step, so that the name always refers to a folder."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -136,7 +138,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def on_termination(handler: Callable[[int, Any], None]) -> None:
-    """Call a function when the process is asked to end: SIGTERM, and Ctrl-Break on Windows."""
+    """Call a function if the process is asked to end: SIGTERM, and Ctrl-Break on Windows."""
     for name in ("SIGTERM", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None:
@@ -144,25 +146,25 @@ def on_termination(handler: Callable[[int, Any], None]) -> None:
 
 
 def say_anything() -> None:
-    """Let the terminal's encoding hold no sentence up: what it has no sign for is written as a code."""
+    """Write characters that the terminal's encoding lacks as escape codes instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-SHARED = 0o077  # permission bits of everybody but the owner
-STALE = 3600.0  # seconds after which a temporary of nobody we know is taken away
+SHARED = 0o077  # permission bits of everyone except the owner
+STALE = 3600.0  # seconds after which a temporary file of an unknown process is removed
 _HELD = (errno.EACCES, errno.EPERM, errno.EBUSY)
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _OURS = re.compile(r"\.shoal-(?:(\d+)-([0-9a-f]{8})-)?[^.]*\.part(\.|$)")
 
 
 class Piece(NamedTuple):
-    """A file to write: its path, what fills a temporary file, and what may refuse the bytes written.
+    """A file to write: its path, the function that fills a temporary file, and the check of the written bytes.
 
-    folder  whether it is a folder of files; ``fill`` and ``judge`` then get an empty folder
-    sides   endings of files that ``fill`` may leave beside it and that belong to it
-    private  only its owner may read it
+    folder   whether it is a folder of files; ``fill`` and ``judge`` then get a folder
+    sides    endings of files that ``fill`` may write next to it and that belong to it
+    private  whether only its owner may read it
     """
 
     path: str | Path
@@ -180,9 +182,9 @@ def publish_file(
     *,
     closed: int = 0,
 ) -> None:
-    """Write one file whole or not at all: fill a temporary beside the target, judge it, rename it into place.
+    """Write one file completely or not at all: fill a temporary file next to the target, judge it, rename it.
 
-    closed  permission bits the file may not have, from ``closed_to``
+    closed  permission bits that the file may not have, from ``closed_to``
     """
     publish_together([Piece(path, fill, judge)], closed=closed)
 
@@ -193,7 +195,7 @@ def publish_text(path: str | Path, text: str, *, closed: int = 0) -> None:
 
 
 def publish_page(path: str | Path, text: str, figures: str, *, closed: int) -> None:
-    """A page and, under its name with the ending .json, its figures: both or neither."""
+    """Write a page and its figures, which have the same name with the ending .json: both or neither."""
 
     def fill(temporary: Path) -> None:
         for one, held in ((temporary, text), (temporary.with_suffix(".json"), figures)):
@@ -203,16 +205,16 @@ def publish_page(path: str | Path, text: str, figures: str, *, closed: int) -> N
 
 
 def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
-    """Write files that belong together: all are filled, judged and on disk before the first gets its name.
+    """Write files that belong together: all are filled, judged, and on disk before the first is renamed.
 
-    They are renamed in the order given.  Where a rename fails, or the process is interrupted, what has been renamed is
-    taken back; only a process killed between two renames leaves a new file beside an old one.  What another process
-    wrote under one of the names meanwhile stays, with all that belongs to it.  A temporary has its
-    target's ending, so that readers know its kind.  A symbolic link is followed: the file it points at is replaced.
-    An existing file keeps its mode, a new one gets what the umask leaves; neither gets any of the bits ``closed``.
+    They are renamed in the given order. If a rename fails, or the process is interrupted, finished renames are undone.
+    Only if the process is killed between two renames, a new file is next to an old one. If another process wrote a file
+    of one of the names in the meantime, its files stay. A temporary file has its target's ending, so that readers
+    recognize the format. For a symbolic link, the file that it refers to is replaced. An existing file keeps its mode,
+    a new one gets the default mode of the umask; neither gets any of the bits ``closed``.
 
-    Raises OSError with a sentence that names the target, ExistsError for what another process wrote meanwhile, and
-    whatever ``fill`` and ``judge`` raise.
+    Raises OSError with a sentence that names the target, ExistsError for a file that another process wrote in the
+    meantime, and the errors of ``fill`` and ``judge``.
     """
     targets = [real_path(piece.path) for piece in pieces]
     for folder in {target.parent for target in targets}:
@@ -250,7 +252,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
             _rename([*(one for one, _ in whole), *made], [*(name for _, name in whole), *targets], made)
             for one, name in beside:
                 if (one, name) not in whole:
-                    name.unlink(missing_ok=True)  # of the file that was replaced
+                    name.unlink(missing_ok=True)  # it belongs to the replaced file
     finally:
         for temporary in [*made, *(one for one, _ in beside)]:
             with contextlib.suppress(OSError):
@@ -261,7 +263,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
 
 
 def _state(target: Path) -> tuple[int, int, int] | None:
-    """What tells one content of a file or folder from another; None where there is none."""
+    """Values that identify a version of a file or folder; None if it doesn't exist."""
     try:
         facts = os.stat(target)
     except OSError:
@@ -271,7 +273,8 @@ def _state(target: Path) -> tuple[int, int, int] | None:
 
 @contextlib.contextmanager
 def _alone(folders: Iterable[Path]) -> Iterator[None]:
-    """Meanwhile no other process gives names here; where a folder cannot be locked, as on Windows, one may."""
+    """Lock the folders, so that no other process renames files here. If a folder can't be locked, as on Windows, one
+    may."""
     held: list[int] = []
     try:
         with contextlib.suppress(ImportError):
@@ -288,8 +291,8 @@ def _alone(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Path]) -> None:
-    """Give all their names, or none; ``made`` learns of the copies kept meanwhile."""
-    done: list[tuple[Path, Path | None, int]] = []  # target, what stood there, the new one's number
+    """Rename all files, or none; ``made`` collects the copies kept in the meantime."""
+    done: list[tuple[Path, Path | None, int]] = []  # target, the copy of its previous file, the inode of the new one
     try:
         kept = []
         for target in targets:
@@ -310,7 +313,7 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
 
 
 def _give_name(temporary: Path, target: Path) -> None:
-    """Rename into place; of two folders the names are exchanged, at once where the system can."""
+    """Rename a file into place; exchange the names of two folders."""
     if target.is_dir() and temporary.is_dir():
         exchange(temporary, target, lambda: folder_next_to(target))
     else:
@@ -318,7 +321,7 @@ def _give_name(temporary: Path, target: Path) -> None:
 
 
 def _put_back(target: Path, old: Path | None, new: int) -> None:
-    """What stood there before, unless it still stands there; ``new``: the number of what was to take its place."""
+    """Restore the previous file, unless another process replaced the new one. new: inode of the new one."""
     if target.exists() and target.stat().st_ino != new:
         return
     if old is None:
@@ -332,12 +335,12 @@ def _put_back(target: Path, old: Path | None, new: int) -> None:
         return
     try:
         replace(old, target)
-    except OSError:  # whatever keeps renames from working; the content matters more than the way
+    except OSError:  # if renaming fails, copy, because the content matters more
         shutil.copyfile(old, target)
 
 
 def _copy_kept(target: Path, made: list[Path]) -> Path | None:
-    """The file that is about to be replaced under a second name: a link, or a copy if the file system has no links."""
+    """A second name for the file that will be replaced: a link, or a copy if the file system has no links."""
     if not target.exists() or target.is_dir():
         return None
     kept = _temporary(target)
@@ -359,7 +362,7 @@ def _temporary(target: Path) -> Path:
 
 
 def folder_next_to(target: Path) -> Path:
-    """A new folder beside a target that only this user can enter, named as temporaries are."""
+    """A new folder next to a target that only this user can enter, with the name of a temporary file."""
     return Path(tempfile.mkdtemp(prefix=f".shoal-{os.getpid()}-{_host()}-", suffix=".part", dir=target.parent))
 
 
@@ -368,7 +371,7 @@ def _host() -> str:
 
 
 def _flush(temporary: Path, target: Path, closed: int) -> None:
-    """The mode it will have, and the bytes on disk."""
+    """Set the final mode, and flush the bytes to disk."""
     if temporary.is_dir():
         mask = os.umask(0o077)
         os.umask(mask)
@@ -385,7 +388,7 @@ def _flush(temporary: Path, target: Path, closed: int) -> None:
         mode = 0o666 & ~mask
     else:
         mode = stat.S_IMODE(old.st_mode) & 0o777
-        if closed & SHARED != SHARED:  # what is private stays ours, whoever put a file of its name there
+        if closed & SHARED != SHARED:  # a private file stays this user's, even if it replaces a file of another owner
             give_owner(temporary, old)
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
@@ -394,7 +397,7 @@ def _flush(temporary: Path, target: Path, closed: int) -> None:
 
 @contextlib.contextmanager
 def _named_errors(target: Path) -> Iterator[None]:
-    """An error of the system, or of a library about it, as a sentence that names the target, never the temporary."""
+    """Convert errors of the system or a library to a sentence that names the target and not the temporary file."""
     try:
         yield
     except Exception as error:
@@ -423,7 +426,7 @@ def _errno(error: Exception) -> int | None:
 
 
 def real_path(path: str | Path) -> Path:
-    """Where a path leads once links are followed; InputError for a link that leads round and round."""
+    """The path after all links are followed; InputError for a circular link."""
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError):
@@ -431,7 +434,8 @@ def real_path(path: str | Path) -> Path:
 
 
 def closed_to(sources: Iterable[str | Path | None]) -> int:
-    """Permission bits of group and others that no output made from these files may have: of those who cannot read."""
+    """Permission bits of group and others that no output of these files may have, because they can't read all
+    sources."""
     closed = 0
     for source in sources:
         with contextlib.suppress(OSError, TypeError):
@@ -443,7 +447,7 @@ def closed_to(sources: Iterable[str | Path | None]) -> int:
 
 
 def clear_stale(folder: Path) -> None:
-    """Take away temporaries of ours whose process on this machine is dead, or that nobody touched for an hour."""
+    """Remove shoal's temporary files whose process on this machine has ended, or that are an hour old."""
     for path in folder.glob(".shoal-*.part*"):
         found = _OURS.match(path.name)
         with contextlib.suppress(OSError):
@@ -463,7 +467,7 @@ def clear_stale(folder: Path) -> None:
 
 
 def _touched(folder: Path) -> float:
-    """When a folder or what is in it was last written: a long job goes on writing parts."""
+    """The last time at which a folder or a file in it was written; a long job keeps writing parts."""
     return max((p.lstat().st_mtime for p in (folder, *folder.rglob("*"))), default=0.0)
 
 
@@ -471,18 +475,18 @@ Wanted = tuple[str | Path | None, Form]
 
 
 def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = (), *, overwrite: bool = True) -> int:
-    """Refuse targets that would do harm; returns the permission bits that no output may have (``closed_to``).
+    """Refuse unsafe targets, and return the permission bits that no output may have (``closed_to``).
 
     wanted     (path or None, form) of everything that will be written
     read       everything that is read: tables, policies, hierarchies, crosswalks
     overwrite  whether existing files may be replaced
 
-    A target is a regular file, or a new one in a folder that exists and can be written to; its ending is one of its
-    form; it is no file that is read, by whatever name, and no other target.  Raises InputError, PolicyError, or
-    MissingDependencyError for a picture that nothing here can draw.
+    A target is a regular file, or a new one in an existing, writable folder. Its ending is one of its form. It is
+    neither a file that is read, under any name, nor another target. Raises InputError, PolicyError, or
+    MissingDependencyError for a picture that needs a missing package.
     """
     sources = [Path(p) for p in read if p is not None]
-    targets: list[tuple[Path, str]] = []  # and what each is called in a refusal
+    targets: list[tuple[Path, str]] = []  # with the name of each in a message
     for given, form in wanted:
         if given is None:
             continue
@@ -515,9 +519,10 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
 
 
 def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrite: bool) -> int:
-    """Refuse a folder of parts that would do harm; returns the bits that no output may have (``closed_to``).
+    """Refuse an unsafe folder of parts, and return the permission bits that no output may have (``closed_to``).
 
-    It is new, or empty, or holds an earlier release and nothing else, and neither stands in what is read nor holds it.
+    The folder is new, empty, or contains only an earlier release. It neither is inside a folder that is read nor
+    contains a file that is read.
     """
     path = Path(path)
     sources = [Path(p) for p in read if p is not None]
@@ -544,7 +549,7 @@ def check_folder(path: Path, read: Iterable[str | Path | None] = (), *, overwrit
 
 
 def _is_release(folder: Path) -> bool:
-    """Whether a folder holds a manifest, the parts it names, and nothing else."""
+    """Whether a folder contains a manifest, the parts in it, and nothing else."""
     try:
         named = {part["file"] for part in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["parts"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -553,20 +558,21 @@ def _is_release(folder: Path) -> bool:
 
 
 def _one(path: Path, other: Path) -> bool:
-    """Whether two paths are one file, through links of either kind too."""
+    """Whether two paths are the same file, also through symbolic or hard links."""
     if real_path(path) == real_path(other):
         return True
     return path.exists() and other.exists() and os.path.samefile(path, other)
 
 
 def _alike(path: Path, other: Path) -> bool:
-    """Whether macOS and Windows take two names of new files for one: capitals and composed letters are the same."""
+    """Whether macOS and Windows treat two names as the same file: case and the composition of letters don't matter."""
     one, two = (unicodedata.normalize("NFC", str(real_path(p))).casefold() for p in (path, other))
     return one == two
 
 
 def check_place(path: Path) -> None:
-    """InputError unless a file may stand there: no device, pipe, socket or folder, in a folder that can be written."""
+    """InputError unless a file can be written there: not a device, pipe, socket, or folder, and in a writable
+    folder."""
     path = Path(path)
     real = real_path(path)
     try:
@@ -578,7 +584,7 @@ def check_place(path: Path) -> None:
     kinds = {stat.S_IFDIR: "folder", stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFIFO: "pipe"}
     if not stat.S_ISREG(mode):
         raise InputError(f"{str(path)!r} is a {kinds.get(stat.S_IFMT(mode), 'socket')}; name a file to write")
-    named = real if path.is_symlink() else path  # a link is followed
+    named = real if path.is_symlink() else path  # links are followed
     if not real.parent.is_dir():
         raise InputError(f"there is no folder {str(named.parent)!r} to write {path.name!r} into; make it first")
     if not os.access(real.parent, os.W_OK):

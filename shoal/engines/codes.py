@@ -1,7 +1,7 @@
-"""A column as integer codes and its distinct values: the only place where values become numbers.
+"""Columns as integer codes with their distinct values. All conversion of values to codes is in this module.
 
-One reading of missing values: a missing value (None, null, NaN) is a value of its own, the same for all of them,
-and stands last among the codes.  All other codes follow the order of the values.
+All missing values (None, null, NaN) are one value, which has the last code. All other codes follow the order of the
+values.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _STEP = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """One column.
+    """A column as codes.
 
-    codes    int32[n], or narrower
-    values   the distinct values in code order, of the column's own type; None last if any is missing
-    ordered  texts with an order of their own (an enumeration, an ordered categorical), in which the codes stand
-    notation  of texts that are dates or numbers; None where they are none, or are written as 2024-12-31 and 1234.5;
-              of numbers with limits, which are texts then
+    codes    int32[n], or a narrower type
+    values   the distinct values in code order, of the column's own type; None last if any value is missing
+    ordered  whether the values are texts with an explicit order (an enumeration, an ordered categorical), which codes
+             follow
+    notation  of texts that are dates or numbers; None if they aren't, or have the form 2024-12-31 or 1234.5; for
+              numbers with limits, which are converted to text, their limits
     """
 
     name: str
@@ -43,18 +44,17 @@ class Coded:
 
     @property
     def size(self) -> int:
-        """Number of distinct values, a missing one included."""
+        """Number of distinct values, including a missing one."""
         return len(self.values)
 
     def positions(self) -> np.ndarray | None:
-        """Where the values lie on a line, float64[size], strictly rising; None when they have no such line.
+        """Positions of the values on a line, float64[size], strictly rising; None if they have none.
 
-        Numbers, dates and times lie where they are, ordered texts at 0, 1, 2, ...  Texts are numbers or dates only
-        where every one is written as such, dates with a time all in one form, or as the notation says, and no two are
-        the same one ("7" and "07", "7" and "7.0" are texts); bands of numbers, such as ``[70-80)``, lie at 0, 1, 2, ...
-        as ordered texts do.
-        Values too close together for floating point have no line.  A missing value lies beyond the highest, as far as
-        the lowest is below it.
+        Numbers, dates, and times have their own positions, ordered texts 0, 1, 2, ... Texts count as numbers or dates
+        only if all are written so (dates with a time all in one form, or as the notation defines), and no two are equal
+        ("7" and "07", "7" and "7.0" are texts). Bands of numbers, such as ``[70-80)``, have positions 0, 1, 2, ... like
+        ordered texts. Values that are too close for floating point have no positions. A missing value is as far above
+        the highest value as the lowest one is below it.
         """
         present = self.values.drop_nulls()
         if present.is_empty():
@@ -70,14 +70,14 @@ class Coded:
             return None
         line = numbers.to_numpy()
         if (np.diff(line) <= 0).any():
-            return None  # out of order, or too close together for floating point
+            return None  # out of order, or too close for floating point
         if len(present) < self.size:
             line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
         return line
 
     @cached_property
     def banded(self) -> bool:
-        """Whether the values are texts that are bands of numbers, in whose order the codes stand."""
+        """Whether the values are texts that are bands of numbers, in whose order the codes are."""
         present = self.values.drop_nulls()
         return not self.ordered and present.dtype == pl.String and _bands(present) is not None
 
@@ -87,9 +87,9 @@ class Coded:
 
 
 def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
-    """InputError for a column whose type has no values that are the same or not the same in every engine.
+    """InputError for a column with a type in which equality differs between engines.
 
-    leaves  how else the column can leave the request
+    leaves  text on how the column can be taken out of the request
     """
     kind = values.dtype
     if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown) or isinstance(kind, pl.BaseExtension):
@@ -97,10 +97,10 @@ def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as shown: durations in ISO form, moments without zeros at the end, others as Polars casts.
+    """Values as text: durations in ISO form, moments without trailing zeros, others as Polars casts them.
 
-    Times of day by their own format: a cast drops what is less than a second.  Minus zero as zero, which it equals.
-    InputError for lists and other types that have no text.
+    Times of day have their own format, because a cast drops fractions of a second. Minus zero becomes zero, which it
+    equals. Raises InputError for lists and other types without text.
     """
     if values.dtype.is_nested():
         raise cannot_group(values.name, _kind_name(values.dtype), "")
@@ -117,7 +117,7 @@ def as_text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String, strict=False)
 
 
-_WAYS = {  # by the beginning of a type's name in lower case
+_WAYS = {  # by the start of a type's name in lower case
     "struct": "make a column of each field, in Polars with unnest()",
     "list": "make one text of each list, in Polars with list.join()",
     "pandas.period": "turn them into dates, in pandas with dt.to_timestamp()",
@@ -129,7 +129,7 @@ _LEAVES = ", or name it in ⟨identifiers=[...]⟩ to leave it out"
 
 
 def cannot_group(name: str, kind: str, leaves: str = _LEAVES) -> InputError:
-    """The refusal of a column whose type has no values that are the same or not the same in every engine."""
+    """The error for a column with a type in which equality differs between engines."""
     way = next((way for what, way in _WAYS.items() if kind.lower().startswith(what)), "turn them into text or numbers")
     return InputError(f"column {name!r} holds values of type {kind}, which cannot be grouped; {way}{leaves}")
 
@@ -139,7 +139,7 @@ def _kind_name(kind: pl.DataType) -> str:
 
 
 def as_numbers(words: pl.Series) -> pl.Series | None:
-    """Texts as float64; None unless every one is written as a number and no two as the same number."""
+    """Texts as float64; None unless every text is a number and no two are the same number."""
     if not words.str.contains(NUMBER).all():
         return None
     numbers = words.cast(pl.Float64, strict=False)
@@ -147,12 +147,12 @@ def as_numbers(words: pl.Series) -> pl.Series | None:
 
 
 def _bands(words: pl.Series) -> list[int] | None:
-    """The order of texts that are bands of numbers; None for others, and soon for most: the first text is no band."""
+    """The order of texts that are bands of numbers; None for others. Most columns are rejected by their first text."""
     return in_order(words.to_list()) if len(words) and ends(words[0]) is not None else None
 
 
 def _days(words: pl.Series) -> pl.Series | None:
-    """Texts as days; None unless every one is an ISO date, or every one such a date with a time in the same form."""
+    """Texts as days; None unless all are ISO dates, or all are ISO dates with a time in the same form."""
     days = words.str.to_date("%Y-%m-%d", strict=False)
     if days.null_count() == 0 and (days.cast(pl.String) == words).all():
         return days.to_physical().cast(pl.Float64)
@@ -165,17 +165,17 @@ def _days(words: pl.Series) -> pl.Series | None:
 
 
 def _by_notation(words: pl.Series, notation: str) -> pl.Series:
-    """Texts as numbers, or as days since 1970, by a notation; missing where it does not read one."""
+    """Texts as numbers or as days since 1970 in a notation; missing for a text that the notation can't read."""
     return pl.Series([place(word, notation) for word in words.to_list()], dtype=pl.Float64)
 
 
 def on_a_line(words: pl.Series) -> bool:
-    """Whether different texts are all numbers or all ISO dates."""
+    """Whether distinct texts are all numbers or all ISO dates."""
     return len(words) > 1 and (as_numbers(words) is not None or _days(words) is not None)
 
 
 def _line(values: pl.Series) -> pl.Series:
-    """Numbers, dates and times as float64; wide whole numbers from the lowest on, so that they stay apart."""
+    """Numbers, dates, and times as float64. Large integers are relative to the lowest, so that they stay distinct."""
     if values.dtype.is_temporal():
         values = values.to_physical()
     if values.dtype.is_integer():
@@ -187,10 +187,10 @@ def _line(values: pl.Series) -> pl.Series:
 
 
 def encode(series: pl.Series, notation: str | None = None) -> Coded:
-    """Codes of a column; InputError for nested or opaque types.  O(n + v log v) for v distinct values.
+    """Codes of a column; InputError for nested or opaque types. O(n + v log v) for v distinct values.
 
-    notation  of a column of texts that are dates or numbers, or of numbers with limits, all beyond one of which get one
-              code; PolicyError where it does not read every one
+    notation  of a column of texts that are dates or numbers, or of numbers with limits, where all values beyond a limit
+              get one code; PolicyError if it can't read every value
     """
     kind = series.dtype
     if of_limits(notation) and kind != pl.Null:
@@ -217,7 +217,7 @@ def encode(series: pl.Series, notation: str | None = None) -> Coded:
 
 
 def _in_notation(series: pl.Series, notation: str) -> Coded:
-    """Texts in the order of the days or numbers that they are."""
+    """Texts in the order of the days or numbers that they represent."""
     setting, one, way = ("dates", "day", "1.2.2024 and 01.02.2024")
     if notation in MARKS:
         setting, one, way = ("decimal", "number", f"7{notation}5 and 7{notation}50")
@@ -270,7 +270,7 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
 
 
 def _replaced(texts: Sequence[str | None], at: Sequence[int], new: Sequence[str | None]) -> list[str | None]:
-    """Texts, with others at some places."""
+    """Texts, replaced at some positions."""
     found = [*texts]
     for i, text in zip(at, new, strict=True):
         found[i] = text
@@ -298,7 +298,7 @@ def _texts(series: pl.Series) -> Coded:
 
 
 def rows_of(raw: np.ndarray, span: int) -> np.ndarray:
-    """int64[span]: some row that holds each number, -1 where none does; in slices that stay in a processor's cache."""
+    """int64[span]: a row with each number, -1 if there is none. Computed in slices that fit in a processor's cache."""
     found = np.full(span, -1, np.int64)
     for start in range(0, raw.size, _STEP):
         part = raw[start : start + _STEP].astype(np.intp)
@@ -310,20 +310,23 @@ def looked_up(rank: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """int32[n]: ``rank`` at every row's number."""
     found = np.empty(raw.size, np.int32)
     for start in range(0, raw.size, _STEP):
-        part = raw[start : start + _STEP].astype(np.intp, copy=False)  # older numpy takes no unsigned ones
-        np.take(rank, part, out=found[start : start + _STEP], mode="clip")  # none is outside
+        part = raw[start : start + _STEP].astype(np.intp, copy=False)  # older NumPy doesn't accept unsigned indices
+        # no index is out of range; "clip" skips the check
+        np.take(rank, part, out=found[start : start + _STEP], mode="clip")
     return found
 
 
 def _levels(series: pl.Series) -> Coded:
-    """An enumeration in the order of its levels; only those present have a code."""
+    """An enumeration in the order of its levels; only levels that occur have a code."""
     found = _integers(series, series.to_physical().cast(pl.Int64))
     return Coded(series.name, found.codes, found.values.cast(pl.String), ordered=True)
 
 
 def _natural_order(words: pl.Series) -> np.ndarray:
-    """Numbers and bands of numbers by value where every word is one (see ``as_numbers``), else by text; an empty one,
-    which files of text take for a missing value, last as these are.
+    """The order of words: by value if all are numbers or all are bands of numbers (see ``as_numbers``), otherwise by
+    text.
+
+    An empty word is last, because text files use it for a missing value.
     """
     said = words.set(words == "", None)
     present = said.drop_nulls()
@@ -361,12 +364,13 @@ def _sorted(series: pl.Series) -> Coded:
 
 
 def narrow(column: Coded) -> Coded:
-    """The same in the narrowest whole numbers: what is held of every row or cell until it is placed."""
+    """The same column with codes in the narrowest integer type, because codes of every row stay in memory until
+    placement."""
     return replace(column, codes=narrowest(column.codes, column.size))
 
 
 def stacked(columns: Sequence[Coded], some: np.ndarray) -> np.ndarray:
-    """int32[some, columns]: the codes of some rows, a column brought in after the other."""
+    """int32[some, columns]: the codes of some rows, filled column by column."""
     out = np.empty((some.size, len(columns)), np.int32)
     for j, column in enumerate(columns):
         out[:, j] = column.codes[some]
@@ -388,7 +392,7 @@ def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], row
 
 
 def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(cell of every row, a row of every cell, rows of every cell), cells in the order of their keys."""
+    """(cell of every row, a row of every cell, number of rows of every cell), with cells in the order of their keys."""
     if not key.size:
         return key, key, key
     span = int(key.max()) + 1
@@ -398,7 +402,7 @@ def count_keys(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         place = np.zeros(span, np.int32)
         place[used] = np.arange(used.size, dtype=np.int32)
         return looked_up(place, key), row[used], np.bincount(key, minlength=span)[used]
-    order = np.argsort(key)  # numpy's own would keep rows of a cell in their order, which takes three times as long
+    order = np.argsort(key)  # a stable sort, which would keep rows of a cell in order, takes three times as long
     start = np.flatnonzero(np.diff(key[order], prepend=-1))
     place = np.empty(key.size, np.int64)
     place[order] = np.repeat(np.arange(start.size), np.diff(start, append=key.size))

@@ -1,9 +1,8 @@
-"""A published column in the kind of frame it came from: of its own type where that can hold it.
+"""Published columns in the kind of frame that was passed, with the original type if it can hold the published values.
 
-Only the values that stand in the new column are ever handed over, so that a category's levels, an enumeration or a
-dictionary cannot carry a suppressed one.  Levels without an order of their own are sorted: they often stand as the
-values first came in the original, and so tell the order of its rows.  The index of a pandas frame stays where the rows
-stay in their order, and tells no more than that order.
+Only published values are passed on, so that the levels of a category, enumeration, or dictionary never contain a
+suppressed value. Unordered levels are sorted, because their original order often is that of their first occurrence, and
+would reveal the order of the rows. The index of a pandas frame is kept only if the row order is kept.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ __all__ = ["row_numbers"]
 
 
 def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
-    """The values that ``index`` points at, and the index into them alone.  O(values + index)."""
+    """The values that ``index`` refers to, and the index into these values alone. O(values + index)."""
     seen = np.zeros(len(values), bool)
     seen[index] = True
     held = np.flatnonzero(seen)
     if held.size == len(values):
         return values, index
-    place = np.empty(len(values), np.int64)  # read at these alone
+    place = np.empty(len(values), np.int64)  # only the entries of used values are set and read
     place[held] = np.arange(held.size)
     return values.gather(held), place[index]
 
@@ -43,13 +42,13 @@ def starred_text(
     star: str,
     sensitive: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """A table for a file of text: what is judged as text, with stars where a suppressed number is a missing value.
+    """A table for a text file: judged columns as text, with stars instead of missing values for suppressed numbers.
 
-    stars         starred cells of each quasi-identifier
-    unsuppressed  the texts each publishes
+    stars         number of starred cells of each quasi-identifier
+    unsuppressed  the texts that each publishes
 
-    Returns also how many stars each column then shows: none where the column has missing values of its own, since
-    starred cells and these are published alike and cannot be told apart.
+    Also returns how many stars each column then shows. This is 0 if the column has missing values of its own, because
+    these and starred cells are published alike.
     """
     made, shown = [], dict(stars)
     for name in [*stars, *sensitive]:
@@ -66,9 +65,9 @@ def starred_text(
 
 
 def flat(frame: pl.DataFrame, text: Callable[[pl.Series], bool] | None = None) -> pl.DataFrame:
-    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes and objects.
+    """Columns that text can hold: durations as ISO text; InputError for lists, structures, bytes, and objects.
 
-    text  which further columns become text
+    text  decides which further columns become text
     """
     refuse_nested(frame)
     if text is not None:
@@ -77,20 +76,20 @@ def flat(frame: pl.DataFrame, text: Callable[[pl.Series], bool] | None = None) -
 
 
 def begins_before(days: pl.Series, first: datetime.date) -> bool:
-    """Whether a column has a day before the first that a program knows."""
+    """Whether a column has a day before the first one that a program supports."""
     least = days.min()
     return isinstance(least, datetime.date) and least < first
 
 
 def refuse_nested(frame: pl.DataFrame) -> None:
-    """InputError for a column of what text cannot hold."""
+    """InputError for a column with values that text can't hold."""
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in (pl.Object, pl.Binary):
             raise InputError(f"column {name!r} holds {kind}, which has no place in CSV or Excel; write Parquet")
 
 
 def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl.Series:
-    """``values`` at ``index``, each of which is used; a category stays one, with levels of its own."""
+    """``values`` at ``index``, which uses each of them. A category stays a category, with levels of its own."""
     if values.dtype == pl.String:
         if isinstance(like, pl.Categorical):
             values = values.cast(pl.Categorical(pl.Categories.random()))
@@ -102,18 +101,19 @@ def polars_column(values: pl.Series, index: np.ndarray, like: pl.DataType) -> pl
 
 
 def without_levels(series: pl.Series) -> pl.Series:
-    """A Polars column whose type tells no level that no row holds; levels inside lists and structures become text."""
+    """A Polars column without levels that no row has; levels inside lists and structures become text."""
     kind = series.dtype
     if isinstance(kind, pl.Enum):
         present = set(series.unique().drop_nulls().to_list())
         return series.cast(pl.String).cast(pl.Enum([c for c in kind.categories.to_list() if c in present]))
     if isinstance(kind, pl.Categorical) and not kind.categories.is_global():
-        return series.cast(pl.Categorical)  # a name drawn for its levels would make every file another
+        # the name of a local set of categories is random and would make files differ
+        return series.cast(pl.Categorical)
     return series.cast(_plain(kind)) if kind.is_nested() else series
 
 
 def _plain(kind: Any) -> Any:
-    """A nested type with text in the place of categories."""
+    """A nested type with text instead of categories."""
     if isinstance(kind, (pl.Enum, pl.Categorical)):
         return pl.String()
     if isinstance(kind, pl.List):
@@ -126,7 +126,7 @@ def _plain(kind: Any) -> Any:
 
 
 def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """``values`` at ``index`` as a PyArrow array, of type ``like`` if it can hold them; an order of levels is kept."""
+    """``values`` at ``index`` as a PyArrow array, of type ``like`` if it can hold them. An order of levels is kept."""
     import pyarrow as pa
 
     short = values.to_arrow()
@@ -142,7 +142,7 @@ def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
 
 
 def arrow_without_levels(column: Any) -> Any:
-    """A PyArrow column without dictionary entries that no row holds; dictionaries inside others become plain."""
+    """A PyArrow column without dictionary entries that no row has; dictionaries inside other types become plain."""
     import pyarrow as pa
 
     kind = column.type
@@ -162,14 +162,14 @@ def arrow_without_levels(column: Any) -> Any:
 
 
 def _sorted_levels(array: Any) -> Any:
-    """A PyArrow dictionary whose entries are sorted, unless their order means something."""
+    """A PyArrow dictionary with sorted entries, unless its type is ordered."""
     import pyarrow as pa
 
     if array.type.ordered:
         return array
     held = array.dictionary.to_pylist()
     order = np.array(_sorted(range(len(held)), held.__getitem__), np.int64)
-    place = np.append(np.argsort(order), -1)  # the last for a missing value, which has no code
+    place = np.append(np.argsort(order), -1)  # the last entry is for missing values, which have no code
     code = place[array.indices.fill_null(len(held)).to_numpy()]
     indices = pa.array(code, mask=code < 0).cast(pa.int32())
     return pa.DictionaryArray.from_arrays(indices, array.dictionary.take(pa.array(order)))
@@ -196,7 +196,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _cast(array: Any, like: Any) -> Any:
-    """An array cast to type ``like``; text stays text, since a recoded text is no truth value, date or number."""
+    """An array cast to type ``like``. Text stays text, because a recoded text is no boolean, date, or number."""
     import pyarrow as pa
 
     if array.type == like:
@@ -210,9 +210,9 @@ def _cast(array: Any, like: Any) -> Any:
 
 
 def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
-    """``values`` at ``index`` as a pandas Series; whole numbers and booleans with a missing value are nullable.
+    """``values`` at ``index`` as a pandas Series; integers and booleans with a missing value are nullable.
 
-    An ordered category stays ordered: its own values first, what is coarser after them.
+    An ordered category stays ordered: its own values come first, coarser ones after them.
     """
     import pandas as pd
 
@@ -235,7 +235,7 @@ def pandas_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
 
 
 def _sorted(given: Iterable[Any], value: Callable[[Any], Any] = lambda held: held) -> list[Any]:
-    """Items in the order of their values if these are of one type, otherwise of their values' text."""
+    """Items sorted by their values if these have one type, otherwise by their values' text."""
     held = list(given)
     try:
         return sorted(held, key=value)
@@ -244,7 +244,7 @@ def _sorted(given: Iterable[Any], value: Callable[[Any], Any] = lambda held: hel
 
 
 def pandas_without_levels(column: Any) -> Any:
-    """A pandas column without categories or dictionary entries that no row holds."""
+    """A pandas column without categories or dictionary entries that no row has."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -261,10 +261,10 @@ def pandas_without_levels(column: Any) -> Any:
 
 
 def _truth_values(values: pl.Series) -> Any:
-    """Booleans of a numpy type as a pandas Series, by what is published alone.
+    """Booleans of a NumPy type as a pandas Series, with a type that depends only on the published values.
 
-    pandas keeps booleans as objects if one is missing.  If the type of the original stayed, it would tell whether
-    a hidden or filled value was missing.
+    pandas stores booleans as objects if one is missing. If the original's type were kept, it would reveal whether a
+    hidden or filled value was missing.
     """
     import pandas as pd
 
@@ -280,15 +280,15 @@ def _pandas(values: pl.Series, like: Any) -> Any:
     if not len(values):
         return pd.Series([], dtype=like)
     if values.dtype == pl.String and not pd.api.types.is_string_dtype(like):
-        return values.to_pandas()  # a recoded text is no truth value, date or number
+        return values.to_pandas()  # a recoded text is no boolean, date, or number
     whole = values.dtype.is_integer() or values.dtype == pl.Boolean
     if whole and isinstance(like, np.dtype) and values.null_count():
-        if values.null_count() == len(values):  # pandas keeps whole numbers as floats if one is missing
+        if values.null_count() == len(values):  # pandas stores integers as floats if one is missing
             return pd.Series(np.full(len(values), np.nan))
         like = pd.api.types.pandas_dtype(_nullable(like))
     try:
         if whole and isinstance(like, np.dtype) and not values.null_count():
-            return pd.Series(values.to_numpy().astype(like))  # pd.array changes unsigned numbers past 2^63
+            return pd.Series(values.to_numpy().astype(like))  # pd.array changes unsigned integers above 2^63
         if whole:
             return pd.Series(pd.array([pd.NA if v is None else v for v in values.to_list()], dtype=like))
         return values.to_pandas().astype(like)
@@ -297,16 +297,16 @@ def _pandas(values: pl.Series, like: Any) -> Any:
 
 
 def _nullable(like: np.dtype[Any]) -> str:
-    """int64 -> Int64, uint8 -> UInt8; Int64 for what has no such form."""
+    """int64 -> Int64, uint8 -> UInt8; Int64 for types without a nullable form."""
     name = like.name
     return name.replace("uint", "UInt").replace("int", "Int") if name.startswith(("int", "uint")) else "Int64"
 
 
 def row_numbers(data: Any) -> Any:
-    """The index of a pandas frame; None of any other table.
+    """The index of a pandas frame; None for any other table.
 
-    Raises InputError unless it numbers the rows: whole numbers, each once, that neither its name nor their form calls
-    somebody's.  An age, a town or a record number in it would stand beside the rows that hide them.  O(n).
+    Raises InputError unless it only numbers the rows: unique integers that neither by name nor by form are identifiers.
+    An age, a town, or a record number in the index would be published next to the rows that hide it. O(n).
     """
     frame = nw.to_native(data, pass_through=True)
     if not type(frame).__module__.startswith("pandas"):
@@ -322,7 +322,7 @@ def row_numbers(data: Any) -> Any:
 
 
 def _why(index: Any, columns: list[str]) -> str:
-    """Why an index may not stay; empty when it may."""
+    """The reason why an index may not be kept; "" if it may."""
     name = "" if index.name is None else str(index.name)
     if name in columns:
         return f"it has the name of column {name!r}"

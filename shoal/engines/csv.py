@@ -1,9 +1,9 @@
-"""CSV in: text exactly as it stands, by two readers that must agree.
+"""Reading CSV: text exactly as it is written, by two readers that must agree.
 
-``examine`` finds records, columns and header in the bytes, by the letter of RFC 4180.  It reads slices and looks at
-quotes, separators and line ends alone.  Polars, or another engine, reads the values, and must find the same records and
-columns.  Neither repairs anything: what the rules do not allow is refused with its line and column, and no message
-holds a value.
+``examine`` finds records, columns, and header in the bytes, exactly by RFC 4180. It reads slices, and only looks for
+quotes, separators, and line ends. Polars, or another engine, reads the values, and must find the same records and
+columns. Neither repairs a file: violations of the rules are refused with line and column, and no message contains a
+value.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_WINDOWS = re.compile(rb"[\x80-\x9f]")  # what Windows-1252 has beyond Latin-1
-_UNKNOWN = {  # bytes that no text has in an encoding, and what to do about them
+_WINDOWS = re.compile(rb"[\x80-\x9f]")  # characters of Windows-1252 that Latin-1 lacks
+_UNKNOWN = {  # for each encoding, bytes that are no character, and a hint
     "latin-1": (
         _WINDOWS,
         "a byte that is no letter in Latin-1; if a program on Windows wrote the file, say ⟨encoding='windows-1252'⟩",
@@ -47,15 +47,18 @@ _LF, _CR, _QUOTE = 10, 13, 34
 
 
 class FileStructure(NamedTuple):
-    """What a file is made of.
+    """The structure of a file.
 
-    names    the header's fields
-    records  rows after the header; a blank line is none, but the missing value of a file with a single column
-    blank    int64[m]  numbers of the blank lines among the records and themselves, from 0
+    names    fields of the header
+    records  rows after the header; a blank line isn't one, except in a file with one column, where it is a missing
+             value
+    blank    int64[m]  positions of the blank lines in the sequence of records and blank lines, from 0
     longest  bytes of the longest record
     leading  blank lines before the header
-    crlf     lines that end in CR LF; lf: in LF alone; inner: line feeds inside quotes
-    beyond   characters that Windows-1252 has and Latin-1 has not; false in other encodings
+    crlf     lines that end in CR LF
+    lf       lines that end in LF alone
+    inner    line feeds inside quotes
+    beyond   whether there are characters of Windows-1252 that Latin-1 lacks; False for other encodings
     """
 
     names: tuple[str, ...]
@@ -70,12 +73,12 @@ class FileStructure(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """A piece of a CSV that ends with a record, and where its marks stand.
+    """A piece of a CSV that ends with a record, and the positions of separators, line feeds, and quotes.
 
-    body, array  their bytes
-    places       int64[m]  where separators and line feeds stand outside quotes, rising
-    quotes       int64[q]  where quotes stand
-    lines        line feeds, inside quotes too
+    body, array  its bytes
+    places       int64[m]  positions of separators and line feeds outside quotes, rising
+    quotes       int64[q]  positions of quotes
+    lines        number of line feeds, including those inside quotes
     """
 
     body: bytes
@@ -86,14 +89,14 @@ class _Marks(NamedTuple):
 
 
 def examine(file: BinaryIO, separator: str, name: str, *, codec: str = "utf-8") -> FileStructure:
-    """The structure of a CSV; InputError with line and column for what is none.
+    """The structure of a CSV; InputError with line and column for an invalid file.
 
     file       its bytes, from the beginning
     separator  one ASCII character
     name       the file's name, for messages
-    codec      of its texts: "utf-8", "latin-1" or "cp1252"
+    codec      of its texts: "utf-8", "latin-1", or "cp1252"
 
-    O(bytes) time; memory for one slice, or for the longest record where that is more.
+    O(bytes) time. Memory for one slice, or for the longest record if it is larger.
     """
     found = _FileFacts(name, separator, codec)
     for marks in _whole_records(file, found):
@@ -115,14 +118,14 @@ def examine(file: BinaryIO, separator: str, name: str, *, codec: str = "utf-8") 
 
 
 def _whole_records(file: BinaryIO, found: _FileFacts) -> Iterator[_Marks]:
-    """The file cut behind line ends outside quotes."""
+    """The file in pieces that end at line ends outside quotes."""
     tail = file.read(_SLICE).removeprefix(codecs.BOM_UTF8)
     if tail.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{found.name!r} is UTF-16; save it as UTF-8 first")
     while tail:
         more = file.read(max(_SLICE, len(tail)))
         if not more and not tail.endswith((b"\n", b"\r")):
-            tail += b"\n"  # the last line, which nothing ends
+            tail += b"\n"  # the last line may have no line end
         marks = found.marks(tail, last=not more)
         yield marks
         tail = tail[len(marks.body) :] + more
@@ -134,7 +137,7 @@ def _whole_records(file: BinaryIO, found: _FileFacts) -> Iterator[_Marks]:
 
 @dataclass
 class _FileFacts:
-    """What is known of a file so far."""
+    """The structure of the part of a file that has been read."""
 
     name: str
     separator: str
@@ -150,7 +153,7 @@ class _FileFacts:
     beyond: bool = False
 
     def refuse(self, marks: _Marks, at: int, what: str) -> NoReturn:
-        """InputError for the byte ``at``, by line and column."""
+        """InputError for the byte ``at``, with line and column."""
         before = marks.places[marks.places < at]
         ends = np.flatnonzero(marks.array[before] == _LF)
         column = before.size - (int(ends[-1]) + 1 if ends.size else 0) + 1
@@ -158,7 +161,7 @@ class _FileFacts:
         raise InputError(f"{self.name!r}, line {line}, column {column}: {what}")
 
     def marks(self, data: bytes, last: bool) -> _Marks:
-        """The whole records at the beginning of ``data``, or all of it when it is the last."""
+        """The complete records at the start of ``data``, or all of ``data`` if it is the last piece."""
         array = np.frombuffer(data, np.uint8)
         feeds = array == _LF
         mark = feeds | (array == ord(self.separator))
@@ -184,14 +187,15 @@ class _FileFacts:
         return made
 
     def _quoting(self, marks: _Marks, last: bool) -> None:
-        """A quote opens at the beginning of a field, and closes at its end or as one of two in a row."""
+        """Check quotes: one opens at the start of a field, and closes at its end or as one of two in a row."""
         array, quotes = marks.array, marks.quotes
         size = array.size
         separator = ord(self.separator)
-        before = array[np.maximum(quotes[0::2], 1) - 1]  # the first byte of all stands for itself, a quote
+        # if the first byte of all is a quote, it is compared with itself
+        before = array[np.maximum(quotes[0::2], 1) - 1]
         opens = (before == separator) | (before == _LF) | (before == _QUOTE)
         closing = quotes[1::2]
-        after = array[np.minimum(closing + 1, size - 1)]  # the last byte, too: the next slice looks at it again
+        after = array[np.minimum(closing + 1, size - 1)]  # also for the last byte, which the next slice checks again
         closes = (after == separator) | (after == _LF) | (after == _QUOTE)
         returned = np.flatnonzero(~closes & (after == _CR))
         if returned.size:
@@ -209,13 +213,13 @@ class _FileFacts:
 
     @staticmethod
     def _opened(quotes: np.ndarray, i: int) -> int:
-        """Where the quoted field of the opening quote number ``i`` begins: before all its doubled quotes."""
-        adjacent = np.diff(quotes[: i + 1])[1::2] == 1  # closing and opening in a row
+        """The start of the quoted field with opening quote number ``i``, before all its doubled quotes."""
+        adjacent = np.diff(quotes[: i + 1])[1::2] == 1  # a closing quote directly followed by an opening one
         breaks = np.flatnonzero(~adjacent)
         return int(quotes[2 * (int(breaks[-1]) + 1)] if breaks.size else quotes[0])
 
     def _characters(self, marks: _Marks) -> None:
-        """No NUL, no carriage return alone outside quotes, nothing that is not the encoding."""
+        """Refuse NUL, a carriage return without line feed outside quotes, and bytes that the encoding doesn't have."""
         body = marks.body
         if b"\0" in body:
             self.refuse(marks, body.index(b"\0"), "a NUL byte, which no text has")
@@ -244,7 +248,7 @@ class _FileFacts:
             self.refuse(marks, int(outside[0]), "a carriage return without a line feed; end lines with line feeds")
 
     def add(self, marks: _Marks) -> None:
-        """Count whole records; InputError for one with another number of fields than the header."""
+        """Count complete records; InputError for one whose number of fields differs from the header's."""
         if not marks.body:
             return
         done = 0 if self.names else self._header(marks)
@@ -261,7 +265,7 @@ class _FileFacts:
         self.lines += marks.lines
 
     def _header(self, marks: _Marks) -> int:
-        """Take the first line that is not blank as the header; returns where the records begin."""
+        """Use the first line that isn't blank as the header, and return the start of the records."""
         start, places = 0, marks.places
         ends = places[marks.array[places] == _LF]
         for end in ends.tolist():
@@ -300,7 +304,8 @@ class _FileFacts:
         rows, rest = divmod(places.size, width)
         last = places[width - 1 :: width]
         ends = marks.lines - (np.count_nonzero(array[:done] == _LF) if done else 0)
-        # As many line ends as records, and one behind every width fields: no record has another number of fields.
+        # If there are as many line ends as records, and one after every ``width`` fields, every record has ``width``
+        # fields.
         if not marks.quotes.size and width > 1 and not rest and ends == rows and bool((array[last] == _LF).all()):
             self.records += rows
             starts = np.concatenate([np.array([done - 1]), last[:-1]])
@@ -331,13 +336,13 @@ class _FileFacts:
 
 
 def _blank(array: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """bool[n]: which lines have no character."""
+    """bool[n]: which lines are empty."""
     length = ends - starts
     return (length == 0) | ((length == 1) & (array[starts] == _CR))
 
 
 def refuse_twice(names: list[str], file: str) -> None:
-    """InputError, by their numbers, for two columns of one name."""
+    """InputError with the numbers of two columns that have one name."""
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
@@ -345,7 +350,7 @@ def refuse_twice(names: list[str], file: str) -> None:
 
 
 def where_needed(data: Any, encoding: str | None) -> str | None:
-    """An encoding that is given for several files: for a CSV that is not UTF-8; None for other files and for frames."""
+    """The encoding for one of several files: the given one for a CSV that isn't UTF-8, otherwise None."""
     codec = codec_of(encoding)
     if codec == "utf-8" or not isinstance(data, (str, Path)) or not Path(data).is_file():
         return None
@@ -362,19 +367,20 @@ def where_needed(data: Any, encoding: str | None) -> str | None:
 
 
 SEPARATORS = ",;\t|"
-_WIDE = 1 << 12  # columns: of more the header is looked at first, for a line may only seem to have no end
+# above this many columns, the header is checked first, because an unclosed quote can produce many fields
+_WIDE = 1 << 12
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def read_csv(
     source: Source, separator: str | None, encoding: str | None, coded: Sequence[str] = (), *, rows: bool = True
 ) -> pl.DataFrame:
-    """The file as text columns; an empty field is a missing value, an empty text in quotes is an empty text.
+    """The file as text columns. An empty field is a missing value; a quoted empty text is an empty text.
 
     coded  columns to read as categories
     rows   refuse a header without rows
 
-    Blank lines are left out, but in a file with a single column each is a missing value.
+    Blank lines are omitted; in a file with one column, each is a missing value.
     """
     import polars as pl
 
@@ -386,10 +392,10 @@ def read_csv(
                 content = file.read()
         except _BROKEN as error:
             raise InputError(f"{source.name!r} cannot be read ({type(error).__name__})") from None
-        if codec != "utf-8":  # a mark of UTF-8 says that the text is in no other encoding
+        if codec != "utf-8":  # the byte order mark of UTF-8 contradicts other encodings
             if content.startswith(codecs.BOM_UTF8):
                 raise InputError(f"{source.name!r} begins with the mark of UTF-8; leave the encoding out")
-            if _UNKNOWN[codec][0].search(content):  # what is no text is refused by line and column
+            if _UNKNOWN[codec][0].search(content):  # invalid bytes are refused with line and column
                 examine(
                     io.BytesIO(content), separator or sniff(io.BytesIO(content), source.name), source.name, codec=codec
                 )
@@ -398,7 +404,7 @@ def read_csv(
         separator = separator or sniff(stream, source.name)
         stream.seek(0)
         wide = _header_line(stream).count(separator) > _WIDE
-    # Polars leaves quotes in the header doubled
+    # Polars keeps doubled quotes in the header
     kinds = {n.replace('"', '""'): pl.Categorical(pl.Categories.random()) for n in coded}
     refused: str | None = None
     with ThreadPoolExecutor(1) as beside:
@@ -411,7 +417,7 @@ def read_csv(
             )
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             refused = type(error).__name__
-    found = looked.result()  # what it refuses it refuses by line and column, so it speaks first
+    found = looked.result()  # ``examine`` reports line and column, so its error has precedence
     refuse_unlikely(found, separator, source.name, rows=rows)
     if refused is not None:
         raise InputError(f"{source.name!r} cannot be read ({refused})")
@@ -437,7 +443,7 @@ def _examined(content: bytes | Path, separator: str, name: str) -> FileStructure
 
 
 def structure_of(source: Source, separator: str | None, encoding: str | None) -> tuple[FileStructure, str]:
-    """(structure, separator) of a CSV that another engine will read; the same refusals, in slices."""
+    """(structure, separator) of a CSV that another engine will read, with the same checks, in slices."""
     try:
         with source.open() as stream:
             separator = separator or sniff(stream, source.name)
@@ -450,7 +456,7 @@ def structure_of(source: Source, separator: str | None, encoding: str | None) ->
 
 
 def refuse_unlikely(found: FileStructure, separator: str, name: str, *, rows: bool = True) -> None:
-    """InputError for a header without rows, and for one that another separator cuts where this one does not."""
+    """InputError for a header without rows, and for a single column that another separator would split."""
     if len(found.names) == 1:
         other = next((s for s in SEPARATORS if s in found.names[0] and s != separator), None)
         if other is not None:
@@ -463,7 +469,7 @@ def refuse_unlikely(found: FileStructure, separator: str, name: str, *, rows: bo
 
 
 def _agreed(frame: pl.DataFrame, found: FileStructure, content: bytes | Path, separator: str, name: str) -> None:
-    """InputError naming the first line over which the two readers differ; that would be a defect of one of them."""
+    """InputError with the first line on which the two readers disagree, which would be a defect of one of them."""
     if frame.columns != [n.replace('"', '""') for n in found.names]:
         raise InputError(f"{name!r}: two readers do not agree on the header in line {found.leading + 1}")
     if frame.height == found.records + found.blank.size:
@@ -486,7 +492,7 @@ def _agreed(frame: pl.DataFrame, found: FileStructure, content: bytes | Path, se
 
 
 def one_character(separator: str | None) -> str | None:
-    """A field separator as one character (a backslash and a t stand for a tab); PolicyError otherwise."""
+    """A field separator as one character (\\t stands for a tab); PolicyError otherwise."""
     if separator is None:
         return None
     if not isinstance(separator, str):
@@ -498,7 +504,7 @@ def one_character(separator: str | None) -> str | None:
 
 
 def separator_of(path: str | Path) -> str | None:
-    """The separator found in a CSV; None for a file that is not one."""
+    """The separator of a CSV; None for another file."""
     if kind_of(path) != "csv" or is_map(path) or not Path(path).is_file():
         return None
     source = locate(path)
@@ -507,9 +513,9 @@ def separator_of(path: str | Path) -> str | None:
 
 
 def sniff(stream: BinaryIO, name: str) -> str:
-    """The separator that cuts the header into most fields, a comma when none does.
+    """The separator that splits the header into the most fields; a comma if none does.
 
-    InputError when two do it equally, for then it would be a guess.
+    Raises InputError if two separators do equally, because the choice would be a guess.
     """
     line = _header_line(stream)
     outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
@@ -522,7 +528,7 @@ def sniff(stream: BinaryIO, name: str) -> str:
 
 
 def other_separator(source: Source, separator: str, wanted: Sequence[str]) -> str | None:
-    """A separator that, unlike ``separator``, gives the header every column wanted; None when there is none."""
+    """A separator that, unlike ``separator``, gives a header with all wanted columns; None if there is none."""
     with source.open() as stream:
         line = _header_line(stream)
     for other in SEPARATORS:
@@ -532,7 +538,7 @@ def other_separator(source: Source, separator: str, wanted: Sequence[str]) -> st
 
 
 def _header_line(stream: BinaryIO) -> str:
-    """The first line that is not blank, to its end outside quotes; Latin-1, so that any bytes are text."""
+    """The first line that isn't blank, to its end outside quotes. Read as Latin-1, so that any bytes are text."""
     size = 1 << 16
     head = stream.read(size)
     while True:

@@ -1,7 +1,7 @@
-"""The engine DuckDB: its words, its connection, and the tables and queries of DuckDB and SQLite files.
+"""The engine DuckDB: its dialect, its connections, and tables and queries of DuckDB and SQLite files.
 
-A connection stays within the memory it was given, and writes what exceeds it where only this user can read.  Every
-option of reading is stated and nothing is guessed.  A database file is opened for reading alone.
+A connection stays within its memory limit, and spills to a folder that only this user can read. All options of reading
+are explicit, and none is detected. Database files are opened read-only.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from shoal.engines.table import CheckedFiles, Origin, StoredFrame, Table, Worker
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
-_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # which no other table holds
-_HASHES = 3  # times a lot of hashes fits into what DuckDB may take: one is sorted while the next is gathered
-_LONG = ("HUGEINT", "UHUGEINT")  # which no other table holds to the end
+_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # types that other tables don't have
+_HASHES = 3  # times the hashes of one lot fit in DuckDB's memory, because one lot is sorted while the next is read
+_LONG = ("HUGEINT", "UHUGEINT")  # types with more digits than other tables hold
 
 
 class _DuckDB:
-    """The words of DuckDB; see ``Dialect``."""
+    """The dialect of DuckDB; see ``Dialect``."""
 
     name = "DuckDB"
-    # a Parquet file's statistics leave NaN out, and by them DuckDB decides isnan() without a look at the values
+    # the statistics of a Parquet file ignore NaN, and DuckDB uses them to skip isnan()
     sql = Sql('"', "varchar", "epoch_us({})", "cast({} as varchar) = 'nan'", "epoch_us({})")
 
     def number(self, first: int | str, columns: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ class _DuckDB:
     def opaque(self, native: Any) -> Mapping[str, str]:
         kinds = dict(zip(native.columns, map(str, native.types), strict=True))
         long = [name for name, kind in kinds.items() if kind in _LONG]
-        if long:  # other tables hold 38 digits
+        if long:  # other tables have at most 38 digits
             asked = ", ".join(f"bool_or(abs({quoted(name)}::double) >= 1e38)" for name in long)
             (too_long,) = native.aggregate(asked).fetchall()
             long = [name for name, beyond in zip(long, too_long, strict=True) if beyond]
@@ -73,7 +73,8 @@ class _DuckDB:
     def in_order(
         self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
-        """The rows in order, laid here: DuckDB would sort whole rows, which takes several times as long."""
+        """The rows in order, sorted in this process: DuckDB would sort complete rows, which takes several times as
+        long."""
         return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def row_memory(self, native: Any) -> int:
@@ -93,16 +94,16 @@ DUCKDB: Dialect = _DuckDB()
 
 
 def _limit(native: Any) -> int:
-    """The bytes that DuckDB may take on the connection of a relation."""
+    """The memory limit in bytes of the connection of a relation."""
     asked = "select current_setting('memory_limit')"
     ((said,),) = native.query(f"__shoal_{secrets.token_hex(8)}", asked).fetchall()
     return size(str(said).replace(" ", ""), least=0)
 
 
 def answered(native: Any, sql: str) -> pl.DataFrame:
-    """What a query gives on a connection, or on that of a relation.
+    """The result of a query on a connection, or on that of a relation.
 
-    VerificationError without the engine's words, which quote rows; InputError where it has too little memory.
+    Raises VerificationError without DuckDB's message, which quotes rows, and InputError if memory is insufficient.
     """
     import duckdb
 
@@ -121,17 +122,17 @@ def answered(native: Any, sql: str) -> pl.DataFrame:
 
 
 def _relation_of(rows: Any) -> Any:
-    """Rows again as a relation, on a connection of their own: that of the first is of one process alone."""
+    """Pickled rows as a relation on a new connection, because the original connection belongs to another process."""
     import duckdb
 
     return duckdb.connect().from_arrow(rows)
 
 
 class _Relation(LazyTable):
-    """A relation; see ``Table``."""
+    """A relation as a table; see ``Table``."""
 
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]]:
-        """Hashes of rows in lots: as many at a time as fit beside DuckDB, which reads the table once for each lot."""
+        """Hashes of rows in lots that fit in memory next to DuckDB, which reads the table once for each lot."""
         rows = self.rows if self.origin.records is None else self.origin.records
         lots = -(-8 * _HASHES * rows // _limit(self.native)) or 1
 
@@ -150,10 +151,10 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
 
 
 def connect(scope: Scope, database: Path | None = None) -> Any:
-    """A connection of its own, with a database file attached for reading alone as its default, or with none.
+    """A new connection, with a database file attached read-only as its default, or without one.
 
-    It spills into a new folder that ends with this process.  Raises MissingDependencyError without the package, and
-    InputError for a database that cannot be opened.
+    It spills into a new folder that is removed when this process ends. Raises MissingDependencyError without the
+    package, and InputError for a database that can't be opened.
     """
     try:
         import duckdb
@@ -167,15 +168,15 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         "temp_directory": str(spill),
         "autoinstall_known_extensions": "false",
         "allow_community_extensions": "false",
-        "produce_arrow_string_view": "true",  # texts as Polars holds them, so that none is copied on the way
+        "produce_arrow_string_view": "true",  # the format of texts in Polars, so that none is copied
     }
     if scope.memory is not None:
-        settings["memory_limit"] = f"{size(scope.memory) // 2}B"  # the other half is this process's own
+        settings["memory_limit"] = f"{size(scope.memory) // 2}B"  # the other half is for this process
     if scope.threads is not None:
         settings["threads"] = scope.threads
     try:
         made = duckdb.connect(":memory:", config=settings)
-        made.execute("set enable_progress_bar = false")  # which begins where somebody types, and is printed as answers
+        made.execute("set enable_progress_bar = false")  # in interactive use, the bar would be mixed with the output
         if database is not None:
             made.execute(f"attach {text(str(database))} as source (read_only)")
             made.execute("use source")
@@ -186,7 +187,7 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
 
 
 def relation(connection: Any, sql: str, name: str) -> Any:
-    """A query as a relation; InputError with the engine's words only where they are about the query, not about rows."""
+    """A query as a relation; InputError with DuckDB's message only if it is about the query and not about rows."""
     import duckdb
 
     try:
@@ -201,22 +202,23 @@ def relation(connection: Any, sql: str, name: str) -> Any:
 
 
 def text(value: str) -> str:
-    """A literal of SQL."""
+    """A string literal in SQL."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:
-    """An identifier of SQL."""
+    """A quoted identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def read(checked: CheckedFiles, scope: Scope) -> Any:
-    """The parts as a relation on a connection of its own, or a query over them as the view ``data``."""
+    """The parts as a relation on a new connection, or a query over them, which reads them as the view ``data``."""
     connection = connect(scope)
     sql = duckdb_sql(checked)
     if scope.query is not None:
         relation(connection, f"create view data as {sql}", checked.parts.name)
-        if checked.records is not None:  # what the query leaves cannot be counted against the bytes, what it reads can
+        # the count of records is comparable with the query's input, not with its result
+        if checked.records is not None:
             counted = relation(connection, "select count(*) from data", checked.parts.name)
             refuse_other_count(checked.parts.name, _only(counted, checked.parts.name), checked.records)
         return relation(connection, scope.query, "the query")
@@ -233,7 +235,7 @@ def _only(counted: Any, name: str) -> int:
 
 
 def duckdb_sql(checked: CheckedFiles) -> str:
-    """The query that reads the parts, a call for all files that are read with the same options."""
+    """The query that reads the parts, with one call for all files that have the same options."""
     hive = f"hive_partitioning = {str(bool(checked.parts.keys)).lower()}"
     if checked.parts.keys:
         hive += ", hive_types_autocast = false"
@@ -249,7 +251,7 @@ def duckdb_sql(checked: CheckedFiles) -> str:
 
 
 def _csv_options(checked: CheckedFiles, i: int) -> str:
-    """The options with which DuckDB reads a CSV as it was checked, nothing guessed."""
+    """The options with which DuckDB reads a checked CSV; none is detected."""
     found = checked.found[i]
     longest = max(*(f.longest + 2 for f in checked.found), 1 << 21)
     options = {
@@ -281,8 +283,8 @@ _KINDS = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "null": "VAR
 def open_database(path: str | Path, scope: Scope) -> Table:
     """A table of a database file.
 
-    Raises PolicyError without ``table`` or ``query``, or for a table that is not there, InputError where the file, or
-    a column of it, cannot be read.
+    Raises PolicyError without ``table`` or ``query``, or for a table that doesn't exist, InputError if the file, or one
+    of its columns, can't be read.
     """
     source = locate(path)
     if scope.table is None and scope.query is None:
@@ -303,13 +305,13 @@ def _duckdb(source: Source, scope: Scope) -> Any:
 
 
 def _sqlite(source: Source, scope: Scope) -> Any:
-    """Copied batch by batch into a table that spills as any other: SQLite gives no types to rely on.
+    """Copy a SQLite table in batches into a DuckDB table, which can spill, because SQLite's types aren't reliable.
 
-    A column is of whole numbers, numbers or text when all its values are; a column of several kinds is refused.
+    A column has integers, numbers, or text if all its values have this type; a column of several types is refused.
     """
     try:
         with sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True) as opened:
-            opened.execute("begin")  # one state of the file for both looks
+            opened.execute("begin")  # both reads see the same state of the file
             held = [name for (name,) in opened.execute("select name from sqlite_master where type in ('table','view')")]
             if scope.query is None and scope.table not in held:
                 raise PolicyError.unknown("table", str(scope.table), held)
@@ -321,7 +323,7 @@ def _sqlite(source: Source, scope: Scope) -> Any:
 
 
 def _copied(opened: sqlite3.Connection, asked: str, connection: Any, name: str) -> Any:
-    """The answer of a query to SQLite, as a relation; InputError for columns of mixed types."""
+    """The result of a query to SQLite as a relation; InputError for columns of mixed types."""
     names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
     kinds: list[str] = []
     for i, column in enumerate(names):

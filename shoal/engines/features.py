@@ -1,4 +1,4 @@
-"""Columns of a table as features of a metric: numbers, dates, words and places."""
+"""Columns of a table as features of a metric: numbers, dates, words, and places."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _CODES = {
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """What is told about the columns that make up the distance.
+    """The columns of a distance, and how each is measured.
 
-    categories   those of the columns that only look like numbers
-    place        the columns of latitude and longitude, or with plane=True of two coordinates in a plane
-    weights      1 unless named; the place is called "place"
-    units        what one unit of a column of numbers, or of a place in the plane, is called
-    hierarchies  column -> a hierarchy's file, or what else ``Hierarchy.of`` takes
-    coordinates  column of codes, such as zip codes -> file of their latitudes and longitudes
-    cyclic       column of numbers that go around a circle -> the length of it: hour -> 24
+    categories   columns of words that look like numbers
+    place        columns of latitude and longitude, or with plane=True of two plane coordinates
+    weights      by column, 1 by default; the place has the name "place"
+    units        name of one unit of a column of numbers, or of a place in a plane
+    hierarchies  column -> the file of a hierarchy, or another argument of ``Hierarchy.of``
+    coordinates  column of codes, such as zip codes -> file with their latitudes and longitudes
+    cyclic       column of cyclic numbers -> length of the cycle: hour -> 24
     dates        column of texts that are dates -> their notation, such as %d.%m.%Y
     decimal      column of texts that are numbers -> their decimal mark, a comma or a point
     """
@@ -61,7 +61,7 @@ class FeatureColumns:
         return {**self.dates, **self.decimal}
 
     def check(self) -> None:
-        """PolicyError for a name that is not among the columns, or that is told two kinds."""
+        """PolicyError for a name that is not among the columns, or for a column with two kinds."""
         known = [*self.columns, *(["place"] if self.place else [])]
         for name in (*self.weights, *self.units):
             if name not in known:
@@ -88,7 +88,8 @@ class FeatureColumns:
 class Features:
     """A metric over the table's columns.
 
-    Per feature: its values, the names it has in the table, a category's texts, a coded place's codes by coordinates.
+    For each feature: its values, its column names in the table, the texts of a category, and the codes of a place by
+    coordinates.
     """
 
     metric: Metric
@@ -98,7 +99,7 @@ class Features:
     codes: list[dict[tuple[float, float], str]]
 
     def named_like_codes(self) -> list[str]:
-        """Columns measured by their difference though they hold whole numbers and are named as codes are."""
+        """Columns of whole numbers that are measured by their difference, but whose names indicate codes."""
         return [
             made.name
             for made, values in zip(self.metric.features, self.values, strict=True)
@@ -107,7 +108,7 @@ class Features:
         ]  # fmt: skip
 
     def in_notations(self, frame: pl.DataFrame, asked: FeatureColumns) -> Iterator[tuple[str, str]]:
-        """Columns of words that one notation reads as dates or numbers, and the notation."""
+        """Columns of words that exactly one notation reads as dates or numbers, with the notation."""
         for made in self.metric.features:
             plain = isinstance(made, Category) and made.name not in (*asked.categories, *asked.hierarchies)
             if plain and (found := noted_as(frame[made.name])):
@@ -115,9 +116,10 @@ class Features:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, asked: FeatureColumns) -> Features:
-        """Numbers and dates scaled to a span of 1, other values 1 apart or as their hierarchy says, places by distance.
+        """Numbers and dates scaled to a span of 1, other values at distance 1 or that of their hierarchy, places by
+        distance.
 
-        A place alone is in kilometers, or in the unit of its plane; among other columns its span is 1 as well.
+        A place alone is measured in kilometers, or in the unit of its plane. With other columns, its span is 1.
         """
         asked.check()
         parts = [] if asked.place is None else [_place(frame, asked)]
@@ -134,10 +136,10 @@ class Features:
 
     @classmethod
     def again(cls, frame: pl.DataFrame, metric: Metric, asked: FeatureColumns) -> Features:
-        """The columns that a metric was made for, as its features want them; scales and weights are the metric's.
+        """The columns of a table for the features of an existing metric, whose scales and weights stay.
 
-        Columns are taken in the order of the features; a place on two columns, or on one that has coordinates.  Raises
-        InputError where the frame has too few columns, or one of another kind.
+        Columns are assigned in the order of the features; a place takes two columns, or one that has coordinates.
+        Raises InputError if the frame has too few columns, or one of another kind.
         """
         left = list(asked.columns)
         parts: list[Part] = []
@@ -158,7 +160,7 @@ class Features:
 
 
 def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -> Part:
-    """A column as a given feature of one column wants it."""
+    """A column of the table for a given feature of one column."""
     if isinstance(feature, Place):
         if name not in asked.coordinates:
             raise InputError(f"column {name!r} names places; name its coordinates, or two columns with ⟨place=⟩")
@@ -172,7 +174,7 @@ def _like(frame: pl.DataFrame, name: str, feature: Any, asked: FeatureColumns) -
         return replace(feature, name=name), found, (name,), [], {}
     series = column(frame, name)
     if feature.levels is not None and name not in asked.hierarchies and series.dtype.is_integer():
-        codes_of = series.to_numpy()  # codes of the caller's own, in the order of the levels
+        codes_of = series.to_numpy()  # codes of the caller, in the order of the levels
         if codes_of.size and 0 <= codes_of.min() <= codes_of.max() < feature.values:
             kinds: list[str | None] = [str(i) for i in range(feature.values)]
             return replace(feature, name=name), codes_of.astype(np.int64), (name,), kinds, {}
@@ -188,7 +190,7 @@ Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[floa
 
 
 def _place(frame: pl.DataFrame, asked: FeatureColumns) -> Part:
-    """Two columns of coordinates."""
+    """The feature of two columns of coordinates."""
     assert asked.place is not None
     where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
     for axis, most in enumerate((math.inf, math.inf) if asked.plane else (90.0, 360.0)):
@@ -208,7 +210,7 @@ def _spanned(place: Place, where: np.ndarray) -> Place:
 
 
 def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
-    """Numbers, dates, words, words with a hierarchy, or codes of places."""
+    """The feature of a column: numbers, dates, words, words with a hierarchy, or codes of places."""
     weight = asked.weights.get(name, 1.0)
     if isinstance(column(frame, name).dtype, pl.Duration):
         raise InputError(f"column {name!r} holds durations; turn them into numbers, such as hours")
@@ -242,7 +244,8 @@ def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
 
 
 def noted_as(values: pl.Series) -> str | None:
-    """The one notation that reads all texts of a column as dates or numbers."""
+    """The only notation that reads all texts of a column as dates or numbers; None if there is none or more than
+    one."""
     if values.dtype != pl.String:
         return None
     some = sample(values)
@@ -250,15 +253,15 @@ def noted_as(values: pl.Series) -> str | None:
 
 
 def codes_of(frame: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """int64[n, s]: columns of words as numbers; a missing value is a value of its own."""
+    """int64[n, s]: columns of words as codes; a missing value is a value of its own."""
     return frame.select(pl.col(names).cast(pl.String).rank("dense").fill_null(0).cast(pl.Int64)).to_numpy()
 
 
 def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, dict[tuple[float, float], str]]:
-    """(latitude and longitude of every row's code, the first code at each place that occurs).
+    """(latitude and longitude of every row's code, the first code at each position that occurs).
 
-    source  a file with the codes in its first column and columns of latitude and longitude: named so (lat, lng, lon,
-            long, ...), else the second and the third
+    source  a file with codes in its first column, and columns of latitude and longitude: by name (lat, lng, lon, long,
+            ...), otherwise the second and the third
     """
     table = source if isinstance(source, pl.DataFrame) else read_table(source)
     if table.width < 3:
@@ -295,7 +298,8 @@ def positions(frame: pl.DataFrame, name: str, notation: str | None = None) -> tu
 
     notation  of a column of texts that are dates or numbers
 
-    A column most of whose values are numbers is one of numbers: InputError for the others, naming the column.
+    A column with mostly numbers is a column of numbers. Then raises InputError, with the column's name, for other
+    texts.
     """
     series = column(frame, name)
     if notation is not None:

@@ -1,7 +1,7 @@
-"""Frames held in memory: pandas, Polars and PyArrow in, the same kind out, through narwhals.
+"""Frames in memory: pandas, Polars, and PyArrow, through narwhals. Results have the same kind as the input.
 
-Two operations only: *group and count* turns rows into a histogram, *number and join* gives every row of a cell one of
-that cell's groups.  In between nobody sees a row.
+There are two operations: *group and count* turns rows into a histogram, and *number and join* assigns every row of a
+cell to one of the cell's groups. The code between these never reads a row.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition
 
-_OFTEN = 2  # rows of a tuple on average, from which on it pays to write each tuple once
+_OFTEN = 2  # from this mean number of rows on, it is faster to write each tuple once
 
 
 def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Partition, list[Replacement]]:
-    """Groups that are published alike as one: fewer cells are split, so fewer rows need a place.  O(p log p)."""
+    """Merge groups that publish the same, so that fewer cells are split and fewer rows need a place. O(p log p)."""
     sizes = [len(c.values) + 1 for c in columns]
     key = mixed_radix_columns([c.index for c in columns], sizes, partition.groups)
     _, first, name = np.unique(key, return_index=True, return_inverse=True)
@@ -47,7 +47,7 @@ def classes(partition: Partition, columns: Sequence[Replacement]) -> tuple[Parti
 
 
 def _refuse_names(native: Any) -> None:
-    """InputError for a column name that stands twice, is not text, or is a pattern to Polars."""
+    """InputError for a column name that occurs twice, isn't text, or is a pattern for Polars."""
     found = getattr(native, "column_names", None) or list(getattr(native, "columns", ()))
     names: list[Any] = [c for c in found if isinstance(c, (str, int, float, tuple)) or c is None]
     for name in names:
@@ -62,10 +62,10 @@ def _refuse_names(native: Any) -> None:
 
 
 class FrameTable:
-    """A table held in memory; see ``Table``.
+    """A table in memory; see ``Table``.
 
-    lazy   the user handed over a Polars LazyFrame and gets one back
-    coded  text columns read as categories; they are given back as text
+    lazy   whether the user passed a Polars LazyFrame and gets one back
+    coded  text columns that were read as categories and are returned as text
     """
 
     in_memory = True
@@ -74,7 +74,7 @@ class FrameTable:
     def __init__(self, native: Any, *, lazy: bool = False, coded: Sequence[str] = ()) -> None:
         _refuse_names(native)
         self.frame = nw.from_native(native, eager_only=True)
-        if self.frame.implementation.is_pandas():  # which does not bring what its texts and categories travel by
+        if self.frame.implementation.is_pandas():  # pandas doesn't install pyarrow, which texts and categories need
             MissingDependencyError.unless("pyarrow", "a pandas frame", "pandas")
         self.lazy = lazy
         self.coded = frozenset(coded)
@@ -82,7 +82,7 @@ class FrameTable:
         self.rows = len(self.frame)
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns as a Polars frame; InputError naming the column that cannot become one."""
+        """Some columns as a Polars frame; InputError with the name of a column that can't be converted."""
         out = []
         for name in names:
             try:
@@ -97,10 +97,10 @@ class FrameTable:
                     f"column {name!r} mixes kinds of values, or holds numbers past 64 bits ({type(error).__name__}); "
                     "make it all text or all numbers"
                 ) from None
-        return pl.DataFrame(dict(zip(names, out, strict=True)))  # a list would rename a column without a name
+        return pl.DataFrame(dict(zip(names, out, strict=True)))  # a list would rename a column with an empty name
 
     def _ordered_levels(self, name: str) -> list[str] | None:
-        """The levels of an ordered category as text, None for any other column; those of Polars are kept anyhow."""
+        """The levels of an ordered category as text; None for other columns. Polars keeps its own."""
         if not (self.frame.implementation.is_pandas() or self.frame.implementation.is_pyarrow()):
             return None
         column = self.frame.to_native()[name]
@@ -120,20 +120,20 @@ class FrameTable:
         return levels if all(isinstance(v, str) for v in levels) else None
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The distinct tuples over some columns and how many rows hold each."""
+        """The distinct tuples of some columns, and the number of rows of each."""
         frame = self.polars(names)
         short = [f"c{i}" for i in range(len(names))]
         held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)]).group_by(short).len("n")
         return held.select(short).rename(dict(zip(short, names, strict=True))), held["n"].to_numpy()
 
     def without(self, names: Sequence[str]) -> Any:
-        """The native frame without some columns, as it came."""
+        """The native frame without some columns."""
         left = [c for c in self.columns if c not in names]
         found = self.frame[left].to_native()
         return found.lazy() if self.lazy else found
 
     def from_polars(self, frame: pl.DataFrame) -> Any:
-        """A Polars frame as the kind of frame that came."""
+        """A Polars frame as the kind of frame that the user passed."""
         implementation = self.frame.implementation
         if implementation.is_pandas():
             return frame.to_pandas()
@@ -142,34 +142,34 @@ class FrameTable:
         return frame.lazy() if self.lazy else frame
 
     def from_polars_rows(self, frame: pl.DataFrame) -> Any:
-        """``from_polars`` a frame whose row i is row i of this table: a pandas frame gets this table's index."""
+        """``from_polars`` of a frame with the rows of this table in order: a pandas frame gets this table's index."""
         found = self.from_polars(frame)
         return found.set_axis(self.frame.to_native().index) if self.frame.implementation.is_pandas() else found
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
-        """How some columns single rows out.  O(n log n) per column."""
+        """How far some columns single rows out. O(n log n) for each column."""
         return singled_in_memory(self.polars(columns).iter_columns())
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """The whole table, which fits into memory already."""
+        """The whole table as one slice, because it is in memory."""
         yield self.polars(self.columns)
         tell(self.rows)
 
     def parts(self, folder: Path) -> dict[str, int]:
-        """None: the table is in memory."""
+        """No parts, because the table is in memory."""
         return {}
 
     def picklable(self) -> Any:
-        """The frame, which can be pickled as it is."""
+        """The frame, which can be pickled."""
         found = self.frame.to_native()
         return found.lazy() if self.lazy else found
 
     def workers(self) -> Workers:
-        """None: the rows are in this process."""
+        """No workers, because the rows are in this process."""
         return Workers()
 
     def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
-        """A table with some columns of text in the place of those of the same names."""
+        """A table in which some columns are replaced by columns of text with the same names."""
         like = self.frame.implementation
         made = [nw.new_series(c.name, c.to_list(), nw.String, backend=like) for c in columns]
         if like.is_pandas() and made:
@@ -179,7 +179,7 @@ class FrameTable:
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
     def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
-        """A table in which two columns have become one, their texts with a blank between."""
+        """A table in which two columns are combined into one, their texts separated by a blank."""
         if name in self.columns:
             raise PolicyError(f"the coordinates become a column {name!r}, which the table has already; rename that one")
         texts = nw.concat_str([nw.col(c).cast(nw.String) for c in pair], separator=" ").alias(name)
@@ -188,15 +188,15 @@ class FrameTable:
         )
 
     def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:
-        """A table with one more column, true where any of some columns is missing."""
-        each = [self.frame.get_column(n) for n in names]  # an expression would take a column "*" for all of them
+        """A table with a further column, which is true if any of some columns is missing."""
+        each = [self.frame.get_column(n) for n in names]  # an expression would interpret a column "*" as all columns
         gone = [c.is_null() for c in each] + [c.is_nan().fill_null(False) for c in each if c.dtype.is_float()]
         found = self.frame.with_columns(reduce(or_, gone).alias(flag)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
 
     def filled(self, values: Mapping[str, Any]) -> FrameTable:
-        """A table in which the missing values of some columns are the value given for each."""
-        each = [self.frame.get_column(n) for n in values]  # an expression would take a column "*" for all of them
+        """A table in which the missing values of each column are replaced by the given value."""
+        each = [self.frame.get_column(n) for n in values]  # an expression would interpret a column "*" as all columns
         known = [c.fill_nan(None) if c.dtype.is_float() else c for c in each]
         found = self.frame.with_columns(*(c.fill_null(values[c.name]) for c in known)).to_native()
         return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
@@ -233,8 +233,9 @@ class FrameTable:
         shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
-        """Number and join: every row with its group's values, in secret order; the same kind of frame as came in."""
-        names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all of them
+        """Number and join: every row with its group's values, in shuffled order, as the kind of frame that was
+        passed."""
+        names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all columns
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
             return self._deal(counted, partition, replacements, names, aside, shuffle_key)
@@ -248,7 +249,8 @@ class FrameTable:
         for name, column in text.items():
             new[name] = _ColumnText(column.values, column.codes, order)
         left = [n for n in names if n not in new]
-        carried = self.frame[left] if left else self.frame.select([])  # a selection would take a "*" for all columns
+        # a selection would interpret a column "*" as all columns
+        carried = self.frame[left] if left else self.frame.select([])
         if order is not None and carried.columns:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return Placed(self._assemble(carried, new, names, row_numbers(self.frame) if keep_order else None))
@@ -262,12 +264,12 @@ class FrameTable:
         aside: Sequence[str],
         shuffle_key: ShuffleKey,
     ) -> Placed:
-        """``place`` without columns that are published unchanged: rows of a cell are alike, so none is looked at.
+        """``place`` for a table without insensitive columns: rows of a cell are equal, so no row is read.
 
-        The order is one of published tuples alone, so it tells nothing of who is behind them.
+        The order depends only on published tuples, so it reveals nothing about the persons behind them.
         """
         partition.check(counted.histogram)
-        # cells that are shown alike are one line
+        # merge cells that publish the same
         group, codes = partition.group, counted.histogram.sensitive[partition.cell].T
         sizes = (partition.groups, *(c.size for c in counted.sensitive))
         line_of, first, _ = count_keys(mixed_radix_columns([group, *codes], sizes, group.size))
@@ -281,12 +283,12 @@ class FrameTable:
         row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)
         alone = pl.Categorical(pl.Categories.random())
-        text = {n: polars_column(*new[n].pair(), alone) for n in names}  # as all stands in such a file
+        text = {n: polars_column(*new[n].pair(), alone) for n in names}  # text files contain only text
         dealt = Tuples(pl.DataFrame(text), row)
         return Placed(None, tuples=dealt) if _OFTEN * count.size <= len(row) else Placed(dealt.frame())
 
     def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey) -> tuple[np.ndarray, ...]:
-        """Columns by which rows of one cell are numbered, the most important first."""
+        """Columns that determine the order of rows within a cell, the most significant first."""
         if shuffle_key.fresh:
             return (draws(rows.size, shuffle_key.place),)
         chosen = self.frame[rows.tolist()] if self.frame.implementation.is_pyarrow() else self.frame[rows]
@@ -296,7 +298,7 @@ class FrameTable:
     def _order(
         self, replacements: Sequence[Replacement], group: np.ndarray, names: list[str], shuffle_key: ShuffleKey
     ) -> np.ndarray:
-        """The order of the rows, by what these columns publish of them."""
+        """The order of the rows, which depends only on what these columns publish."""
         if shuffle_key.fresh:
             return permutation(self.rows, shuffle_key.order)
         new = {r.name: r.values.gather(r.index[group]) for r in replacements}
@@ -305,7 +307,7 @@ class FrameTable:
         )
 
     def _assemble(self, carried: Any, new: dict[str, _ColumnText], names: list[str], index: Any) -> Any:
-        """The published frame, of the kind that came: new columns as text, the others carried along."""
+        """The published frame, of the same kind as the input: new columns as text, the others unchanged."""
         implementation = self.frame.implementation
         own = self.frame.to_native()
         if implementation.is_polars():
@@ -313,7 +315,7 @@ class FrameTable:
                 n: polars_column(*shown.pair(), pl.String() if n in self.coded else own.schema[n]).rename(n)
                 for n, shown in new.items()
             }
-            frame = pl.DataFrame(  # a list would rename a column without a name
+            frame = pl.DataFrame(  # a list would rename a column with an empty name
                 {n: made[n] if n in new else without_levels(carried.get_column(n).to_native()) for n in names}
             )
             return frame.lazy() if self.lazy else frame
@@ -344,33 +346,33 @@ class FrameTable:
 
 
 class _ColumnText(NamedTuple):
-    """What a column shows: ``values`` at ``at``, of every row or, where rows have places in it, of those."""
+    """The texts of a published column: ``values`` at ``at``, by row, or by ``place`` of each row."""
 
     values: pl.Series
     at: np.ndarray
     place: np.ndarray | None = None
 
     def pair(self) -> tuple[pl.Series, np.ndarray]:
-        """The values, and which of them every row shows: made when it is asked for, for one column at a time."""
+        """The values, and the index of each row's value. Computed on demand, for one column at a time, to save
+        memory."""
         return self.values, self.at if self.place is None else self.at[self.place]
 
 
 def _recoded(replacements: Sequence[Replacement], group: np.ndarray) -> dict[str, _ColumnText]:
-    """What every quasi-identifier shows, from the group of each row."""
+    """The texts of every quasi-identifier, from the group of each row."""
     return {r.name: _ColumnText(*used(r.values, r.index), group) for r in replacements}
 
 
 def table_of(native: Any) -> FrameTable:
-    """A frame in memory as a table; a Polars LazyFrame is run.  TypeError for what is no frame."""
+    """A frame in memory as a table; a Polars LazyFrame is collected. TypeError for other objects."""
     if isinstance(native, pl.LazyFrame):
         return FrameTable(native.collect(), lazy=True)
     return FrameTable(native)
 
 
 def split_triples(partition: Partition, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """(bool[cells]: whether a cell lies in several groups; int64: the triples of those, by cell, within a cell by the
-    ordinals of the rows they take: its largest group last).
-    """
+    """(bool[cells]: whether a cell is split between groups; int64: the triples of split cells, by cell, and within a
+    cell in the order in which they take its rows, the largest group last)."""
     several = np.bincount(partition.cell, minlength=cells) > 1
     held = np.flatnonzero(several[partition.cell])
     cell, count = partition.cell[held], partition.count[held]
@@ -383,9 +385,9 @@ def split_triples(partition: Partition, cells: int) -> tuple[np.ndarray, np.ndar
 def groups_of_rows(
     counted: Counted, partition: Partition, keys: Callable[[np.ndarray], tuple[np.ndarray, ...]]
 ) -> np.ndarray:
-    """int32[n]: group of every row.
+    """int32[n]: the group of every row.
 
-    keys  given row numbers, the columns by which the rows of a cell are ordered; asked only for rows of split cells
+    keys  gives for row numbers the columns by which the rows of a cell are ordered; called only for rows of split cells
     """
     cells = counted.histogram.cells
     several, triples = split_triples(partition, cells)
@@ -400,7 +402,7 @@ def groups_of_rows(
 
 
 def _any_polars(column: Any) -> pl.Series:
-    """A column as a Polars series; what it cannot hold, by what Python prints."""
+    """A column as a Polars series; a column that can't be converted becomes the texts that Python prints."""
     try:
         found: pl.Series = column.to_polars()
     except Exception:

@@ -1,12 +1,12 @@
-"""Areas and who is next to whom, from whatever a geographer has at hand.
+"""Areas and their neighbors, from files, frames, graphs, and spatial weights.
 
-read(nodes, edges)      two tables: a row per area, a row per pair of neighbors
-read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile and the like with the extra ``geo``
+read(nodes, edges)      two tables: a row for each area, a row for each pair of neighbors
+read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile, and similar files with the extra ``geo``
 from_graph(graph)       a networkx graph
 from_weights(weights)   libpysal's W or Graph
 from_frame(frame)       a GeoDataFrame
 
-Nothing is lost without a word: what was restored, repaired or left out stands in ``said`` and ``facts``.
+``said`` and ``facts`` report everything that was restored, repaired, or left out.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["Geography", "from_frame", "from_graph", "from_weights", "geography",
 class Geography:
     """Areas and their neighbors.
 
-    ids      name of every area, as text, leading zeros kept
+    ids      name of every area, as text with leading zeros
     edges    int64[m, 2]  pairs of neighbors by position, each once, the smaller first
-    columns  what else is known, a list of n values by name
-    shapes   polygons by id, where they are known; in degrees wherever the file's system is known
-    outside  positions of areas that are to be in no region: they have no polygon, and were to be left out
-    degrees  whether coordinates are longitude and latitude; None where nothing says
-    said     what was restored, repaired, left out, a sentence each
+    columns  further columns, a list of n values by name
+    shapes   polygons by id, if known; in degrees if the file's coordinate system is known
+    outside  positions of areas that are in no region: they have no polygon, and the caller wants to leave them out
+    degrees  whether coordinates are longitude and latitude; None if this is unknown
+    said     what was restored, repaired, or left out, as sentences
     facts    the same as figures
     """
 
@@ -58,13 +58,14 @@ class Geography:
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def column(self, name: str) -> list[Any]:
-        """A column by name; PolicyError with the nearest name when there is none."""
+        """A column by name; PolicyError with the most similar name if there is none."""
         if name not in self.columns:
             raise PolicyError.unknown("column of the areas", name, self.columns)
         return self.columns[name]
 
     def whole(self, name: str) -> np.ndarray:
-        """A column of whole numbers of at least 0 as int64[n]; InputError naming the first area where it holds none."""
+        """A column of whole numbers of at least 0 as int64[n]; InputError with the first area that has another
+        value."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
             try:
@@ -82,7 +83,7 @@ class Geography:
         return found
 
     def number(self, name: str) -> np.ndarray:
-        """A column of numbers as float64[n]; InputError naming the area and the first value that is none."""
+        """A column of numbers as float64[n]; InputError with the area and value of the first other value."""
         found = np.empty(len(self.ids))
         for i, value in enumerate(self.column(name)):
             try:
@@ -97,8 +98,8 @@ class Geography:
         return found
 
     def centers(self) -> np.ndarray | None:
-        """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, else the shapes' centers of
-        gravity; None when some area that is not outside has neither."""
+        """float64[n, 2]: columns of longitude and latitude (or x and y) if there are any, otherwise the shapes'
+        centroids; None if an area that isn't in ``outside`` has neither."""
         x, y = self.located()
         if (x is None or y is None) and not self.shapes and len(self.outside) < len(self.ids):
             return None
@@ -120,7 +121,7 @@ class Geography:
         return found
 
     def says(self, name: str) -> np.ndarray:
-        """bool[n]: where a column says yes, true or 1; InputError naming the first area where it says neither."""
+        """bool[n]: where a column has yes, true, or 1; InputError with the first area that has no truth value."""
         said = [_SAYS.get("" if v is None else str(v).strip().lower()) for v in self.column(name)]
         if None in said:
             at = said.index(None)
@@ -131,14 +132,14 @@ class Geography:
         return np.array(said, np.bool_)
 
     def apart(self, empty: np.ndarray | None = None) -> Disconnected:
-        """What has no neighbor, and sets of several areas apart from the largest.
+        """Areas without a neighbor, and sets of several areas that aren't connected with the largest one.
 
-        empty  bool[n]  areas that nobody lives in: alone they are no isolated area, and only they no island
+        empty  bool[n]  areas without people: a single one isn't isolated, and a set of them isn't an island
         """
         return disconnected(self.ids, self.edges, self.outside, empty)
 
     def geographic(self) -> bool:
-        """Whether coordinates are degrees: by the file's system, the columns' names, or else their range."""
+        """Whether coordinates are degrees: by the file's system, by the columns' names, otherwise by their range."""
         if self.degrees is not None:
             return self.degrees
         x, y = self.located()
@@ -148,7 +149,7 @@ class Geography:
         return places is None or in_degrees(places)
 
     def located(self) -> tuple[str | None, str | None]:
-        """Columns of longitude and latitude, else x and y; None where there is none."""
+        """Columns of longitude and latitude, otherwise x and y; None if there are none."""
         x, y = next(filter(is_longitude, self.columns), None), next(filter(is_latitude, self.columns), None)
         if x is not None and y is not None:
             return x, y
@@ -162,7 +163,8 @@ def geography(
     columns: Mapping[str, Sequence[Any]] | None = None,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Geography:
-    """Names of areas and pairs of names as a Geography; InputError for a name twice or a pair that names no area."""
+    """A Geography from names of areas and pairs of names; InputError for a duplicate name or an unknown name in a
+    pair."""
     named = tuple(spelled(i) for i in ids)
     place = {name: i for i, name in enumerate(named)}
     if len(place) < len(named):
@@ -203,23 +205,25 @@ def read(
 ) -> Geography:
     """Areas from files.
 
-    areas            table with a row per area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON; others
-                     with the extra ``geo``)
-    edges            table with a row per pair of neighbors; without it, areas must be polygons, or shapes be given,
-                     and the polygons tell who is next to whom (``engines.shapes``)
-    id               column (property) that names an area; "id" when there is one, else the first column
-    source, target   columns of edges; "u" and "v" or "source" and "target" if there are any, else the first two
+    areas            table with a row for each area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON;
+                     others with the extra ``geo``)
+    edges            table with a row for each pair of neighbors; without it, areas must be polygons, or shapes be
+                     given, and neighbors are found from the polygons (``engines.shapes``)
+    id               column (property) with the name of an area; by default "id" if there is one, otherwise the first
+                     column
+    source, target   columns of edges; by default "u" and "v" or "source" and "target" if there are any, otherwise the
+                     first two
     shapes           polygons of the areas, named by the property shape_id (default: id)
-    unmatched        "refuse" ids that are in one file only, all of them named; or "leave-out": areas without a polygon
-                     go to no region when polygons tell the neighbors, polygons without an area and pairs that name
-                     no area are dropped
-    tolerance        how far borders drawn twice may lie apart, km or the plane's units; None: told from the drawing
-    coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless turned into degrees
-                     from the system that the file states; else told by system and range
+    unmatched        "refuse": ids that are only in one file are refused, with all their names; or "leave-out": areas
+                     without a polygon are in no region if polygons define the neighbors, and polygons without an area
+                     and pairs with an unknown area are dropped
+    tolerance        largest distance of borders that are drawn twice, km or the plane's units; None: estimated
+    coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless they were converted to
+                     degrees from the system that the file states; otherwise detected by system and range
     layer            of the file of polygons, if it has several layers of them
 
-    Ids that lost their leading zeros in one of the files get them back.  ``facts["read"]`` keeps what was said here for
-    whoever reads the files again.
+    Ids that lost their leading zeros in one of the files get them back. ``facts["read"]`` has these arguments, to read
+    the files again.
     """
     if shape_id is not None and shapes is None:
         raise PolicyError(
@@ -278,7 +282,8 @@ def _read(
 
 
 def _with_drawing(given: Geography, drawn: DrawnAreas, borders: bool) -> Geography:
-    """What the drawing says about coordinates; a table's own columns may say otherwise where it draws only."""
+    """Areas with the drawing's statement about coordinates. If the drawing is only for maps, the table's columns
+    prevail."""
     x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
     return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
@@ -293,7 +298,7 @@ def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: s
 
 
 def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> Geography:
-    """Neighbors from the polygons."""
+    """Areas with neighbors from the polygons."""
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
     pairs, said, facts = _borders(own, drawn.drawing.geographic, tolerance)
@@ -302,7 +307,7 @@ def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> G
 
 
 def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) -> tuple[np.ndarray, list[str], dict]:
-    """Pairs, and what is to be said of the drawing."""
+    """Pairs of neighbors, with sentences and figures about the drawing."""
     if tolerance is None and not has_geometry():
         pairs = neighbors(own)
         said = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
@@ -328,7 +333,7 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
 
 
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
-    """Neighbors from a table."""
+    """Areas with neighbors from a table."""
     if is_drawing(edges):
         raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in ⟨shapes=...⟩")
     pairs = _pairs(edges, source, target)
@@ -368,7 +373,7 @@ def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
 def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tuple[str, str]]:
     from shoal.engines.store import read_table
 
-    frame = read_table(path, rows=False)  # areas of which none is next to another are areas all the same
+    frame = read_table(path, rows=False)  # areas without any neighbors are valid
     if len(frame.columns) < 2:
         raise InputError(f"{Path(path).name} has {len(frame.columns)} column; a pair of neighbors needs two")
     usual = next((p for p in (("u", "v"), ("source", "target")) if set(p) <= set(frame.columns)), None)
@@ -379,12 +384,13 @@ def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tup
 
 
 def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None) -> Geography:
-    """A GeoDataFrame: neighbors by the geometry of its polygons, in the coordinates it has.
+    """Areas from a GeoDataFrame, with neighbors from the geometry of its polygons, in its coordinates.
 
-    id         the column that names an area; "id" when there is one, else the first column that is not the geometry
+    id         column with the name of an area; by default "id" if there is one, otherwise the first column that is not
+               the geometry
     tolerance  as for ``read``
 
-    Polygons in a projection other than longitude and latitude are turned into those for drawing, not for measuring.
+    Polygons in a projection are converted to longitude and latitude for drawing, not for measuring.
     """
     own = frame.geometry.name
     columns = [str(c) for c in frame.columns if c != own]
@@ -400,7 +406,8 @@ def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None
 
 
 def from_graph(graph: Any) -> Geography:
-    """A networkx graph, or anything with its ``nodes`` and ``edges``: attributes of the nodes become columns.
+    """Areas from a networkx graph, or a similar object with ``nodes`` and ``edges``: attributes of nodes become
+    columns.
 
     Directed and multiple edges count once; a missing attribute is None.
     """
@@ -415,7 +422,7 @@ def from_graph(graph: Any) -> Geography:
 
 
 def from_weights(weights: Any) -> Geography:
-    """libpysal's spatial weights, the classic W (``neighbors``, ``id_order``) or the newer Graph (``adjacency``)."""
+    """Areas from libpysal's spatial weights: the W (``neighbors``, ``id_order``) or the newer Graph (``adjacency``)."""
     if hasattr(weights, "adjacency") and hasattr(weights, "unique_ids"):
         held = weights.adjacency
         pairs = [pair for pair, weight in zip(held.index.tolist(), held.tolist(), strict=True) if weight]

@@ -1,8 +1,8 @@
-"""Tables of Ibis: rows stay in the database that holds them, and cells alone come here.
+"""Tables of Ibis: rows stay in their database, and only cells are fetched.
 
-Ibis writes the SQL of its databases; what it has no words for is a hash of a text, which is called by the name that
-the database has for it (``_words``).  With a table that an order of its own text values confuses, capitals with small
-letters in MySQL, rows are compared by the bytes of their texts.
+Ibis writes the SQL of each database. It has no expression for a hash of a text, so the hash is called by its name in
+the database (``_words``). Some databases treat different texts as equal, such as MySQL with upper and lower case.
+There, texts are compared by their bytes.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
 
 BATCH = 100_000
-_INSERTED = 10_000  # rows that are sent at a time
-_ARGUMENTS = 50  # of a function, of which PostgreSQL takes no more than 100
-_DIGITS = 38  # of a decimal number, at most
+_INSERTED = 10_000  # rows in each insert
+_ARGUMENTS = 50  # arguments of a function; PostgreSQL allows at most 100
+_DIGITS = 38  # maximum number of decimal digits
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-_FIELDS = {11: "time", 13: "year", 16: "bit"}  # by their number in MySQL's protocol: what Ibis takes for other types
+# by their number in MySQL's protocol: types that Ibis confuses with others
+_FIELDS = {11: "time", 13: "year", 16: "bit"}
 _WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
 _UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
 class Exact(NamedTuple):
-    """A form of texts in which different ones differ, as expressions, and the texts again in Polars."""
+    """A form of texts in which different texts differ: expressions for it and for the text, and a reader in Polars."""
 
     form: Callable[[Any], Any]
     text: Callable[[Any], Any]
@@ -50,9 +51,9 @@ class Exact(NamedTuple):
 class Words(NamedTuple):
     """How a database hashes a text.
 
-    number  a number of 60 bits or more, or a text as long
+    number  a number of at least 60 bits, or a text of this length
     digest  SHA-256 in hexadecimal, of the text in UTF-8
-    exact   where texts are equal there that differ, by case, by accents, by spaces at the end: how they are compared
+    exact   how texts are compared, if the database treats different ones as equal (case, accents, trailing blanks)
     """
 
     number: Callable[[Any], Any]
@@ -61,7 +62,7 @@ class Words(NamedTuple):
 
 
 def _function(name: str, gives: str, *takes: str) -> Callable[..., Any]:
-    """A function that the database has, as Ibis calls it; Ibis is imported at the first call."""
+    """A function of the database as an Ibis function. Ibis is imported at the first call."""
     return lambda *given: _builtin(name, gives, *takes)(*given)
 
 
@@ -78,7 +79,7 @@ def _builtin(name: str, gives: str, *takes: str) -> Callable[..., Any]:
 
 
 def _joined(texts: Sequence[Any]) -> Any:
-    """Texts one after another, none of them missing, in calls of as few as every database takes."""
+    """The concatenation of texts, none missing, in calls with few enough arguments for every database."""
     while len(texts) > 1:
         made = []
         for at in range(0, len(texts), _ARGUMENTS):
@@ -103,10 +104,10 @@ def _sha2(text: Any) -> Any:
 
 
 def _as_text(text: Any) -> Any:
-    """A text of MySQL in the connection's set of characters, UTF-8, whatever set its column has; an enum's label."""
+    """A text of MySQL in the connection's character set, UTF-8, whatever its column's set is; the label of an enum."""
     from ibis.expr.operations import Cast
 
-    return Cast(text, "string").to_expr()  # text.cast("string") would be left out
+    return Cast(text, "string").to_expr()  # Ibis would omit text.cast("string")
 
 
 def _decimal(digits: Any) -> Any:
@@ -122,7 +123,7 @@ _HEX = Exact(
 
 @cache
 def _words() -> dict[str, Words]:
-    """How each database hashes, by Ibis's name for it; a function, so that Ibis is imported only for its own tables."""
+    """How each database hashes, by Ibis's name for it. A function, so that Ibis is imported only for its own tables."""
     return {
         "duckdb": Words(_function("hash", "uint64", "string"), _function("sha256", "string", "string")),
         "postgres": Words(
@@ -161,7 +162,7 @@ def _trino(name: str, text: Any) -> Any:
 
 
 class _Ibis:
-    """The words of one database, by the name Ibis has for it; see ``Dialect``.  Expressions take a table."""
+    """The dialect of a database, by Ibis's name for it; see ``Dialect``. Expressions take a table."""
 
     def __init__(self, backend: str) -> None:
         self.backend = backend
@@ -182,7 +183,7 @@ class _Ibis:
         return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
 
     def _fields(self, table: Any, columns: Mapping[str, Any]) -> list[Any]:
-        """The texts that ``order``'s payload is made of."""
+        """The texts that form the payload of ``order``."""
         import ibis
 
         fields = []
@@ -197,22 +198,22 @@ class _Ibis:
         return native.mutate(**made)
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        bytes_ = self.words.exact is not None  # which would be taken for the form of a text
+        bytes_ = self.words.exact is not None  # bytes would be confused with the exact form of a text
         kinds = native.schema().items()
         found = _other_types(native) if self.backend == "mysql" else {}
         found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
         return found
 
     def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
-        """A table of the connection alone, gone with it, or with the last plan that names it."""
+        """A temporary table of the connection."""
         import ibis
 
         if self.backend == "mysql":
             return _brought_to_mysql(backend_of(native), frame)
         held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
-        if self.backend == "postgres":  # it guesses the size of what it has no figures of
+        if self.backend == "postgres":  # without figures, PostgreSQL guesses the table's size
             connection = backend_of(native)
-            connection.execute(held.limit(0))  # which sets it up
+            connection.execute(held.limit(0))  # this creates the table
             _run(connection, f'analyze "{held.get_name()}"')
         return held
 
@@ -250,7 +251,7 @@ class _Ibis:
         return StoredFrame(native.to_pyarrow(), ibis.memtable)
 
     def workers(self, native: Any) -> Workers:
-        """A database in this process alone reads files that lie here."""
+        """The workers of a database in this process, which can read local files; otherwise none."""
         connection = backend_of(native)
         if connection is None or connection.name != "duckdb":
             return Workers()
@@ -258,7 +259,7 @@ class _Ibis:
 
 
 def unread(error: Exception) -> InputError:
-    """The refusal of a query that failed, by the kind of its error alone: what the database says may quote rows."""
+    """The error of a failed query, with only the error's type, because the database's message may quote rows."""
     if short := too_little(error):
         return InputError(short)
     return InputError(
@@ -268,7 +269,7 @@ def unread(error: Exception) -> InputError:
 
 
 def _unreadable(native: Any, error: Exception) -> InputError | None:
-    """The refusal of a column whose values cannot be brought here; None where it is no single column's fault."""
+    """The error for a column whose values can't be fetched; None if no single column is the cause."""
     if type(error).__name__ not in _UNREADABLE:
         return None
     for name in native.columns:
@@ -287,16 +288,16 @@ def _unreadable(native: Any, error: Exception) -> InputError | None:
 
 
 def _run(connection: Any, sql: str) -> None:
-    """A statement that gives nothing."""
+    """Run a statement without a result."""
     found = connection.raw_sql(sql)
     if hasattr(found, "close"):
         found.close()
 
 
 def _brought_to_mysql(connection: Any, frame: pl.DataFrame) -> Any:
-    """A temporary table of these rows, which Ibis would send by way of pandas: there no whole number may be missing.
+    """A temporary table with these rows. Ibis would send them through pandas, where integers can't be missing.
 
-    Its letters are not left to the database, whose set may lack some.
+    The character set is explicit, because the database's default may lack some characters.
     """
     import ibis
 
@@ -315,13 +316,13 @@ def _brought_to_mysql(connection: Any, frame: pl.DataFrame) -> Any:
 
 
 def _batches(native: Any) -> Iterator[pl.DataFrame]:
-    """The rows of a table in slices, at least none."""
+    """The rows of a table in slices; possibly no slice."""
     connection = backend_of(native)
     if connection is not None and connection.name == "mysql":
         yield from _mysql_batches(native, connection)
         return
-    if connection is not None and connection.name == "duckdb":  # whose readers have other names from version 2 on
-        connection.execute(native.limit(0))  # which sets up what the query names
+    if connection is not None and connection.name == "duckdb":  # from version 2 on, DuckDB's readers have other names
+        connection.execute(native.limit(0))  # this creates the tables that the query refers to
         yield from slices(connection.con.sql(connection.compile(native)))
         return
     with native.to_pyarrow_batches(chunk_size=BATCH) as reader:
@@ -332,9 +333,9 @@ def _batches(native: Any) -> Iterator[pl.DataFrame]:
 
 
 def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
-    """Read as the server sends them: Ibis would fetch all, and whole numbers beside missing ones as fractions."""
+    """Rows as the server sends them. Ibis would fetch all at once, and integers with missing ones as fractions."""
     kinds = _schema(native)
-    connection.execute(native.limit(0))  # which sets up what the query names
+    connection.execute(native.limit(0))  # this creates the tables that the query refers to
     module = import_module(type(connection.con).__module__.split(".")[0] + ".cursors")
     truths = [name for name, kind in kinds.items() if kind == pl.Boolean]
     loose = {name: pl.Int64() if name in truths else kind for name, kind in kinds.items()}
@@ -349,7 +350,7 @@ def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
 
 
 def _other_types(native: Any) -> dict[str, str]:
-    """The columns of MySQL that the server sends as other values than Ibis says."""
+    """The columns of MySQL that the server sends with other types than Ibis states."""
     connection = backend_of(native)
     try:
         with closing(connection.con.cursor()) as cursor:
@@ -360,9 +361,9 @@ def _other_types(native: Any) -> dict[str, str]:
 
 
 def _by_base_types(native: Any, backend: str) -> Any:
-    """A table in which a domain of PostgreSQL and an unsigned fraction or padded number of MySQL have their base type.
+    """A table in which domains of PostgreSQL, and unsigned fractions and padded numbers of MySQL, have their base type.
 
-    Ibis knows none of them, and the values are those of the base type.
+    Ibis supports none of them, and their values are those of the base type.
     """
     unknown = {n: kind for n, kind in native.schema().items() if getattr(kind, "raw_type", None) is not None}
     if not unknown or backend not in ("postgres", "mysql"):
@@ -377,7 +378,7 @@ def _by_base_types(native: Any, backend: str) -> Any:
 
 
 def _unpadded(kind: str) -> str:
-    """A type of numbers of MySQL as one that it casts to: not how they are shown, nor that no fraction is negative."""
+    """A numeric type of MySQL as one to which it can cast, without padding and without unsigned fractions."""
     kind = kind.removesuffix(" zerofill")
     if kind.startswith(_WHOLE_NUMBERS):
         return "bigint unsigned" if kind.endswith(" unsigned") else "bigint"
@@ -385,7 +386,7 @@ def _unpadded(kind: str) -> str:
 
 
 def _sent_types(native: Any) -> dict[str, str]:
-    """The types by which PostgreSQL sends the columns: of a domain the type it is based on."""
+    """The types with which PostgreSQL sends the columns: for a domain, its base type."""
     connection = backend_of(native)
     try:
         with closing(connection.con.cursor()) as cursor:
@@ -396,7 +397,7 @@ def _sent_types(native: Any) -> dict[str, str]:
 
 
 def _parsed(kinds: Any, text: str) -> Any:
-    """A type of Ibis; an unknown one for what its package does not read."""
+    """A type of Ibis; ``unknown`` for a type that its package can't read."""
     import ibis
 
     try:
@@ -406,12 +407,12 @@ def _parsed(kinds: Any, text: str) -> Any:
 
 
 def _schema(native: Any) -> dict[str, pl.DataType]:
-    """The types that its rows have in Polars."""
+    """The types of its rows in Polars."""
     return dict(nw.from_native(native).collect_schema().to_polars())
 
 
 def backend_of(native: Any) -> Any:
-    """The connection a table hangs on; None for a table of this process, which Ibis gives to DuckDB."""
+    """The connection of a table; None for a table in this process, which Ibis passes to DuckDB."""
     from ibis.common.exceptions import IbisError
 
     try:
@@ -425,7 +426,7 @@ def _is_known(kind: Any) -> bool:
 
 
 def _shown(kind: Any) -> str:
-    """A type in a word; of one that Ibis does not know, what the database calls it."""
+    """A type as a word; for one that Ibis doesn't support, its name in the database."""
     raw = getattr(kind, "raw_type", None)
     return str(kind) if raw is None else raw.sql().lower()
 
@@ -442,7 +443,7 @@ def _text(column: Any, backend: str) -> Any:
         rest = ((wide - whole) * PARTS).floor().cast("int64")
         near = _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")])
         return ibis.cases((none, ibis.null("string")), (wide.abs() < WHOLE, near), (wide > 0, "far"), else_="-far")
-    if kind.is_timestamp() and backend != "mssql":  # which counts seconds in 32 bits
+    if kind.is_timestamp() and backend != "mssql":  # SQL Server counts seconds in 32 bits
         return _micros(column, backend).cast("string")
     if kind.is_boolean():
         return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
@@ -468,7 +469,7 @@ class IbisTable(LazyTable):
     dialect: Any
 
     def _texts(self, names: Sequence[str]) -> list[str]:
-        """The columns that are grouped in another form."""
+        """The columns that are grouped in their exact form."""
         return [] if self.dialect.words.exact is None else [n for n in names if self.kinds[n] == nw.String]
 
     def _compared(self, names: Sequence[str]) -> Any:
@@ -495,7 +496,7 @@ class IbisTable(LazyTable):
         return pl.concat(self.dialect.slices(query.to_native(), Path(), lambda _: None))
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns brought into memory, every row."""
+        """Some columns of all rows, fetched into memory."""
         return pl.concat(self.dialect.slices(self.native.select(*names), Path(), lambda _: None))
 
     @property
@@ -504,7 +505,7 @@ class IbisTable(LazyTable):
         return int(self.native.count().execute())
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
-        """All rows, or about so many that the database draws at random where there are more; how many there are."""
+        """All rows, or a random sample of about ``most`` rows if there are more, and the number of rows."""
         self._refuse_opaque(self.columns, "leave it out, or cast it to text, with ⟨query=...⟩ or in a view")
         return super().sample(most)
 
@@ -520,13 +521,13 @@ class IbisTable(LazyTable):
                 raise InputError(f"column {name!r} is of type {opaque[name]}, which no other table holds; {way_out}")
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
-        """How some columns single rows out, counted inside the database."""
+        """How far some columns single rows out, counted in the database."""
         self._refuse_opaque(columns, "cast it to text in a view, or name it in ⟨identifiers=[...]⟩")
         return singled_elsewhere(self._compared(columns), columns, self.native.select(*columns).limit)
 
 
 def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
-    """A table of Ibis; InputError for a database whose hash of a text is not known."""
+    """A table of Ibis; InputError for a database without a known hash of texts."""
     backend = backend_of(native)
     name = "duckdb" if backend is None else str(backend.name)
     if name not in _words():
@@ -545,5 +546,5 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
 
 
 def read(checked: CheckedFiles, scope: Scope) -> Any:
-    """Files are read by the other engines."""
+    """Always raises InputError: files are read by the other engines."""
     raise InputError("files are read by the engines polars, duckdb and spark; Ibis reads tables of databases")

@@ -1,10 +1,10 @@
-"""Tables of Delta and Iceberg: the files of the version that is current, and a release as a new version in one step.
+"""Tables of Delta and Iceberg: the files of the current version, and a release as a new version in one step.
 
-A table is read as the Parquet files that its current version names, by whatever engine reads Parquet; what only the
-formats' own readers understand (rows deleted beside the files, columns named anew, columns added later) is refused.
-A release is one Parquet file, written and judged as any other, that a single commit puts in the place of all rows: what
-was judged are the bytes that are read.  Older versions stay readable, so only a table whose every version is a release
-is written to.  A Delta table is a folder; an Iceberg table has a catalog, which the package's own settings describe.
+A table is read as the Parquet files of its current version, by any engine that reads Parquet. Features that only the
+formats' own readers support (deletion vectors, renamed columns, columns added later) are refused. A release is one
+Parquet file, written and judged like any other, and a single commit replaces all rows by it, so the bytes that were
+judged are the bytes that are read. Older versions stay readable, so shoal only writes to a table if every version of it
+is a release. A Delta table is a folder. An Iceberg table has a catalog, which the package's own settings describe.
 """
 
 from __future__ import annotations
@@ -22,62 +22,64 @@ from urllib.parse import unquote, urlsplit
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
 
 LOG = "_delta_log"
-MARK = "shoal.release"  # in what a commit says of itself
+MARK = "shoal.release"  # key in a commit's metadata
 _PLAIN = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
-_AVRO = re.compile(r"[^\W\d]\w*")  # names of columns that the files of Iceberg have as they are
+_AVRO = re.compile(r"[^\W\d]\w*")  # column names that Iceberg's files contain unchanged
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
 
 class Version(NamedTuple):
-    """The files of a table that are current, and the folder from which on names of folders are columns."""
+    """The files of a table's current version, and the folder below which names of folders are columns."""
 
     files: tuple[Path, ...]
     root: Path | None
 
 
 class Lake(Protocol):
-    """A table that a release may become.
+    """A table that a release may be written to.
 
-    shown  as messages name it;  folder  where its files lie
+    shown   its name in messages
+    folder  folder of its files
     """
 
     shown: str
     folder: Path
 
     def taken(self) -> str | None:
-        """ "release" where every version is one, "other" where some is not; None where there is no such table."""
+        """ "release" if every version is a release, otherwise "other"; None if there is no such table."""
         ...
 
     def begun(self, like: Path) -> AbstractContextManager[None]:
-        """The table is there, its columns those of a Parquet file; one that was not there before goes with an error."""
+        """Ensure that the table exists, with the columns of a Parquet file. If an error occurs, a new table is
+        removed."""
         ...
 
     def commit(self, file: Path, rows: int, sha256: str) -> None:
-        """A new version that holds this file of its folder alone."""
+        """Commit a new version that consists only of this file of its folder."""
         ...
 
     def holds(self, file: Path) -> bool:
-        """Whether the current version is this file alone."""
+        """Whether the current version consists only of this file."""
         ...
 
     def current(self) -> Version:
-        """What is read now."""
+        """The files of the current version."""
         ...
 
     def readable(self) -> tuple[Path, ...]:
-        """The files of every version that can still be read, older ones first; none where there is no such table."""
+        """The files of every version that is still readable, older ones first; none if there is no such table."""
         ...
 
 
 def is_lake(place: Any) -> bool:
-    """Whether a path is a Delta table in a folder or an Iceberg table by its folder or in a catalog."""
+    """Whether a path is a Delta table in a folder, or an Iceberg table by its folder or in a catalog."""
     if not isinstance(place, (str, Path)):
         return False
     return _address(place) is not None or (Path(place) / LOG).is_dir() or bool(_metadata(Path(place)))
 
 
 def is_target(place: Any) -> bool:
-    """Whether a release that goes there becomes a version of a table: delta:FOLDER, iceberg:CATALOG.NAMESPACE.TABLE."""
+    """Whether a release to this path becomes a version of a table: delta:FOLDER, iceberg:CATALOG.NAMESPACE.TABLE."""
     return isinstance(place, (str, Path)) and _address(place) is not None
 
 
@@ -87,13 +89,13 @@ def _address(place: str | Path) -> tuple[str, str] | None:
 
 
 def folder_of(place: str | Path) -> Path:
-    """What certificates and records are named after: the folder of a Delta table, the name of an Iceberg table."""
+    """The stem of certificates and records: the folder of a Delta table, the name of an Iceberg table."""
     known = _address(place)
     return Path(place) if known is None else Path(known[1] if known[0] == "delta" else known[1].rpartition(".")[2])
 
 
 def opened(place: str | Path) -> Lake:
-    """The table there, or that may come to be there; MissingDependencyError without its package."""
+    """The existing or future table at a path; MissingDependencyError without its package."""
     kind, rest = _address(place) or ("delta" if (Path(place) / LOG).is_dir() else "iceberg", str(place))
     if kind == "delta":
         MissingDependencyError.unless("deltalake", "a Delta table", "delta")
@@ -103,7 +105,7 @@ def opened(place: str | Path) -> Lake:
 
 
 def current(place: str | Path) -> Version:
-    """The files of the version that is current; InputError where they alone are not the table."""
+    """The files of the current version; InputError if they alone aren't the table."""
     lake = opened(place)
     with in_a_sentence(lake):
         found = lake.current()
@@ -113,7 +115,7 @@ def current(place: str | Path) -> Version:
 
 
 def refuse_taken(lake: Lake, overwrite: bool) -> None:
-    """InputError for a table that holds what is no release, ExistsError for a release that may not be replaced."""
+    """InputError for a table with versions that aren't releases, ExistsError for a release that may not be replaced."""
     with in_a_sentence(lake):
         taken = lake.taken()
     if taken == "other":
@@ -126,27 +128,28 @@ def refuse_taken(lake: Lake, overwrite: bool) -> None:
 
 
 def readable(place: str | Path) -> tuple[Path, ...]:
-    """The files of every version that can still be read, older ones first; none where there is no such table."""
+    """The files of every version that is still readable, older ones first; none if there is no such table."""
     lake = opened(place)
     with in_a_sentence(lake):
         return lake.readable()
 
 
 def new_name() -> str:
-    """The name of a file that no version has."""
+    """A random file name that no version has."""
     return f"part-{secrets.token_hex(8)}.parquet"
 
 
 @contextlib.contextmanager
 def in_a_sentence(lake: Lake) -> Iterator[None]:
-    """What a package says, which may quote values, as a sentence that quotes nothing."""
+    """Convert a package's errors, which may quote values, to a message without values."""
     try:
         yield
     except (ShoalError, OSError):
         raise
     except Exception as error:
         known = ("deltalake", "_internal", "pyiceberg", "sqlalchemy", "pyarrow")
-        if type(error) is not Exception and type(error).__module__.split(".")[0] not in known:  # which deltalake raises
+        # deltalake raises plain exceptions
+        if type(error) is not Exception and type(error).__module__.split(".")[0] not in known:
             raise
         if (field := getattr(error, "field", None)) is not None:
             raise _no_place(lake.shown, field) from None
@@ -158,7 +161,7 @@ def _no_place(shown: str, field: Any) -> InputError:
 
 
 class _Delta:
-    """A table of Delta, as a ``Lake``."""
+    """A Delta table as a ``Lake``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.shown = folder, f"the Delta table {str(folder)!r}"
@@ -190,7 +193,7 @@ class _Delta:
             raise
 
     def _refuse_unheld(self, like: Path) -> None:
-        """InputError for a column that no table of Delta holds, or that most readers of Delta do not know."""
+        """InputError for a column that Delta, or most readers of Delta, don't support."""
         import pyarrow
         from deltalake import Schema
 
@@ -245,7 +248,7 @@ class _Delta:
 
 
 class _Iceberg:
-    """A table of Iceberg, as a ``Lake``."""
+    """An Iceberg table as a ``Lake``."""
 
     def __init__(self, place: str, named: bool) -> None:
         self.name = place
@@ -264,7 +267,7 @@ class _Iceberg:
         with in_a_sentence(self):
             try:
                 self.catalog = load_catalog(catalog)
-            except ValueError:  # which may quote the settings
+            except ValueError:  # the message may quote the settings
                 raise InputError(
                     f"{self.shown}: pyiceberg finds no catalog {catalog!r}; describe it in ~/.pyiceberg.yaml, or set "
                     f"PYICEBERG_CATALOG__{catalog.upper()}__URI"
@@ -310,7 +313,7 @@ class _Iceberg:
                 both.delete(AlwaysTrue(), snapshot_properties={MARK: sha256})
             try:
                 both.add_files([file.absolute().as_uri()], snapshot_properties={MARK: sha256})
-            except ValueError:  # its words list the types of all columns
+            except ValueError:  # the message lists the types of all columns
                 raise InputError(
                     f"{self.shown} has columns of other types than this release, such as numbers where it now has "
                     "stars; name a new table"
@@ -352,17 +355,17 @@ class _Iceberg:
 
 
 def _there(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Each file once that a vacuum has left."""
+    """Each file once, without those that a vacuum removed."""
     return tuple(dict.fromkeys(path for path in files if path.exists()))
 
 
 def _metadata(folder: Path) -> list[Path]:
-    """The files that say what an Iceberg table is, one for each version."""
+    """The metadata files of an Iceberg table, one for each version."""
     return sorted(p for p in (folder / "metadata").glob("*.metadata.json") if _NUMBERED.fullmatch(p.name))
 
 
 def _in_utc(schema: Any) -> Any:
-    """A schema of moments in UTC, as Delta has them, whatever zone shows them: a file holds the moments themselves."""
+    """A schema with moments in UTC, as Delta has them. The time zone doesn't change the stored moments."""
     import pyarrow
 
     for i, field in enumerate(schema):
@@ -377,7 +380,7 @@ def _number(path: Path) -> int:
 
 
 def _plain_files(addresses: Iterable[str], *, there: bool = True) -> tuple[Path, ...]:
-    """Paths of this machine; InputError for a place elsewhere."""
+    """Local paths of addresses; InputError for an address elsewhere."""
     found = []
     for address in addresses:
         if "://" in address and not address.startswith("file://"):

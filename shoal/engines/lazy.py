@@ -1,9 +1,9 @@
-"""Frames that live elsewhere, DuckDB relations and Spark frames for two, through narwhals' lazy interface.
+"""Frames outside this process, such as DuckDB relations and Spark frames, through narwhals' lazy interface.
 
-The same two operations as in memory, run inside the engine: *group and count* brings back the cells only; *number and
-join* numbers the rows of cells that are split between groups by a keyed hash of the row, and joins what each is
-published as.  Rows stay where they are, and what comes back is a plan that gives the same rows each time it is looked
-at: nothing is stored, and nothing is registered with the user's connection or session.
+The two operations are the same as in memory, but run in the engine. *Group and count* fetches only the cells. *Number
+and join* numbers the rows of cells that are split between groups by a keyed hash of the row, and joins the published
+values. Rows stay in the engine. The result is a plan that gives the same rows each time it is run; nothing is stored or
+registered in the user's connection or session.
 """
 
 from __future__ import annotations
@@ -42,74 +42,75 @@ from shoal.errors import InputError, ShoalError
 from shoal.model.histogram import Histogram, Partition, narrowest
 
 _ATTEMPTS = 8
-_HASHED = 1 << 16  # groups whose texts are hashed at a time
+_HASHED = 1 << 16  # number of groups whose texts are hashed at a time
 
 
 class Dialect(Protocol):
-    """What narwhals has no words for, as one engine says it; ``native`` is a frame of that engine.
+    """The operations of one engine that narwhals lacks. ``native`` is a frame of that engine.
 
-    name  what messages call it
+    name  its name in messages
 
-    An expression is what ``with_columns`` takes: text of SQL, or whatever else the engine computes a column by.
+    An expression is an argument of ``with_columns``: SQL text, or another form in which the engine defines a column.
     """
 
     name: str
 
     def number(self, first: int | str, columns: Mapping[str, Any]) -> Any:
-        """An expression: a 64-bit number of the values of some columns, a missing value told from all others.
+        """An expression: a 64-bit number of the values of some columns, in which a missing value differs from all
+        others.
 
-        first    a number, or the name of a column of numbers, that goes before them
+        first    a number, or the name of a column of numbers, that precedes them
         columns  names with the narwhals types of their values
         """
         ...
 
     def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> Any:
-        """An expression: the first 16 hexadecimal digits of SHA-256 of the column ``salt`` and ``order``'s payload."""
+        """An expression: the first 16 hexadecimal digits of SHA-256 of column ``salt`` and the payload of ``order``."""
         ...
 
     def with_columns(self, native: Any, made: Mapping[str, Any]) -> Any:
-        """A frame with more columns, by expressions over those it has."""
+        """A frame with further columns, defined by expressions over its columns."""
         ...
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        """The columns whose values no other table could hold, and their types."""
+        """The columns with values that no other table can hold, and their types."""
         ...
 
     def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
-        """A small Polars frame into the engine, on the connection or session of ``native``."""
+        """A small Polars frame as a frame of the engine, on the connection or session of ``native``."""
         ...
 
     def ordered(self, native: Any, by: str) -> Any:
-        """All rows in an order that is a function of the numbers in a column, where the engine has rows in an order."""
+        """All rows in an order that depends only on a column of numbers, if the engine's rows have an order."""
         ...
 
     def in_order(
         self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
-        """The slices of ``ordered``, without the column of numbers; rows: how many there are in all.
+        """The slices of ``ordered``, without the column of numbers. rows: their total number.
 
-        late  gives a group to rows that have none yet; never where ``row_memory`` is 0
+        late  assigns groups to rows that have none yet; never if ``row_memory`` is 0
         """
         ...
 
     def row_memory(self, native: Any) -> int:
-        """The bytes that this process may keep of rows put aside where ``in_order`` lays rows here; elsewhere 0."""
+        """Bytes of rows that this process may hold, if ``in_order`` sorts rows here; otherwise 0."""
         ...
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """All rows in slices that fit into memory, at least one; scratch: a folder for what is on its way."""
+        """All rows in slices that fit in memory, at least one. scratch: a folder for temporary files."""
         ...
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
-        """All rows written by the engine itself, as Table.parts says; none where slices are as quick."""
+        """All rows as files that the engine writes, as in ``Table.parts``; none if slices are as fast."""
         ...
 
     def picklable(self, native: Any) -> Any:
-        """A frame as something that can be pickled."""
+        """A frame as an object that can be pickled."""
         ...
 
     def workers(self, native: Any) -> Workers:
-        """What the engine runs for others."""
+        """The functions that the engine runs in its workers."""
         ...
 
 
@@ -120,17 +121,18 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _is_nan(name: str) -> Any:
-    """Whether a number is none, by its text: of a Parquet file's column DuckDB may decide is_nan without a look."""
+    """Whether a number is NaN, by its text: for a Parquet column, DuckDB may decide is_nan without reading the
+    values."""
     return nw.col(name).cast(nw.String).str.to_lowercase() == "nan"
 
 
 class _Plan(NamedTuple):
-    """Which rows go to which groups, by the engine's number of their tuples.
+    """The assignment of rows to groups, by the engine's number of their tuples.
 
-    whole   in the engine: key, group and tag of what lies in one group;  cells  there, too: key, cell and salt of cells
-            that are split
-    pieces  here: the ordinals of the rows of a split cell that each of its groups takes, by cell; they run from 1
-            through its groups, the largest last
+    whole   in the engine: key, group, and tag of tuples in one group
+    cells   in the engine: key, cell, and salt of cells that are split
+    pieces  here: for each group of a split cell, the ordinals of the cell's rows that it takes, by cell; the ordinals
+            of a cell run through its groups from 1, the largest group last
     """
 
     whole: Any
@@ -139,7 +141,7 @@ class _Plan(NamedTuple):
 
 
 class LazyTable:
-    """A table held by an engine that narwhals speaks to; see ``Table``."""
+    """A table in an engine that narwhals supports; see ``Table``."""
 
     in_memory = False
 
@@ -150,7 +152,7 @@ class LazyTable:
         self.kinds = dict(self.frame.collect_schema())
         self.columns = [str(c) for c in self.kinds]
         token = secrets.token_hex(8)
-        self.own = f"__shoal_{token}_"  # of columns beside the user's, which end with it when a plan is run
+        self.own = f"__shoal_{token}_"  # prefix of the columns that are added to the user's in a plan
 
     @property
     def rows(self) -> int:
@@ -158,26 +160,26 @@ class LazyTable:
         return int(self.frame.select(nw.len()).collect(backend="polars").item())
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
-        """All rows, or about so many that the engine draws at random where there are more; how many there are."""
+        """All rows, or a random sample of about ``most`` rows if there are more, and the number of rows."""
         of = self.rows
         drawn = self.native if of <= most else self._drawn(most / of)
         return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
 
     def _drawn(self, share: float) -> Any:
-        """A share of the rows, each drawn by itself; DuckDB and Spark have the same words for it."""
+        """A random share of the rows, in SQL that DuckDB and Spark share."""
         return self.native.filter(f"random() < {share}")
 
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
     ) -> Counted:
-        """Group and count inside the engine; only the cells come back."""
+        """Group and count in the engine; only the cells are fetched."""
         require(self.columns, [*quasi, *sensitive])
         names = [*quasi, *sensitive]
         cells, counts, key, attempt = self._tuples(names)
         tuples = cells.height
         coded = [
             narrow(encode(cells.drop_in_place(name), (notations or {}).get(name))) for name in names
-        ]  # so that no column is held twice
+        ]  # ``drop_in_place`` keeps only one copy of each column
         sizes = tuple(c.size for c in coded)
         where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, tuples))
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
@@ -194,40 +196,40 @@ class LazyTable:
             sensitive_sizes=sizes[d:],
         )
         keys = CellKeys(attempt, key, narrowest(where, first.size))
-        coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # those of tuples, which the cells now have
+        coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # codes of tuples, which the histogram now has
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)
 
     def with_missing(self, names: Sequence[str], flag: str) -> LazyTable:
-        """A table with one more column, true where any of some columns is missing."""
+        """A table with a further column, which is true if any of some columns is missing."""
         each = [nw.col(n).is_null() for n in names]
         each += [_is_nan(n).fill_null(False) for n in names if self.kinds[n].is_float()]
         found = self.frame.with_columns(reduce(or_, each).alias(flag)).to_native()
         return type(self)(found, self.dialect, self.origin)
 
     def filled(self, values: Mapping[str, Any]) -> LazyTable:
-        """A table in which the missing values of some columns are the value given for each."""
+        """A table in which the missing values of each column are replaced by the given value."""
         kinds = {name: self.kinds[name] for name in values}
         known = {n: nw.when(~_is_nan(n)).then(nw.col(n)) if kind.is_float() else nw.col(n) for n, kind in kinds.items()}
         new = []
         for name, column in known.items():
             kind = kinds[name]
-            if kind == nw.Unknown:  # a time of day: of a text the engine makes one of the column's own type
+            if kind == nw.Unknown:  # a time of day: the engine converts text to the column's own type
                 new.append(column.fill_null(str(values[name])).alias(name))
-            elif isinstance(kind, nw.Datetime) and not kind.time_zone:  # a value would be given the session's zone
+            elif isinstance(kind, nw.Datetime) and not kind.time_zone:  # a moment would get the session's time zone
                 new.append(column.fill_null(str(values[name])).cast(kind).alias(name))
             else:
                 new.append(column.fill_null(values[name]).cast(kind).alias(name))
         return type(self)(self.frame.with_columns(*new).to_native(), self.dialect, self.origin)
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The distinct tuples over some columns and how many rows hold each, grouped inside the engine."""
+        """The distinct tuples of some columns with the number of rows of each, grouped in the engine."""
         return self._tuples(names)[:2]
 
     def _tuples(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray, np.ndarray, int]:
-        """(distinct tuples, rows of each, the engine's number of each, which numbering).
+        """(distinct tuples, number of rows of each, the engine's number of each, index of the numbering).
 
-        Every row's tuple is among them, so a numbering that tells them apart finds each row's tuple without fail; the
-        next one is tried where it does not, once in a million tables of ten million tuples.
+        If a numbering gives all tuples different numbers, it identifies the tuple of every row. Otherwise the next
+        numbering is tried, which happens once in a million tables of ten million tuples.
         """
         self._refuse_fields(names)
         opaque = self.dialect.opaque(self.native)
@@ -240,7 +242,7 @@ class LazyTable:
         for attempt in range(_ATTEMPTS):
             query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number_of_cells(names, attempt)}))
             cells = self._collected(query, names)
-            ordered = np.sort(cells[key].to_numpy())  # a set of so many would take several times the memory
+            ordered = np.sort(cells[key].to_numpy())  # a set of this size would take several times the memory
             if (ordered[1:] != ordered[:-1]).all():
                 found = cells[count].cast(pl.Int64).to_numpy(), cells[key].to_numpy()
                 enums = [pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items()]
@@ -264,7 +266,7 @@ class LazyTable:
         return self.frame.select(*(c for c in self.columns if c not in names)).to_native()
 
     def _collected(self, query: Any, names: Sequence[str]) -> pl.DataFrame:
-        """The cells; an engine's own message may quote rows, so none is passed on."""
+        """The fetched cells. The engine's own message may quote rows, so it isn't passed on."""
         try:
             return self._fetched(query)
         except ShoalError:
@@ -281,7 +283,7 @@ class LazyTable:
             ) from None
 
     def _fetched(self, query: Any) -> pl.DataFrame:
-        """A query's rows in memory."""
+        """The rows of a query in memory."""
         found: pl.DataFrame = query.collect(backend="polars").to_native()
         return found
 
@@ -295,11 +297,11 @@ class LazyTable:
         shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
-        """Number and join inside the engine; the same kind of frame as came in.
+        """Number and join in the engine; the result is a frame of the same kind as the input.
 
-        A row of a cell that lies in one group has that group.  Only rows of cells that are split between groups are
-        hashed and get their number within the cell, and numbers run through the cell's groups.  Rows leave in an order
-        that is a keyed function of what is published of each and of nothing else, so it can tell nothing more.
+        A row of a cell in one group has that group. Only rows of cells that are split between groups are hashed and get
+        an ordinal within the cell; the ordinals run through the cell's groups. The order of rows is a keyed function of
+        what each row publishes and of nothing else, so it reveals nothing more.
         """
         if keep_order:
             raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
@@ -331,13 +333,14 @@ class LazyTable:
         if not replacements:
             return np.zeros(groups, np.int64)
         out = np.empty(groups, np.int64)
-        for some in (slice(at, at + _HASHED) for at in range(0, groups, _HASHED)):  # never the texts of all groups
+        # the texts of all groups are never in memory at once
+        for some in (slice(at, at + _HASHED) for at in range(0, groups, _HASHED)):
             shown = [r.values.gather(r.index[some]).alias(r.name) for r in replacements]
             out[some] = row_hashes(shown, shuffle_key.order) >> np.uint64(1)
         return out
 
     def _grouped(self, counted: Counted, plan: _Plan) -> Any:
-        """Every row with the number and the tag of its group, joined by the engine's number of its tuple."""
+        """Every row with the number and tag of its group, joined by the engine's number of its tuple."""
         cell, ordinal, place = (f"{self.own}{word}" for word in ("cell", "ordinal", "place"))
         frame, kept = self._keyed(counted), [*self.columns, f"{self.own}group", f"{self.own}tag"]
         found = frame.join(nw.from_native(plan.whole), on=f"{self.own}key", how="inner").select(*kept)
@@ -354,7 +357,8 @@ class LazyTable:
         return nw.concat([found, split.select(*kept)])
 
     def _once(self, counted: Counted, plan: _Plan, left: Sequence[str], shown: Sequence[str]) -> Any:
-        """The rows of ``_grouped``, each read once: rows of split cells lack a group, and have what ``_late`` needs."""
+        """The rows of ``_grouped``, each read once. Rows of split cells have no group yet, and have what ``_late``
+        needs."""
         group, tag, at = (f"{self.own}{word}" for word in ("group", "tag", "at"))
         whole, cells = (nw.from_native(held) for held in (plan.whole, plan.cells))
         cells = cells.with_columns(
@@ -370,13 +374,14 @@ class LazyTable:
         return rows.with_columns(own).select(*left, group, at, *more)
 
     def _names_once(self, left: Sequence[str]) -> dict[str, str]:
-        """The names that the table's columns have in ``_once``: those that do not leave stand in columns beside."""
+        """The column names in ``_once``: removed columns get names of their own, because they aren't published."""
         return {name: name if name in left else f"{self.own}of_{i}" for i, name in enumerate(self.columns)}
 
     def _late(self, plan: _Plan, shuffle_key: ShuffleKey, tag: np.ndarray, left: Sequence[str]) -> LatePlacement | None:
-        """What places the rows of split cells after all have passed; None where the engine does it.
+        """The object that assigns rows of split cells to groups after all rows have passed; None if the engine does
+        this.
 
-        An engine numbers them by a second look at all columns of the table, which takes as long as the first.
+        An engine numbers these rows by reading all columns of the table again, which takes as long as the first time.
         """
         pieces, words = plan.pieces, ("cell", "first", "last", "group")
         cell, first, last, group = (pieces[f"{self.own}{word}"].to_numpy() for word in words)
@@ -390,7 +395,7 @@ class LazyTable:
         )  # fmt: skip
 
     def _at(self, rows: Any, counted: Counted, left: Sequence[str], shown: Sequence[str], *more: str) -> Any:
-        """Rows with the number by which they leave: a function of their group's tag and of what else is shown."""
+        """Rows with their order number: a function of their group's tag and of the other published values."""
         group, tag, at, hashed = (f"{self.own}{word}" for word in ("group", "tag", "at", "shown"))
         rows = rows.select(*(self._plain(c, counted) for c in left), group, tag, *more).to_native()
         if self.dialect.row_memory(self.native):
@@ -402,7 +407,7 @@ class LazyTable:
         return self.dialect.number(tag, {hashed: nw.UInt64()})
 
     def _numbers(self, tag: np.ndarray, hashed: np.ndarray) -> np.ndarray:
-        """uint64[n]: the numbers by which rows leave, by the engine, from tags and hashes of what else is shown."""
+        """uint64[n]: order numbers, computed by the engine from tags and hashes of the other published values."""
         own = [f"{self.own}{word}" for word in ("row", "tag", "shown", "at")]
         brought = self.from_polars(pl.DataFrame(dict(zip(own[:3], (np.arange(tag.size), tag, hashed), strict=True))))
         made = self.dialect.with_columns(brought, {own[3]: self._number_of_hash(own[2], own[1])})
@@ -419,7 +424,7 @@ class LazyTable:
         return nw.from_native(self.dialect.with_columns(self.native, {f"{self.own}key": number}))
 
     def _plain(self, name: str, counted: Counted) -> nw.Expr:
-        """A column whose type tells no level that no row holds."""
+        """A column whose type contains no level that no row has."""
         column, kind = nw.col(name), self.kinds[name]
         for coded in counted.sensitive:
             if coded.name == name and coded.ordered:
@@ -431,9 +436,7 @@ class LazyTable:
         return column
 
     def _plan(self, counted: Counted, partition: Partition, shuffle_key: ShuffleKey, tag: np.ndarray) -> _Plan:
-        """Which keys go to which groups.  Tags and the shuffle key's key are values of a table, so that no plan prints
-        them.
-        """
+        """The assignment of keys to groups. Tags and keys are values of a table, so no printed plan shows them."""
         keys = counted.keys
         assert keys is not None
         several, order = split_triples(partition, counted.histogram.cells)
@@ -442,7 +445,7 @@ class LazyTable:
         only[partition.cell] = partition.group
         ends = np.cumsum(count)
         start = np.searchsorted(cell, cell, side="left")
-        before = np.concatenate([[0], ends])[start]  # rows of the cells before
+        before = np.concatenate([[0], ends])[start]  # rows of the preceding cells
         split = several[keys.cell]
         own = only[keys.cell[~split]]
         numbers = {"cell": cell, "first": ends - count - before + 1, "last": ends - before}
@@ -455,15 +458,15 @@ class LazyTable:
         return _Plan(self.from_polars(next(made)), self.from_polars(next(made)), next(made))
 
     def from_polars(self, frame: pl.DataFrame) -> Any:
-        """A small Polars frame into the engine, on the connection or session of the table itself."""
+        """A small Polars frame as a frame of the engine, on the connection or session of the table."""
         return self.dialect.from_polars(self.native, frame)
 
     def from_polars_rows(self, frame: pl.DataFrame) -> Any:
-        """``from_polars``: the rows of an engine have no index."""
+        """``from_polars``, because the rows of an engine have no index."""
         return self.from_polars(frame)
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
-        """How some columns single rows out, counted inside the engine."""
+        """How far some columns single rows out, counted in the engine."""
         self._refuse_fields(columns)
         opaque = self.dialect.opaque(self.native)
         for name in columns:
@@ -475,11 +478,11 @@ class LazyTable:
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]] | None:
-        """What gives 64-bit numbers of some columns, of every row; None where they are not to be brought here."""
+        """A function that gives a 64-bit number of some columns for every row; None if these should not be fetched."""
         return None
 
     def _refuse_fields(self, names: Sequence[str]) -> None:
-        """InputError for a name that would be read as a field of another column where rows are grouped by it."""
+        """InputError for a name that the engine would read as a field of another column when grouping."""
         for name in names:
             if "." in name:
                 raise InputError(
@@ -488,31 +491,33 @@ class LazyTable:
                 )
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns brought into memory, every row."""
+        """Some columns of all rows, fetched into memory."""
         found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
         return found
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """Every row in slices, as the engine hands them out."""
+        """Every row in slices, as the engine delivers them."""
         return self.dialect.slices(self.native, scratch, tell)
 
     def parts(self, folder: Path) -> dict[str, int]:
-        """Every row written by the engine itself, where it can do so without a pass through this process."""
+        """Every row as files that the engine writes, if it can do so without this process."""
         return self.dialect.parts(self.native, folder)
 
     def picklable(self) -> Any:
-        """The frame as something that can be pickled."""
+        """The frame as an object that can be pickled."""
         return self.dialect.picklable(self.native)
 
     def workers(self) -> Workers:
-        """What the engine runs for others."""
+        """The functions that the engine runs in its workers."""
         return self.dialect.workers(self.native)
 
 
 class DistinctValues(NamedTuple):
-    """The different values of a column of a table that an engine holds.
+    """The distinct values of a column of a table in an engine.
 
-    values  Series;  rows: int64, how many hold each;  key: the engine's number of each, by its numbering ``attempt``
+    values  the values
+    rows    int64, number of rows of each
+    key     the engine's number of each, by its numbering ``attempt``
     """
 
     table: LazyTable
@@ -523,16 +528,16 @@ class DistinctValues(NamedTuple):
 
     @classmethod
     def of(cls, table: Table, name: str) -> DistinctValues:
-        """Grouped inside the engine."""
+        """The distinct values, grouped in the engine."""
         assert isinstance(table, LazyTable)
         values, rows, key, attempt = table._tuples([name])
         return cls(table, values.to_series(), rows, key, attempt)
 
     def exchanged(self, new: pl.Series) -> Any:
-        """The frame of the table with another column in place of this one; new: what stands for each value.
+        """The frame of the table with this column replaced by another; new: the replacement of each value.
 
-        Rows find theirs by the engine's number of the value: a table of texts takes several times its memory, and what
-        does not fit lies on disk each time the rows are looked at.
+        Rows are joined by the engine's number of the value. A table of texts takes several times its memory, and the
+        part that doesn't fit is read from disk each time.
         """
         table, key, name = self.table, f"{self.table.own}key", self.values.name
         numbered = table.dialect.with_columns(table.native, {key: table._number([name], self.attempt)})
@@ -542,12 +547,13 @@ class DistinctValues(NamedTuple):
 
 
 class NumberedRows(NamedTuple):
-    """Rows with the number of their group in the place of what is recoded: fewer bytes to move and to hand over.
+    """Rows with the number of their group instead of the recoded columns, so fewer bytes are moved.
 
-    native   a frame with what is not recoded, the column ``group`` and the column ``at``, by which they leave
-    rows     how many there are
-    values   a frame with what each group publishes;  published: by column, the name it has there
-    late     what gives a group to rows that have none in ``native``
+    native     a frame with the other columns, the column ``group``, and the order number ``at``
+    rows       number of rows
+    values     a frame with what each group publishes
+    published  for each column, its name in ``values``
+    late       assigns groups to rows that have none in ``native``
     """
 
     dialect: Dialect
@@ -567,14 +573,14 @@ class NumberedRows(NamedTuple):
             yield pl.DataFrame([values[own[n]].gather(at).alias(n) if n in own else rows[n] for n in names])
 
 
-_INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")  # Unicode's categories of spaces and of characters without a shape
+_INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")  # Unicode categories of spaces and of invisible characters
 
 
 def _refuse_alike(native: Any) -> None:
-    """InputError for names that differ by case alone: these engines would read one of the two columns twice.
+    """InputError for names that differ only by case: these engines would read one of the two columns twice.
 
-    A column named ``*`` would stand for all of them.  DuckDB drops what it takes for no part of a name where it groups:
-    spaces and invisible characters around it, a comma after it, and quotes.  ``^a$`` is a pattern to Polars.
+    A column ``*`` would be read as all columns. When grouping, DuckDB drops characters from names: spaces and invisible
+    characters around them, a comma after them, and quotes. Polars reads ``^a$`` as a pattern.
     """
     seen: set[str] = set()
     for name in map(str, native.columns):

@@ -1,10 +1,10 @@
-"""Opening: whatever a user hands over, a path or a frame, becomes a table of the engine that reads it.
+"""Opening: a path or a frame becomes a table of the engine that reads it.
 
-An engine outside of this process reads a file after its bytes were checked here.
+If an engine outside this process reads a file, the file's bytes are checked here first.
 
-``RepeatedTable`` is a CSV in which few different lines stand many times and every column has a role.  Its lines are
-counted, and each different one is split into cells once; rows of one line are counted together and dealt out together.
-``read_csv`` reads all other files, and says why a file is no CSV.
+``RepeatedTable`` is a CSV with few different lines that repeat often, and with a role for every column. Its lines are
+counted, and each different line is split into cells only once; its rows are counted and placed together. ``read_csv``
+reads all other files, and reports why a file is no CSV.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from shoal.paths import has_tables, is_map, is_remote, is_server, kind_of, witho
 
 
 class Engine(NamedTuple):
-    """An engine that holds tables outside of this process.
+    """An engine that holds tables outside this process.
 
-    title   what messages call it
-    frames  the packages whose frames it takes
+    title   its name in messages
+    frames  packages of the frames that it accepts
     home    the module with its ``read`` and ``table_of``
     """
 
@@ -45,7 +45,7 @@ class Engine(NamedTuple):
     home: str
 
     def opened(self) -> EngineModule:
-        """Its module, imported when it is needed."""
+        """Its module, imported on demand."""
         return cast(EngineModule, import_module(self.home))
 
 
@@ -64,12 +64,12 @@ def open_file(
     encoding: str | None = None,
     scope: Scope | None = None,
 ) -> Table:
-    """CSV (text exactly as written) or Parquet, in one file or in parts, as a table of an engine.
+    """A table of an engine from CSV (text exactly as written) or Parquet, in one file or in parts.
 
     engine  one of ``ENGINES``
 
-    The structure of a CSV is checked over its bytes in slices; the engine must then find as many records.  A column
-    in the names of folders (key=value) is text.
+    The structure of a CSV is checked in slices of its bytes; the engine must then find the same number of records. A
+    column in the names of folders (key=value) is text.
     """
     scope = scope or Scope()
     parts = parts_of(path, pattern=scope.glob) if is_several(path, scope.glob) else parts_of_one(path)
@@ -80,7 +80,8 @@ def open_file(
     home = known.opened()
     native = home.read(checked, scope)
     parts.refuse_change()
-    records = checked.records if scope.query is None else None  # a query was counted before it ran
+    # with a query, the count was checked before the query ran
+    records = checked.records if scope.query is None else None
     return home.table_of(native, Origin(parts.name, records, checked.parts, checked.separator))
 
 
@@ -96,16 +97,15 @@ def open_table(
 ) -> Table:
     """A table from a path or a frame.
 
-    data    path of a CSV, Parquet, Excel, SPSS, Stata or SAS file, or a pandas / Polars / PyArrow / DuckDB / Spark /
+    data    path of a CSV, Parquet, Excel, SPSS, Stata, or SAS file, or a pandas / Polars / PyArrow / DuckDB / Spark /
             Ibis frame; a folder or a list of Parquet or CSV files, or a DuckDB or SQLite file
-    engine  for a path: "polars" (in memory, the default of a file), "duckdb" (the default of all else) or "spark"
-    scope   what the engine may use, and what of the source it reads
+    engine  for a path: "polars" (in memory, the default for a file), "duckdb" (the default for others), or "spark"
+    scope   resources of the engine, and which part of the source to read
 
-    coded   columns that will be grouped; they are read as categories where the file is text
+    coded   columns that will be grouped; in text files they are read as categories
     needed  columns that a file must have
 
-    Raises InputError when the data are none of these, PolicyError for a column that is not there, with the separator
-    that would give it.
+    Raises InputError for other data, PolicyError for a missing column, with the separator that would give it.
     """
     if engine not in (None, "polars", *ENGINES):
         raise PolicyError.unknown("engine", str(engine), ["polars", *ENGINES])
@@ -140,7 +140,7 @@ def open_table(
 
 
 def _served(address: str, engine: str | None, scope: Scope, needed: Sequence[str]) -> Table:
-    """A table of a server of databases, which Ibis alone reads."""
+    """A table on a database server, which only Ibis reads."""
     from shoal.engines.servers import open_server
 
     if engine not in (None, "ibis"):
@@ -152,7 +152,7 @@ def _served(address: str, engine: str | None, scope: Scope, needed: Sequence[str
 
 
 def elsewhere(address: str) -> InputError:
-    """The refusal of an address that is read by Spark alone, or by nobody here; it may hold a password."""
+    """The error for an address that only Spark reads, or that no engine reads. It may contain a password."""
     shown = without_secrets(address)
     if is_server(address):
         return InputError(
@@ -167,7 +167,8 @@ def elsewhere(address: str) -> InputError:
 
 
 def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
-    """The engine that reads a path: the one asked for, else DuckDB for what is more than one file of one table."""
+    """The engine that reads a path: the requested one, otherwise DuckDB for everything but a single file of one
+    table."""
     whole = not is_several(data, scope.glob) and database_kind(data) is None
     if engine == "polars" and not whole:
         raise InputError("a folder, several files or a database is read with ⟨engine='duckdb'⟩; Polars reads one file")
@@ -180,7 +181,7 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
 def _opened(
     path: Any, engine: str, separator: str | None, encoding: str | None, coded: Sequence[str], scope: Scope
 ) -> Table:
-    """The table behind a path, by the engine that reads it."""
+    """The table of a path, opened by the engine that reads it."""
     if is_remote(path):
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars" and kind_of(path) == "csv" and not is_map(path):
@@ -203,7 +204,7 @@ def _opened(
 
 
 def _require(table: Table, path: Any, separator: str | None, needed: Sequence[str]) -> None:
-    """PolicyError for the first column that is not there; it names the separator that would give it."""
+    """PolicyError for the first missing column, with the separator that would give it."""
     absent = [name for name in needed if name not in table.columns]
     if not absent:
         return
@@ -216,19 +217,21 @@ def _require(table: Table, path: Any, separator: str | None, needed: Sequence[st
     raise PolicyError(f"{refusal}; the separator {other!r} instead of {used!r} would give it")
 
 
-LEAST = 1 << 21  # bytes of a file in which lines are counted
+LEAST = 1 << 21  # minimum bytes of a file whose lines are counted
 _SLICE = 1 << 20
-_SAMPLE, _LINES, _SHARE = 1 << 19, 1 << 13, 0.9  # of so many lines at the beginning this share may differ
-_NOWHERE = "\x01"  # between fields of no file: its lines are read whole
+# maximum share of different lines in a sample from the start of the file
+_SAMPLE, _LINES, _SHARE = 1 << 19, 1 << 13, 0.9
+_NOWHERE = "\x01"  # a separator that no file has, so that lines are read whole
 
 
 def read_repeated(
     source: Source, separator: str | None, encoding: str | None, coded: Sequence[str]
 ) -> RepeatedTable | None:
-    """The table of a CSV whose columns are all ``coded``; None where it is read row by row.
+    """The table of a CSV whose columns are all in ``coded``; None if it must be read row by row.
 
-    That is a small file, one whose lines differ or hold a quote or a carriage return, blank lines, another encoding,
-    and every file with a mistake, for ``read_csv`` says where it is.  O(bytes) time, memory for the different lines.
+    It is read row by row if it is small, if most lines differ, if it has quotes, carriage returns, blank lines, or
+    another encoding, and if it has an error, because ``read_csv`` reports where. O(bytes) time, memory for the
+    different lines.
     """
     if source.kind != "csv" or source.packed or codec_of(encoding) != "utf-8" or source.state[2] < LEAST:
         return None
@@ -254,7 +257,8 @@ def read_repeated(
 
 
 def _line_feeds(stream: Any) -> int | None:
-    """Lines behind the first, the last one ended or not; None where a line may be no record as it stands."""
+    """The number of lines after the first, whether or not the last one ends; None if a line may not be a record as it
+    is."""
     feeds, last = -1, b"\n"
     while slice_ := stream.read(_SLICE):
         if any(mark in slice_ for mark in (b'"', b"\r", _NOWHERE.encode())):
@@ -264,7 +268,7 @@ def _line_feeds(stream: Any) -> int | None:
 
 
 def _counted(source: Source, separator: str, head: bytes) -> tuple[pl.DataFrame, np.ndarray] | None:
-    """The different rows as categories, and how often each stands; None where the two readers do not agree on them."""
+    """The different rows as categories with their counts; None if the two readers don't agree on them."""
     query = pl.scan_csv(
         source.path, infer_schema=False, separator=_NOWHERE, quote_char=None, glob=False,
         with_column_names=lambda _: ["line"],
@@ -282,7 +286,7 @@ def _counted(source: Source, separator: str, head: bytes) -> tuple[pl.DataFrame,
 
 
 class RepeatedTable(FrameTable):
-    """A CSV held as its different rows with their counts; it is read again if its rows are asked for one by one."""
+    """A CSV as its different rows with their counts. The file is read again if single rows are needed."""
 
     def __init__(self, tuples: pl.DataFrame, rows: np.ndarray, whole: Callable[[], pl.DataFrame]) -> None:
         self.lazy = False
@@ -299,13 +303,13 @@ class RepeatedTable(FrameTable):
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
     ) -> Counted:
-        """Group and count the different rows; ``cell`` is empty.  O(t log t) for t of them."""
+        """Group and count the different rows; ``cell`` is empty. O(t log t) for t different rows."""
         found = self._tuples.count(quasi, sensitive, notations)
         many = np.bincount(found.cell, weights=self._each).astype(np.int64)  # exact below 2^53 rows
         return replace(found, histogram=replace(found.histogram, count=many), cell=found.cell[:0])
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The distinct tuples over some columns and how many rows hold each."""
+        """The distinct tuples of some columns with the number of rows of each."""
         found = self.count(names, ())
         codes = found.histogram.quasi
         held = {c.name: c.values.gather(codes[:, j]) for j, c in enumerate(found.quasi)}
@@ -321,7 +325,7 @@ class RepeatedTable(FrameTable):
         shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
-        """Rows dealt out of the different ones; in the order of the file they are read for it, one by one."""
+        """Rows assigned from the different rows with counts. To keep the file's order, the rows are read one by one."""
         asked = (partition, replacements, drop, aside, shuffle_key, keep_order)
         held = counted.histogram
         roles = {*(r.name for r in replacements), *held.sensitive_names, *drop}

@@ -1,12 +1,12 @@
-"""Where rows go and in which order they leave: functions of a secret, never of anything that is published.
+"""The assignment of rows to groups and the order of rows: functions of a secret, and of nothing that is published.
 
-Without a secret of the caller's it is drawn afresh.  With one, a row's place is a keyed hash of the row alone, the same
-function in memory, in DuckDB and in Spark, so that neither a task tried again nor a partition nor the engine changes
-it: the first 16 digits of SHA-256 over the key and, for every column, "n" where the value is missing, else "v", the
-length of its text, a colon and the text (``portable`` and ``payload_sql`` say which text).
+Without the caller's secret, a random one is drawn. With one, a row's place is a keyed hash of the row alone. It is the
+same function in memory, in DuckDB, and in Spark, so it depends neither on repeated tasks nor on partitions nor on the
+engine: the first 16 digits of SHA-256 of the key and, for every column, "n" if the value is missing, otherwise "v", the
+length of its text, a colon, and the text (``portable`` and ``payload_sql`` define the text).
 
-With a secret the order comes from what is published of the rows and from nothing else: not from where a row stood, nor
-from what is hidden of it.  Two releases of the same people under one secret then stand in unrelated orders.
+With a secret, the order of rows depends only on what is published of them, not on their original order or on hidden
+values. So two releases of the same people with one secret have unrelated orders.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from shoal.engines.codes import as_text
 from shoal.errors import InputError, PolicyError
 
 LEAST = 16
-DIGITS = 16  # of a hash, by which the rows of a cell stand in their order
+DIGITS = 16  # digits of a hash, which orders the rows of a cell
 _SECRET = f"any file of {LEAST} random bytes or more will do, which is then kept and kept secret"
 WHOLE = 2**53
 PARTS = 2**52
 _SLICE = 1 << 18  # rows hashed at a time
-_MANY = 1 << 16  # rows put aside that are read back at a time
-_FINE = 1 << 16  # rows of a piece of all runs at most, about
-_BITS = 12  # of the number of a piece at most
-_WORDS = 14  # of 8 bytes that a row to be placed takes at most, beside two for each column of floats
-_BATCHES = 256  # files of rows to be placed, which are open at the same time
+_MANY = 1 << 16  # rows read back from disk at a time
+_FINE = 1 << 16  # approximate maximum number of rows in a piece of all runs
+_BITS = 12  # maximum number of bits of a piece's number
+_WORDS = 14  # maximum number of 8-byte words of a row to be placed, in addition to two for each column of floats
+_BATCHES = 256  # maximum number of open files with rows to be placed
 _MOST_ROWS, _MOST_SLICE, _MOST_HELD = 1_000_000, 1 << 26, 1 << 31
 
 
 @dataclass(frozen=True, repr=False)
 class ShuffleKey:
-    """Two keys, for the place of rows among a cell's groups and for their order.
+    """Two keys: for the assignment of rows to a cell's groups, and for the order of rows.
 
-    fresh  drawn for this release; otherwise derived from the caller's secret
+    fresh  whether it was drawn for this release; otherwise it is derived from the caller's secret
     """
 
     place: bytes
@@ -56,12 +56,12 @@ class ShuffleKey:
 
     @classmethod
     def of(cls, secret: bytes | None, context: bytes = b"") -> ShuffleKey:
-        """The key of a caller's secret (at least 16 bytes), or of fresh randomness.
+        """The key from a caller's secret (at least 16 bytes), or from fresh randomness.
 
-        context  what the release is of: with one secret, releases of other tables or policies are drawn apart, so that
-                 two of them cannot be laid side by side row by row
+        context  identifies the release: with one secret, releases of other tables or policies get independent keys, so
+                 that their rows can't be matched by position
 
-        Raises PolicyError for a secret that is too short or no bytes.
+        Raises PolicyError for a secret that is too short or isn't bytes.
         """
         if secret is not None and (not isinstance(secret, bytes) or len(secret) < LEAST):
             raise PolicyError(f"secret: give at least {LEAST} bytes, or None for fresh randomness")
@@ -72,17 +72,17 @@ class ShuffleKey:
 
     @classmethod
     def given(cls, secret: bytes | str | Path | None) -> ShuffleKey:
-        """The key of a secret, or of the file at a path that holds one."""
+        """The key from a secret, or from a file that contains one."""
         return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
     @property
     def words(self) -> str:
-        """Where the order comes from, for the certificate."""
+        """The source of the order, as text for the certificate."""
         return "fresh secret" if self.fresh else "caller's secret"
 
 
 def read_secret(path: str | Path) -> bytes:
-    """The bytes of a secret's file; InputError when there are fewer than 16."""
+    """The bytes of a secret's file; InputError if there are fewer than 16."""
     path = Path(path)
     try:
         found = path.read_bytes()
@@ -94,25 +94,25 @@ def read_secret(path: str | Path) -> bytes:
 
 
 def draws(n: int, key: bytes) -> np.ndarray:
-    """uint64[n], uniform: SHAKE-256 of the key.  O(n)."""
+    """uint64[n], uniform: SHAKE-256 of the key. O(n)."""
     return np.frombuffer(hashlib.shake_256(key).digest(8 * n), np.uint64)
 
 
 def permutation(n: int, key: bytes) -> np.ndarray:
-    """int64[n]: 0 .. n - 1 in an order that only who has the key can know.  O(n log n)."""
-    return np.argsort(draws(n, key))  # equal ones: less than 1 in 10^7 for a million rows
+    """int64[n]: 0 .. n - 1 in an order that only the owner of the key can compute. O(n log n)."""
+    return np.argsort(draws(n, key))  # probability of equal numbers: less than 1 in 10^7 for a million rows
 
 
 def dealer(key: bytes) -> np.random.Generator:
-    """Draws for rows that are dealt out of tuples with counts, where no row of the original is looked at."""
+    """A random generator for rows that are assigned from tuples with counts, without reading rows of the original."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
 
 
 def shuffled(columns: Sequence[pl.Series], shuffle_key: ShuffleKey) -> np.ndarray:
-    """int64[n]: the order in which rows leave that show these columns, all that is published of them.
+    """int64[n]: the order of rows that publish these columns.
 
-    With a secret of the caller's the rows are laid out by their contents first, and then turned over by a key that is
-    a hash of them all: whoever changes a row, or the name of a column, has another order.  O(n log n).
+    With the caller's secret, rows are first sorted by their contents, and then permuted with a key that is a hash of
+    all contents. So any change of a row or a column name changes the order. O(n log n).
     """
     n = len(columns[0]) if columns else 0
     if shuffle_key.fresh or not n:
@@ -122,7 +122,7 @@ def shuffled(columns: Sequence[pl.Series], shuffle_key: ShuffleKey) -> np.ndarra
 
 
 def laid_out(columns: Sequence[pl.Series], rows: np.ndarray, key: bytes) -> tuple[np.ndarray, bytes]:
-    """(int64[n]: lines in an order of their contents alone, a key of these contents and their ``rows`` alone)."""
+    """(int64[n]: lines sorted by their contents alone, a key that depends only on these contents and on ``rows``)."""
     names = b"".join(hashlib.sha256(c.name.encode()).digest() for c in columns)
     hashes = row_hashes(columns, hmac.digest(key, names, "sha256"))
     order = np.lexsort((*beyond(columns), hashes))
@@ -132,12 +132,12 @@ def laid_out(columns: Sequence[pl.Series], rows: np.ndarray, key: bytes) -> tupl
 
 
 def beyond(columns: Sequence[pl.Series]) -> list[np.ndarray]:
-    """Columns of numbers by themselves, to tell those apart of which a payload holds the sign alone."""
+    """Columns of floats as numbers, to distinguish large values, of which the payload only contains the sign."""
     return [c.cast(pl.Float64).fill_nan(None).fill_null(0).to_numpy() for c in columns if c.dtype.is_float()]
 
 
 def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
-    """uint64[n]: the keyed hash of every row, a slice at a time.  O(n), about a second for a million rows."""
+    """uint64[n]: the keyed hash of every row, computed in slices. O(n), about a second for a million rows."""
     start, sha = key.hex().encode(), hashlib.sha256
     raw = []
     for at in range(0, len(columns[0]), _SLICE):
@@ -151,29 +151,29 @@ def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
 
 
 class MemoryBounds(NamedTuple):
-    """What laying rows in an order may take, in bytes: of ``held`` together, and of ``slice`` at a time."""
+    """The memory for sorting rows, in bytes: ``held`` in total, and ``slice`` at a time."""
 
     held: int
     slice: int
 
     @classmethod
     def within(cls, limit: int) -> MemoryBounds:
-        """Half of what an engine may take, and a slice that stays near a processor's cache."""
+        """Half of an engine's memory, and a slice that fits well in a processor's cache."""
         return cls(min(limit // 2, _MOST_HELD), min(limit // 16, _MOST_SLICE))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LatePlacement:
-    """What gives rows of cells that are split between groups their group, once all of them have passed.
+    """Assigns rows of split cells to groups after all rows have passed.
 
-    group, at  columns of a row: its group, or of a row to be placed -1 less its cell; the number by which it leaves, or
-               the hash of what it shows beside its group
-    names      by column of the table, the one that holds its values; those of other names do not leave
-    key        of places
-    cell, rows, to  int64, by cell: how many rows of a cell go to which group, in the order of places
-    tag        int64[groups]  what stands for a group in ``at``
-    number     ``at`` of tags and hashes
-    most       rows that are placed at a time, or those of a cell where it has more
+    group, at  columns of a row: its group, or -1 minus its cell if it has none yet; its order number, or the hash of
+               the values that it publishes other than its group's
+    names      for each column of the table, the column with its values; the others aren't published
+    key        the key for places
+    cell, rows, to  int64, by cell: the number of rows of a cell for each group, in the order of places
+    tag        int64[groups]  the number of a group in ``at``
+    number     computes ``at`` from tags and hashes
+    most       number of rows that are placed at a time; a larger cell is placed alone
     """
 
     group: str
@@ -189,16 +189,17 @@ class LatePlacement:
 
     @staticmethod
     def fits(cell: np.ndarray, rows: np.ndarray, floats: int, limit: int) -> int:
-        """Rows that can be placed at a time in ``limit`` bytes; 0 if a cell, or the table, has too many for it.
+        """The number of rows that can be placed at a time in ``limit`` bytes; 0 if a cell or the table has too many
+        rows.
 
-        The values of the rows are on disk meanwhile; their places take memory.
+        The values of the rows are on disk in the meantime; their places are in memory.
         """
         most = limit // (8 * (_WORDS + 2 * floats))
         largest = int(np.add.reduceat(rows, np.unique(cell, return_index=True)[1]).max(initial=0)) if cell.size else 0
         return most // 2 if 0 < largest <= most // 2 and rows.sum() <= _BATCHES * (most // 2) else 0
 
     def through(self, frames: Iterator[pl.DataFrame], folder: Path) -> Iterator[pl.DataFrame]:
-        """Rows that all have a group, in at least one frame; those that had none come last, from files in a folder."""
+        """Rows with groups, in at least one frame. Rows without a group come last, from files in a folder."""
         batches = [
             _Batch(self, folder / f"late-{number}.arrow", some)
             for number, some in enumerate(_batches(self.cell, self.rows, self.most))
@@ -224,7 +225,7 @@ class LatePlacement:
 
 
 class _Batch:
-    """Some split cells, and the file that holds their rows until all of them are placed together."""
+    """Some split cells, and the file with their rows until all of them are placed together."""
 
     def __init__(self, late: LatePlacement, path: Path, some: slice) -> None:
         self.late, self.path = late, path
@@ -232,7 +233,7 @@ class _Batch:
         self.cell, self.rows, self.to = late.cell[some], late.rows[some], late.to[some]
 
     def put_aside(self, frame: pl.DataFrame) -> None:
-        """Rows to be placed."""
+        """Write rows to be placed."""
         import pyarrow as pa
         import pyarrow.ipc
 
@@ -242,12 +243,12 @@ class _Batch:
         self.writer.write_table(held)
 
     def close(self) -> None:
-        """Ends the input."""
+        """Close the file after all rows are written."""
         if self.writer is not None:
             self.writer.close()
 
     def placed(self) -> Iterator[pl.DataFrame]:
-        """The rows with their groups and the numbers by which they leave."""
+        """The rows with their groups and order numbers."""
         late, keys, hashed = self.late, list[tuple[np.ndarray, ...]](), list[np.ndarray]()
         for some in _read_back(self.path) if self.writer is not None else ():
             values = [some[new].alias(name) for name, new in late.names.items()]
@@ -265,7 +266,8 @@ class _Batch:
         self.path.unlink()
 
     def _groups(self, keys: Sequence[np.ndarray]) -> np.ndarray:
-        """int64[n]: the group of every row, by its cell, the last key, and within it by the others, the last first."""
+        """int64[n]: the group of every row, by its cell, which is the last key, and within it by the other keys, last
+        first."""
         cells, first = np.unique(self.cell, return_index=True)
         found, rows = np.unique(keys[-1], return_counts=True) if keys else (cells[:0], cells[:0])
         if not (np.array_equal(found, cells) and np.array_equal(rows, np.add.reduceat(self.rows, first))):
@@ -289,7 +291,7 @@ def _batches(cell: np.ndarray, rows: np.ndarray, most: int) -> list[slice]:
 
 
 def _read_back(path: Path) -> Iterator[pl.DataFrame]:
-    """The rows of a file of Arrow in frames of which each holds many."""
+    """The rows of an Arrow file in frames of many rows."""
     import pyarrow as pa
     import pyarrow.ipc
 
@@ -314,16 +316,17 @@ def laid_in_order(
     bounds: MemoryBounds,
     late: LatePlacement | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """All rows as they rise by a column of keyed hashes, uint64, without that column, in slices; at least one.
+    """All rows in rising order of a column of keyed hashes, uint64, without that column, in slices; at least one.
 
-    frames  at least one;  rows  how many there are in all, about
-    scratch  a folder in which runs lie that do not fit into memory, for as long as it takes
-    late     what gives a group to rows that have none yet
+    frames   at least one
+    rows     approximate total number of rows
+    scratch  a folder for runs that don't fit in memory
+    late     assigns groups to rows that have none yet
 
-    Rows are gathered into runs, and a run is laid in pieces by the first bits of the numbers: within a piece rows stay
-    as they came, which takes a third of the time of a sort.  Some pieces of all runs are a slice, once it is sorted.
-    So the order is one of the numbers alone, whatever came first, no sort of all rows is made, and a row is moved
-    twice.  O(n log n) time; memory within ``bounds``, beyond it the rest lies on disk.
+    This is a bucket sort on disk. Rows are gathered into runs, and each run is divided into pieces by the first bits of
+    the numbers, which takes a third of the time of a sort. A slice consists of some pieces of all runs, and is then
+    sorted. So the order depends on the numbers alone, no sort of all rows is needed, and each row is moved twice. O(n
+    log n) time; memory within ``bounds``, and the rest on disk.
     """
     staging = folder_next_to(scratch / "order")
     runs: list[_Run] = []
@@ -331,9 +334,10 @@ def laid_in_order(
     try:
         held = taken = bits = 0
         empty: pl.DataFrame | None = None
-        for run in ahead(_gathered(frames, bounds.slice)):  # the engine goes on while a run is laid in order
+        for run in ahead(_gathered(frames, bounds.slice)):  # the engine continues while a run is sorted
             size = _bytes_of(run)
-            if empty is None:  # a piece for each slice, and up to twice as many: more of them take longer to put aside
+            # at least one piece for each slice, at most twice as many, because more pieces take longer to write
+            if empty is None:
                 empty = run.clear()
                 slices = max(rows * size // (max(run.height, 1) * bounds.slice), rows // _MOST_ROWS)
                 bits = min(slices.bit_length(), (rows // _FINE).bit_length(), _BITS)
@@ -364,18 +368,19 @@ def laid_in_order(
 
 
 def _bytes_of(frame: pl.DataFrame) -> int:
-    """Bytes of a frame.  Polars' estimate counts the letters of texts, not the 16 bytes that each also takes."""
+    """Bytes of a frame. Polars' estimate counts the characters of texts, but not the 16 bytes that each text also
+    takes."""
     texts = sum(kind in (pl.String, pl.Binary) for kind in frame.dtypes)
     return int(frame.estimated_size()) + 16 * texts * frame.height
 
 
 def _pieces(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """uint16[n]: so many first bits of 64."""
+    """uint16[n]: the first ``bits`` bits of 64-bit numbers."""
     return (numbers >> np.uint64(64 - bits)).astype(np.uint16) if bits else np.zeros(numbers.size, np.uint16)
 
 
 class _Run(NamedTuple):
-    """Rows in pieces, in memory or in a file; cuts: where each piece begins, and the last ends;  size  in memory."""
+    """Rows in pieces, in memory or in a file. cuts: the start of each piece, and the end; size: bytes in memory."""
 
     frame: pl.DataFrame | None
     path: Path | None
@@ -400,7 +405,7 @@ class _Run(NamedTuple):
 
 
 def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
-    """A run as a file of a record batch for each piece."""
+    """Write a run to a file, with a record batch for each piece."""
     import pyarrow as pa
     import pyarrow.ipc
 
@@ -412,7 +417,7 @@ def _put_aside(laid: pl.DataFrame, path: Path, cuts: np.ndarray) -> None:
 
 
 def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
-    """Rows of many small frames in frames of about ``most`` bytes."""
+    """The rows of many small frames in frames of about ``most`` bytes."""
     some: list[pl.DataFrame] = []
     size = 0
     for frame in frames:
@@ -426,7 +431,7 @@ def _gathered(frames: Iterator[pl.DataFrame], most: int) -> Iterator[pl.DataFram
 
 
 def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Frames read ahead: a thread reads the next one while one is written, so two are in memory at a time."""
+    """Frames with read-ahead: a thread reads the next frame while one is used, so two are in memory at a time."""
     with ThreadPoolExecutor(1) as thread:
         try:
             coming = thread.submit(next, frames, None)
@@ -435,21 +440,22 @@ def ahead(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
                 yield frame
         finally:
             coming.cancel()
-            thread.submit(_close, frames).result()  # by the thread that runs it, once it has come to its next frame
+            # in the thread that runs the generator, after it reaches its next frame
+            thread.submit(_close, frames).result()
 
 
 def _close(frames: Iterator[Any]) -> None:
-    """What a generator leaves behind is taken away; any other iterator leaves nothing."""
+    """Close a generator, so that it removes its files; other iterators need no closing."""
     if isinstance(frames, Generator):
         frames.close()
 
 
 def portable(series: pl.Series) -> pl.Series:
-    """A column as text that every engine writes alike, missing and NaN as null.
+    """A column as text that is the same in every engine, with null for missing values and NaN.
 
-    Whole numbers, truth values, dates, decimals and texts as they are; moments as microseconds since 1970; other
-    numbers as their whole part and the 2^-52nds after it, beyond 2^53 by their sign alone.  Other types have a text of
-    the engine's own.
+    Integers, booleans, dates, decimals, and texts are unchanged; moments are microseconds since 1970. Floats are their
+    whole part and their fraction in units of 2^-52, and above 2^53 only their sign. For other types, the text depends
+    on the engine.
     """
     kind = series.dtype
     if kind.is_float():
@@ -470,10 +476,13 @@ def portable(series: pl.Series) -> pl.Series:
 
 
 class Sql(NamedTuple):
-    """How an engine writes what a payload needs.
+    """An engine's SQL for the parts of a payload.
 
-    quote   around names;  text  its type of text;  moment  microseconds since 1970 of the column {}
-    nan     whether the number {} is none;  local  ``moment`` of a column without a zone, read as UTC
+    quote   quotation mark of names
+    text    its type of text
+    moment  microseconds since 1970 of the column {}
+    nan     whether the number {} is NaN
+    local   ``moment`` of a column without a time zone, read as UTC
     """
 
     quote: str
@@ -488,7 +497,7 @@ class Sql(NamedTuple):
 
 
 def compared_sql(first: int | str, columns: Mapping[str, Any], sql: Sql) -> list[str]:
-    """Expressions of a number and of columns of the given narwhals types, for a hash; nested values go as text."""
+    """Expressions of a number and of columns of the given narwhals types, for a hash; nested values as text."""
     shown = [str(first) if isinstance(first, int) else sql.name(first)]
     for name, kind in columns.items():
         plain = not kind.is_nested() and str(kind) != "Unknown"

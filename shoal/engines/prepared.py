@@ -1,8 +1,9 @@
-"""Columns changed before anything is counted, and what is said of their values.
+"""Changes to columns before the rows are counted, and notes on their values.
 
-Changed are those that HIPAA's Safe Harbor does not let stand, found by name and form and recoded, and missing values,
-filled with what their column has most often.  Values that look alike, missing sensitive values, and codes for places
-nobody knows are told: columns are named and rows counted, and no value is ever shown.
+Two kinds of columns are changed: those that HIPAA's Safe Harbor restricts, which are found by name and form and
+recoded, and those with missing values, which are filled with the column's most frequent value. The notes are about
+values that look alike, missing sensitive values, and codes for unknown places. They name columns and count rows, and
+never show a value.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from shoal.model.cards import several
 from shoal.model.notation import limits_of
 from shoal.model.rule_books import OLDEST, RESTRICTED, SafeHarbor
 
-UNREAD = 0.05  # of the rows may hold what is no zip, age or date; they become missing
+UNREAD = 0.05  # largest share of rows with a value that is no zip, age, or date; it becomes missing
 WORDS = {"zip": "zip codes", "age": "ages", "birth": "dates or years of birth", "date": "dates"}
-_WIDE = ("state", "province", "country", "nation", "region", "nationality")  # no smaller than a state
+# words for places that are not smaller than a state
+_WIDE = ("state", "province", "country", "nation", "region", "nationality")
 
 
 def safe_harbor(table: Table, columns: Sequence[str], known: Collection[str]) -> tuple[Table, SafeHarbor]:
-    """The table with its zips, ages and dates as the rule lets them stand, and what was done.
+    """The table with zips, ages, and dates recoded as the rule allows, and a description of what was done.
 
-    columns  those that stay; known: columns carried knowingly, whose names are not held against them
+    columns  columns that are published;  known: columns that the user chose to carry along, whose names are not refused
 
-    Raises InputError naming each column that must go before, PolicyError for an engine that holds no frame in memory.
+    Raises InputError that names every column to be removed, and PolicyError for an engine without a frame in memory.
     """
     if not isinstance(table, FrameTable):
         raise PolicyError("hipaa-safe-harbor recodes columns in memory; read the table with the Polars engine")
@@ -71,7 +73,8 @@ def _plain(column: pl.Series) -> pl.Series:
 
 
 def _rule(column: pl.Series, known: bool) -> tuple[str, str]:
-    """(the rule for a column, why it may not stand), one of them empty, both where nothing is asked."""
+    """(the rule for a column, why the column is refused); one of them is empty, and both if the column is not
+    restricted."""
     texts = sample(column)
     held, said = by_values(texts), by_name(column.name)
     dates = column.dtype in (pl.Date, pl.Datetime) or (held is not None and held.what == "dates")
@@ -99,10 +102,11 @@ def _age_or_year(column: pl.Series) -> str:
 
 
 def recoded(column: pl.Series, rule: str, born: int) -> pl.Series:
-    """A column of text as the rule lets it stand; a value that cannot be read so becomes missing.  O(n)."""
+    """A column of text, recoded as the rule allows. Values that cannot be read become missing. O(n)."""
     text = as_text(_plain(column))
     if rule == "zip":
-        text = text.str.zfill(5) if column.dtype.is_integer() else text.str.strip_chars()  # numbers lose their zeros
+        # integers have lost leading zeros
+        text = text.str.zfill(5) if column.dtype.is_integer() else text.str.strip_chars()
         digits = text.str.extract(r"^(\d{3})(?:\d{2}(?:-?\d{4})?)?$")
         return digits.set(digits.is_in(list(RESTRICTED)).fill_null(False), "000")
     if rule == "age":
@@ -116,10 +120,10 @@ def recoded(column: pl.Series, rule: str, born: int) -> pl.Series:
 
 
 def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
-    """The table with some columns filled, and how many cells of each were.
+    """The table with some columns filled, and for each of them the number of cells that were filled.
 
-    Of values that are equally frequent the least is taken: by number where all of them are numbers, else by their text.
-    Raises InputError for a column without any value.  One grouping per column.
+    Among equally frequent values, the smallest is taken: by number if all of these are numbers, otherwise by text.
+    Raises InputError for a column without values. One group-by per column.
     """
     values, cells = {}, {}
     for name in names:
@@ -165,18 +169,18 @@ def beyond(table: Table, limits: Mapping[str, str]) -> dict[str, dict[str, float
 
 
 def notes(counted: Counted) -> tuple[str, ...]:
-    """Sentences on a counted table.
+    """Sentences about a counted table.
 
-    Names the quasi-identifiers and sensitive columns in which values differ only by case, outer blanks or Unicode
-    normal form, with the rows that hold them, and the sensitive columns in which missing values count as a value of
-    their own.  O(distinct values + cells).
+    They name the quasi-identifiers and sensitive columns with values that differ only by case, surrounding blanks, or
+    Unicode normal form, with the number of rows concerned, and the sensitive columns where missing values count as a
+    separate value. O(distinct values + cells).
     """
     found: list[str] = []
     columns = [
         *((c, counted.histogram.quasi[:, j], False) for j, c in enumerate(counted.quasi)),
         *((c, counted.histogram.sensitive[:, j], True) for j, c in enumerate(counted.sensitive)),
     ]
-    many = counted.histogram.count.astype(np.float64)  # as they are added up
+    many = counted.histogram.count.astype(np.float64)  # bincount adds floats
     for column, codes, sensitive in columns:
         rows = np.bincount(codes, weights=many, minlength=column.size)
         missing = int(rows[column.values.is_null().to_numpy()].sum()) if column.size else 0
@@ -187,7 +191,7 @@ def notes(counted: Counted) -> tuple[str, ...]:
 
 
 def codes_for_missing(counted: Counted) -> tuple[str, ...]:
-    """Sentences on quasi-identifiers whose texts, such as NA, often mean a missing value.  O(values + cells)."""
+    """Sentences about quasi-identifiers with texts such as NA, which often mean a missing value. O(values + cells)."""
     found: list[str] = []
     for j, column in enumerate(counted.quasi):
         if column.values.dtype != pl.String:
@@ -203,7 +207,7 @@ def codes_for_missing(counted: Counted) -> tuple[str, ...]:
 
 
 def starred_whole(counted: Counted, star: str) -> tuple[str, ...]:
-    """A sentence if the table reaches a larger k without the rows whose quasi-identifiers are all stars.  O(cells)."""
+    """A sentence if k is larger without the rows that have a star in every quasi-identifier. O(cells)."""
     cells = counted.histogram.quasi
     whole = np.ones(len(cells), bool)
     for j, column in enumerate(counted.quasi):
@@ -220,7 +224,7 @@ def starred_whole(counted: Counted, star: str) -> tuple[str, ...]:
 
 
 def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """Notes on the sensitive columns of a frame: values that look alike, and missing ones."""
+    """Notes on a frame's sensitive columns: values that look alike, and missing values."""
     found: list[str] = []
     for column in (frame[name] for name in names):
         if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
@@ -231,7 +235,7 @@ def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...
 
 
 def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str]:
-    """A sentence when longitudes and latitudes, float64[n, 2], are codes for places nobody knows; rows: of each."""
+    """A sentence if longitudes and latitudes, float64[n, 2], are codes for unknown places; rows: the number of each."""
     found = metric.codes(points)
     number = int(found.sum() if rows is None else rows[found].sum())
     if not number:
@@ -243,15 +247,15 @@ def coded_places(points: np.ndarray, rows: np.ndarray | None = None) -> list[str
 
 
 def _missing(name: str, rows: int) -> list[str]:
-    """A sentence when values of a sensitive column are missing."""
+    """A sentence if a sensitive column has missing values."""
     note = "missing values count as a sensitive value of their own; l counts them as one more"
     return [f"column {name!r}: {rows:,} {note}"] if rows else []
 
 
 def alike(name: str, values: Sequence[str | None], rows: Sequence[float], sensitive: bool) -> list[str]:
-    """A sentence when values differ only by case, outer blanks or Unicode normal form.
+    """A sentence if values differ only by case, surrounding blanks, or Unicode normal form.
 
-    values  distinct; rows: how many rows hold each
+    values  distinct values;  rows: the number of rows with each
     """
     first: dict[str, int] = {}
     held: dict[str, float] = {}

@@ -1,6 +1,6 @@
-"""A first look at a table, before anything is asked of it: a role for every column, and a policy that states it.
+"""Analysis of a table before any settings are known: a role for every column, and a policy with these roles.
 
-Each proposal has a reason, and warnings where a person should look.
+Every proposal has a reason, and warnings about what a person should check.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
 from shoal.paths import is_remote
 
-SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of a value that are proposed where l is out of reach
-NOTED = ("quasi-identifier", "sensitive")  # roles whose values are read in their notation
-SAMPLED = 1_000_000  # rows of a table outside of memory that are looked at, drawn at random where it has more
-TEXTS = 0.5  # different texts per row above which a release would list one beside the other
-SHARING = 5  # rows that share the step of an end, the k that is proposed
+SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of one value that are proposed if l cannot be reached
+NOTED = ("quasi-identifier", "sensitive")  # roles with values that are read in their notation
+SAMPLED = 1_000_000  # size of the random sample of a larger table that is not in memory
+TEXTS = 0.5  # distinct texts per row; above this share, the sets of a release would list most of them
+SHARING = 5  # rows that should share the rounded value of a range's end; equals the proposed k
 ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
-_CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")  # characters that TOML refuses in comments
-_PERSONS = 0.9  # different values per row from which on a column of names may as well hold a few namesakes
+_CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")  # characters that TOML does not allow in comments
+_PERSONS = 0.9  # distinct values per row; above this share, repeated names can be a few people with equal names
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """One column: role "identifier", "quasi-identifier", "sensitive" or "insensitive", and why.
+    """One column: its role ("identifier", "quasi-identifier", "sensitive" or "insensitive"), and why.
 
-    notes     (rows, what they contain) for each warning; 0 rows: a sentence about the column
-    measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
-    ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
-    person    an identifier whose values stand in many rows, each row having one: k should count them
-    share     of a sensitive column: no group of all rows can have a smaller largest share of one value
-    dates     of texts that one notation reads as dates, that notation
-    decimal   of texts that one decimal mark reads as numbers, that mark
-    step      of a measured one whose ranges would end at values of single rows: to what their ends are rounded
+    notes     (rows, what they contain) for each warning; with 0 rows, a sentence about the column
+    measured  quasi-identifier of numbers, dates, or bands of numbers: its values are ordered, and are no codes
+    ordered   quasi-identifier that ranges treat as ordered: a measured one, or one of few numbers that may be codes
+    person    identifier that has a value in every row and repeats values: k should count its values
+    share     of a sensitive column: lower bound on the largest share of one value in any grouping of all rows
+    dates     of texts that a single notation reads as dates: that notation
+    decimal   of texts that a single decimal mark reads as numbers: that mark
+    step      of a measured column with range ends that would be values of single rows: the step to round them to
     """
 
     name: str
@@ -95,12 +95,12 @@ class Proposal:
 
     @property
     def notation(self) -> str | None:
-        """The notation of dates or the decimal mark of numbers."""
+        """The notation of dates, or the decimal mark of numbers."""
         return self.dates or self.decimal
 
     @property
     def read(self) -> Callable[[str], str | None] | None:
-        """A function that writes its dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+        """A function that writes dates as 2024-12-31 and numbers as 1234.5; None if they are written so already."""
         return reader_of(self.notation)
 
 
@@ -112,10 +112,10 @@ def propose(
 
 
 class FirstLook(NamedTuple):
-    """What a first look at a table found.
+    """The results of the first analysis of a table.
 
-    columns   a proposal for each column;  together: what columns that stay single out together
-    rows      number of rows that were looked at;  of: number of rows of the table
+    columns   a proposal for each column;  together: sets of the published columns that single out rows together
+    rows      number of rows analyzed;  of: number of rows in the table
     """
 
     columns: list[Proposal]
@@ -125,7 +125,7 @@ class FirstLook(NamedTuple):
 
     @property
     def sampled(self) -> tuple[str, ...]:
-        """That the figures are of a sample, where they are."""
+        """A sentence that the figures are from a sample, if they are."""
         said = f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}; of all rows, fewer are unique"
         return (said,) if self.rows < self.of else ()
 
@@ -134,7 +134,7 @@ def looked_at(
     path: str | Path | pl.DataFrame, *, l: int = 2, separator: str | None = None, encoding: str | None = None,
     scope: Scope = Scope(),
 ) -> FirstLook:  # fmt: skip
-    """Proposals for a file, a folder, a frame, or a table of a database, which is sampled if it is large."""
+    """Proposals for a file, a folder, a frame, or a database table. Large tables are sampled."""
     if isinstance(path, pl.DataFrame):
         frame, of, labels = path, path.height, dict[str, str]()
     else:
@@ -157,22 +157,23 @@ def looked_at(
 
 
 def proposed_share(least: float) -> float:
-    """The largest share of a value to propose where no release can have less than ``least``.
+    """The largest share of a value to propose if every release has at least the share ``least``.
 
-    Groups that may hold no more than the whole table's share are large: every one of them has to hold almost that
-    share. A third of the way to 1, groups are nearly as small as without a limit.
+    If the limit equals the share in the whole table, groups are large, because every group must have almost that share.
+    If the limit is a third of the way from there to 1, groups are nearly as small as without a limit.
     """
     return next((share for share in SHARES if share >= least + (1 - least) / 3), SHARES[-1])
 
 
 def person_of(found: Sequence[Proposal]) -> str | None:
-    """The column that names persons who have several rows; None where there is none."""
+    """The column that identifies people with several rows; None if there is none."""
     who = max((c for c in found if c.person), key=lambda c: c.distinct, default=None)
     return None if who is None else who.name
 
 
 def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded: Mapping[str, Coded]) -> Proposal:
-    """A sensitive column with the least largest share that a release can have.  One that no share protects leaves."""
+    """A sensitive column with its lower bound on the largest share. If even the largest proposed limit is below that,
+    the column is removed."""
     if column.role != "sensitive" or not frame.height or column.name not in coded:
         return column
     values = coded[column.name].codes.astype(np.int64)
@@ -181,7 +182,7 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
     if person is not None:
         who = encode(frame[person]).codes.astype(np.int64)
         held = np.bincount(np.unique(np.stack([values, who], axis=1), axis=0)[:, 0])
-        # the table as one group has to hold, and beside the persons with a value stand rows without it
+        # share of people with a value: among all people, and among these people and the rows without the value
         share = max(share, float(held.max()) / np.unique(who).size, float((held / (frame.height - rows + held)).max()))
     if share <= SHARES[-1]:
         return replace(column, share=share)
@@ -190,10 +191,10 @@ def _with_share(column: Proposal, frame: pl.DataFrame, person: str | None, coded
 
 
 def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], rows: int) -> list[Proposal]:
-    """Proposals in which the columns published unchanged do not single out more than 5 % of the rows together.
+    """Proposals in which the columns published unchanged do not, in combination, single out more than 5 % of the rows.
 
-    Those of the fewest values stay: each is taken while it does not single out more beside the ones taken before.
-    O(n log n) per column.
+    Greedy, from the column with the fewest values: a column stays if it and the columns that stay do not single out
+    more. O(n log n) per column.
     """
     carried = sorted((c for c in found if c.role == "insensitive" and c.name in codes), key=lambda c: c.distinct)
     key, leave = np.zeros(rows, np.int64), set()
@@ -209,7 +210,8 @@ def _without_pointing(found: list[Proposal], codes: Mapping[str, np.ndarray], ro
 
 
 def _with_order(column: Proposal, coded: Coded) -> Proposal:
-    """Whether a quasi-identifier's values lie on a line; a few whole numbers may as well be codes, which is said."""
+    """Whether a quasi-identifier's values are ordered. If it has few whole numbers, which can be codes, a note says
+    so."""
     if column.role != "quasi-identifier" or column.distinct < 3 or coded.positions() is None:
         return column
     if coded.banded:
@@ -221,10 +223,10 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
 
 
 def _step(coded: Coded) -> int | float | str | None:
-    """The finest of month and year, or of 1, 2 and 5 times powers of ten, that 95 % of the rows share with four others.
+    """The smallest step with which at least 95 % of the rows share their rounded value with four others.
 
-    None if few rows have their value alone, and for moments with a zone and other values that no step rounds.
-    O(n + v log v) for v distinct values.
+    Steps are month and year, or 1, 2, and 5 times powers of ten. None if few rows have a unique value, and for values
+    that no step rounds, such as moments with a time zone. O(n + v log v) for v distinct values.
     """
     position, present = coded.positions(), coded.values.drop_nulls()
     rows = np.bincount(coded.codes, minlength=coded.size)[: len(present)]
@@ -251,7 +253,7 @@ def _step(coded: Coded) -> int | float | str | None:
 
 
 def _holds_numbers(coded: Coded) -> bool:
-    """Whether values on a line are numbers, which may be codes, and neither dates nor levels with an order."""
+    """Whether ordered values are numbers, which can be codes, and neither dates nor ordered levels."""
     present = coded.values.drop_nulls()
     if present.dtype != pl.String:
         return present.dtype.is_numeric()
@@ -259,7 +261,7 @@ def _holds_numbers(coded: Coded) -> bool:
 
 
 def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
-    """The proposed way to publish and why: what loses least for what the quasi-identifiers are."""
+    """The proposed kind of recoding and why: the one with the least loss for these quasi-identifiers."""
     varied = [c for c in found if c.role == "quasi-identifier" and c.distinct > 2]
     if not any(c.role == "quasi-identifier" for c in found):
         return "stars", "no column is a quasi-identifier yet"
@@ -273,7 +275,7 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
 
 
 def rounding(found: Sequence[Proposal]) -> dict[str, int | float | str]:
-    """The proposed ``range_step``: columns whose ranges would end at values of single rows, and their steps."""
+    """The proposed ``range_step``: columns with range ends that would be values of single rows, and their steps."""
     return {c.name: c.step for c in found if c.step is not None}
 
 
@@ -289,7 +291,8 @@ _X, _Y = {"lon", "lng", "long", "longitude"}, {"lat", "latitude"}
 
 
 def _as_tiles(found: list[Proposal], frame: pl.DataFrame) -> list[Proposal]:
-    """Numbers that are longitude and latitude are better tiles than stars: their warnings say how to ask for that."""
+    """Proposals where the warnings of longitude and latitude say how to publish them as tiles, which keep more than
+    stars."""
     names = [c.name for c in found if c.role == "quasi-identifier"]
     x, y = ([n for n in names if named_words(n) & words] for words in (_X, _Y))
     if len(x) != 1 or len(y) != 1 or any(_has_words(frame[n]) for n in (x[0], y[0])):
@@ -305,12 +308,12 @@ def _as_tiles(found: list[Proposal], frame: pl.DataFrame) -> list[Proposal]:
 
 
 def _has_words(series: pl.Series) -> bool:
-    """Whether a value is no number; a CSV's are texts here."""
+    """Whether a value is not a number. Numbers from a CSV file are still texts here."""
     return series.cast(pl.Float64, strict=False).null_count() > series.null_count()
 
 
 def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal:
-    """The proposal for one column, by its name, its values and what its file says of it."""
+    """The proposal for one column, from its name, its values, and its label in the file."""
     name = series.name
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         why = f"holds {series.dtype}, which cannot be grouped and could contain anything about a person"
@@ -373,7 +376,7 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         warnings.append(f"{several(missing, 'missing value')}, counted as one more sensitive value")
     elif missing and role != DIRECT:
         warnings.append(f"{several(missing, 'missing value')}, counted as one more value")
-    sure = found is not None and found.role == DIRECT  # what nothing recognizes may as well number employers
+    sure = found is not None and found.role == DIRECT  # an unrecognized column can also be a number of employers
     person = sure and not home and repeats > 0 and not missing and distinct <= _PERSONS * rows
     odd = codes(series)
     if role == "quasi-identifier" and (rows_of_text := among_numbers(series)):
@@ -389,9 +392,9 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
 def _role(
     series: pl.Series, found: Kind | None, rows: int, alone: int, distinct: int, texts: Sequence[str]
 ) -> tuple[str, str, int]:
-    """Role, reason, and for an identifier how many of its values stand in several rows.
+    """Role, reason, and for an identifier the number of its values that occur in several rows.
 
-    found  what the column was recognized as
+    found  the kind of column that was recognized
     """
     free = series.dtype == pl.String and free_text(texts)
     single = f"{100 * alone / rows:.1f} % of the rows hold a value that no other row holds" if rows else ""
@@ -424,7 +427,7 @@ def _role(
 
 
 def _filled(series: pl.Series) -> tuple[int, int]:
-    """The rows that hold a value other than a blank text, and how many different ones they hold."""
+    """The number of rows with a value other than a blank text, and the number of distinct ones."""
     held = series.drop_nulls()
     if held.dtype == pl.String:
         held = held.filter(held.str.strip_chars() != "")
@@ -432,7 +435,7 @@ def _filled(series: pl.Series) -> tuple[int, int]:
 
 
 def _of_letters(texts: Sequence[str]) -> bool:
-    """Whether most of some texts, but for blank ones, have a letter: neither numbers nor, mostly, dates."""
+    """Whether most of the texts that are not blank contain a letter, so that they are not numbers or, mostly, dates."""
     told = [text for text in texts if text.strip()]
     return sum(any(map(str.isalpha, text)) for text in told) > 0.8 * len(told)
 
@@ -443,14 +446,14 @@ def _named(name: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """A text as TOML has it; JSON's escapes are among TOML's."""
+    """A text as a TOML string. JSON's escapes are valid in TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _diversity(sensitive: Sequence[Proposal], l: int, whose: str) -> Iterator[str]:
-    """The models of the sensitive columns: l where it can be had, of a column where it cannot the least share.
+    """Models for the sensitive columns: l for those that can reach it, a largest share of one value for the others.
 
-    The k beside a share is 1, so that only the policy's own k counts, or the --k that replaces it.
+    The k of a share model is 1, so that only the policy's own k counts, or the --k that replaces it.
     """
     if all(c.share * l <= 1 for c in sensitive):
         if sensitive:
@@ -469,7 +472,8 @@ def _diversity(sensitive: Sequence[Proposal], l: int, whose: str) -> Iterator[st
 
 
 def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
-    """A commented TOML policy; columns without a role stand in a comment, as does what columns single out together."""
+    """A commented TOML policy. Columns without a role, and the columns that single out rows together, are in
+    comments."""
     found, together, rows, _ = look
 
     def block(title: str, role: str, comment: str) -> list[str]:
@@ -522,11 +526,11 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     if marks := [f"{quoted(c.name)} = {quoted(c.decimal)}" for c in keys if c.decimal is not None]:
         lines.append(f"decimal = {{{', '.join(marks)}}}  # the decimal mark of numbers such as 1.234,5")
     lines.append("")
-    return "\n".join(_CONTROL.sub(" ", line) for line in lines)  # of names in comments; values are written as escapes
+    return "\n".join(_CONTROL.sub(" ", line) for line in lines)  # in names in comments; in values they are escaped
 
 
 def _open_ranges(found: Sequence[Proposal], way: str) -> list[str]:
-    """A line on missing values of a column of ranges, if there are any."""
+    """A line about missing values in columns published as ranges, if there are any."""
     named = [quoted(c.name) for c in found if c.role == "quasi-identifier" and c.ordered and c.missing]
     if way != "ranges" or not named:
         return []
@@ -563,17 +567,17 @@ class Roles(Shown):
 
     @property
     def person(self) -> str | None:
-        """The column that names persons who have several rows; None where there is none."""
+        """The column that identifies people with several rows; None if there is none."""
         return person_of(self.columns)
 
     @property
     def publish(self) -> tuple[str, str]:
-        """The proposed way to publish, and why."""
+        """The proposed kind of recoding, and why."""
         return publishing(self.columns)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The worst set of two, three and more columns, each in a sentence."""
+        """The worst sets of two, three, and more columns, one sentence each."""
         return tuple(words(danger, self.rows) for danger in worst_sets(self.dangerous))
 
     def settings(self, *, k: int = 5, l: int = 2) -> dict[str, Any]:
@@ -599,10 +603,10 @@ class Roles(Shown):
         return {**named, **models, "publish": self.publish[0], **noted}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
-        """How far columns identify rows together: "combinations", "smallest" class, and rows that are "alone".
+        """How well columns identify rows in combination: "combinations", "smallest" class, and rows that are "alone".
 
-        Raises PolicyError for a column that is not there.  O(n) for few combinations, O(n log n) otherwise; the codes
-        of a column are made once.
+        Raises PolicyError for a missing column. O(n) for few combinations, O(n log n) otherwise. The codes of a column
+        are computed once.
         """
         require(self.table.columns, columns)
         if not columns or not self.rows:
@@ -623,7 +627,7 @@ class Roles(Shown):
         return {"combinations": int(held.size), "smallest": int(held.min()), "alone": int((held == 1).sum())}
 
     def counts(self, column: str) -> list[tuple[str | None, int]]:
-        """Every value of a column as text, in its order, with its number of rows; a missing value is None."""
+        """Every value of a column as text, in order, with its number of rows. A missing value is None."""
         require(self.table.columns, [column])
         notation = next((c.notation for c in self.columns if c.name == column), None)
         coded = encode(self.table[column], notation)

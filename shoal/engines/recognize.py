@@ -1,13 +1,13 @@
-"""What a column holds, told from its name and from its values: the 18 kinds of HIPAA's Safe Harbor, and the roles.
+"""What a column contains, from its name and its values: the 18 kinds of HIPAA's Safe Harbor, and the roles.
 
-45 CFR 164.514(b)(2)(i) lists what must go before a table counts as without names: names, places below the state,
-dates, telephone, fax, e-mail, social security, medical record, health plan, account and license numbers, vehicles,
-devices, web and network addresses, biometrics, pictures, and any other number that stands for one person.  Names are
-cut into words first, so that ``relationship`` holds no ``ip`` and ``license_plate`` no ``lat``.  Values are looked at
-by form, in a sample; no value ever leaves this module.
+45 CFR 164.514(b)(2)(i) lists what must be removed to de-identify a table: names, places below the state, dates,
+telephone, fax, e-mail, social security, medical record, health plan, account and license numbers, vehicles, devices,
+web and network addresses, biometrics, pictures, and any other number that identifies a person. Names are split into
+words first, so that ``relationship`` isn't mistaken for ``ip`` or ``license_plate`` for ``lat``. Values are examined by
+form, in a sample; no value leaves this module.
 
-Columns whose numbers go around, as hours of a day do, are told by name and range together, never by one alone; codes
-that stand for missing values, and numbers and dates that only people read as such, by their form.
+Cyclic columns, such as hours of a day, are recognized by name and range together, never by one alone. Codes for missing
+values, and numbers and dates in a local notation, are recognized by their form.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from shoal.model.notation import NUMBER, day_of, marks_of, notations_of
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
-HOMES = ("a street address", "street addresses")  # as a name and as values are recognized
-_LOOKED = 600  # values of a column whose form is looked at
-CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers of such columns stand for labels
-FEW = 10  # a column with no more values than this, on many rows, numbers nobody
+HOMES = ("a street address", "street addresses")  # kinds that ``by_name`` and ``by_values`` report
+_LOOKED = 600  # number of values whose form is examined
+CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers in such columns are labels
+FEW = 10  # a column with at most this many values, on many rows, identifies no one
 
 
 class Kind(NamedTuple):
-    """What a column was recognized as: its role, what it is in words, and how that was told."""
+    """What a column was recognized as: its role, its kind as text, and the reason."""
 
     role: str
     what: str
@@ -42,9 +42,9 @@ class Kind(NamedTuple):
 
 
 def in_words(name: str) -> str:
-    """A column's name as lower-case words with blanks around and between; digits at a word's end go, and accents too.
+    """A column's name as lower-case words with blanks around and between, without digits at a word's end and accents.
 
-    The two dots of ä, ö and ü stay, as do letters that are no letter with an accent, such as ß.
+    The two dots of ä, ö, and ü stay, and so do letters without an accent, such as ß.
     """
     spaced = re.sub(r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower()
     spaced = unicodedata.normalize(
@@ -70,13 +70,14 @@ _NUMBER = (
     r"(?:id|ids|no|nr|nbr|num|number|code|key|identifier|nummer|kennung|zeichen|numero|codice|cod|codigo"
     r"|identificativo|identifiant|identificador)"
 )
-_OF = r"(?:(?:di|del|della|dello|de|du|des|do|da|la|l|van) )*"  # as between two words of Romance names and Dutch ones
+# prepositions between two words of Romance and Dutch names
+_OF = r"(?:(?:di|del|della|dello|de|du|des|do|da|la|l|van) )*"
 _BIRTH = r"(?:nascita|naissance|nacimiento|nascimento|geboorte)"
 _STREET = (
     r"(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|place|pl|way|terrace|square|highway)"
 )
 
-# On the words of a name: role, what it is, pattern.  The first that is found counts, so the narrower stand first.
+# Patterns for the words of a name: role, kind, pattern. The first match counts, so narrower patterns are first.
 _NAMED: list[tuple[str, str, str]] = [
     (
         DIRECT,
@@ -241,7 +242,7 @@ _NAMED: list[tuple[str, str, str]] = [
         r"| data d[aeio]l? ",
     ),
 ]
-# Weights of a survey. A "weight" alone may as well be a body's.
+# Weights of a survey. A column named just "weight" may be body weights.
 _SURVEY = re.compile(
     r" (?:survey|sampl(?:e|ing)|design|final|household|population|analysis|calibrat\w*|post ?strat\w*|base|replicate"
     r"|frequency|probability|expansion|grossing) (?:up )?(?:weights?|weighting|wgts?|wts?|factors?) "
@@ -254,7 +255,7 @@ _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED
 
 
 def by_name(name: str) -> Kind | None:
-    """What a column's name says it holds; None when it says nothing."""
+    """The kind of a column by its name; None if the name matches nothing."""
     words = in_words(name)
     for role, what, pattern in _COMPILED:
         if pattern.search(words):
@@ -263,13 +264,14 @@ def by_name(name: str) -> Kind | None:
 
 
 def free_text(texts: Sequence[str]) -> bool:
-    """Whether texts, a sample of a column's, are sentences and mostly differ; blank ones do not count."""
+    """Whether texts, a sample of a column's, are sentences that mostly differ; blank texts don't count."""
     told = [text for text in texts if text.strip()]
     return bool(told) and sum(map(len, told)) > 40 * len(told) and len(set(told)) * 2 > len(told)
 
 
 def survey_weights(name: str, label: str | None = None) -> str | None:
-    """Why a column seems to hold the weights of a survey, by its name or its file's label; None if neither says so."""
+    """The reason why a column may hold the weights of a survey, by its name or its label in the file; None if there is
+    none."""
     if _SURVEY.search(in_words(name)):
         return "its name suggests the weights of a survey"
     return "its label suggests the weights of a survey" if label and _SURVEY.search(in_words(label)) else None
@@ -298,7 +300,7 @@ _TELEPHONE = _matches(
 
 
 def _vehicle(text: str) -> bool:
-    """A vehicle identification number with its check digit (ISO 3779, 49 CFR 565)."""
+    """Whether a text is a vehicle identification number, by its check digit (ISO 3779, 49 CFR 565)."""
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{17}", text):
         return False
     values = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
@@ -308,7 +310,8 @@ def _vehicle(text: str) -> bool:
 
 
 def _tax(text: str) -> bool:
-    """Italy's tax code, by its form, and Spain's number of a person, whose letter is the remainder of 23."""
+    """Whether a text is a tax code of Italy, by its form, or a personal number of Spain, whose letter is the remainder
+    mod 23."""
     code = text.replace(" ", "").upper()
     if re.fullmatch(r"[A-Z]{6}[0-9L-NP-V]{2}[A-EHLMPR-T][0-9L-NP-V]{2}[A-Z][0-9L-NP-V]{3}[A-Z]", code):
         return True
@@ -318,7 +321,8 @@ def _tax(text: str) -> bool:
 
 
 def _account(text: str) -> bool:
-    """An IBAN (ISO 13616, remainder 1 of 97) or a card number (16 digits in the first digits in use, sum of Luhn)."""
+    """Whether a text is an IBAN (ISO 13616, remainder 1 mod 97) or a card number (first digit 3 to 6, Luhn
+    checksum)."""
     bare = re.sub(r"[ -]", "", text).upper()
     if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", bare):
         return int("".join(str(int(c, 36)) for c in bare[4:] + bare[:4])) % 97 == 1
@@ -328,7 +332,7 @@ def _account(text: str) -> bool:
     return False
 
 
-# What the form of values says, and the share of the values looked at from which on it counts.
+# Kinds by the form of values, with the share of examined values from which on a kind counts.
 _FORMS: list[tuple[str, str, float, Callable[[str], bool]]] = [
     (DIRECT, "e-mail addresses", 0.2, _matches(r"[^@\s<>]+@[^@\s<>]+\.[a-z]{2,}")),
     (DIRECT, "web addresses", 0.2, _matches(r"(?:https?://|www\.)\S+")),
@@ -355,7 +359,7 @@ _FORMS: list[tuple[str, str, float, Callable[[str], bool]]] = [
 
 
 def by_values(texts: Sequence[str]) -> Kind | None:
-    """What the form of values says they are, from at most 600 of them spread over those given; never a value."""
+    """The kind of a column by the form of at most 600 of its values, spread evenly; the result contains no value."""
     step = max(1, -(-len(texts) // _LOOKED))
     looked = [text.strip() for text in texts[::step]]
     if not looked:
@@ -368,16 +372,17 @@ def by_values(texts: Sequence[str]) -> Kind | None:
 
 
 def numbers_nobody(distinct: int, rows: int) -> bool:
-    """Whether so few values on so many rows cannot be names or numbers of single people, whatever the name says."""
+    """Whether there are so few values on so many rows that they can't identify single people, whatever the column's
+    name."""
     return distinct <= FEW and distinct * 3 <= rows
 
 
 def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: str | None = None) -> Kind | None:
-    """What a column holds by its values or else by its name or its label; None when none of them says anything.
+    """The kind of a column by its values, otherwise by its name or its label; None if none of them matches.
 
     texts           non-missing values as text, or a sample of them
     distinct, rows  of the whole column
-    label           what its file says beside the name
+    label           the column's label in the file
     """
     held = by_values(texts)
     if held is not None and held.role == DIRECT:
@@ -391,10 +396,12 @@ def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: 
 
 
 class Cycle(NamedTuple):
-    """What goes around: its last value is next to its first.
+    """A cyclic quantity: its last value is next to its first.
 
-    name    pattern of the whole name, in words
-    starts  where its numbers may begin;  period: how many there are;  whole: only whole numbers
+    name    pattern of the whole name, as words
+    starts  possible first numbers
+    period  length of the cycle
+    whole   whether it has only integers
     """
 
     name: re.Pattern[str]
@@ -413,9 +420,10 @@ AROUND = [
 
 
 def period_of(series: pl.Series) -> int | None:
-    """After how much a column's numbers begin again: 24, 7, 12 or 360; None for one that is not known to go around.
+    """The period of a cyclic column: 24, 7, 12, or 360; None for a column that isn't known to be cyclic.
 
-    The name says so, every number is in range, and they fill more than half of it: a flag for the rush hour does not.
+    The name must match, every number must be in range, and the numbers must fill more than half of it. A flag for the
+    rush hour doesn't.
     """
     name = in_words(series.name).strip()
     kind = next((a for a in AROUND if a.name.fullmatch(name)), None)
@@ -444,12 +452,10 @@ NINES = frozenset([99.0, 999.0, 9999.0, 99999.0, 999999.0, -9.0, -99.0, -999.0, 
 
 
 def codes(series: pl.Series) -> list[tuple[int, str]]:
-    """(rows, what they contain) when a column holds texts or numbers that often stand for a missing value.
+    """(rows, what they contain) for texts or numbers in a column that often stand for a missing value.
 
-    0 rows: a sentence about the column.
-
-    Texts such as NA, NULL, ?, - or a spreadsheet's #REF! count always; numbers of sevens and nines (77.7777, 999)
-    where they lie apart from all others.
+    0 rows: a sentence about the column. Texts such as NA, NULL, ?, -, or a spreadsheet's #REF! always count; numbers of
+    sevens and nines (77.7777, 999) count if they are far from all others.
     """
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         return []
@@ -482,9 +488,10 @@ def codes(series: pl.Series) -> list[tuple[int, str]]:
 
 
 def among_numbers(series: pl.Series) -> int:
-    """How many rows hold a text where at least 90 % hold a number, or a date, such as 90+ or a total; codes are none.
+    """The number of rows with a text, such as 90+ or a total, if at least 90 % of the rows have a number or a date.
 
-    Zip codes with and without a zero in front are codes, and texts that often mean a missing value are not counted.
+    Zip codes with and without a leading zero are codes and don't count. Texts that often mean a missing value don't
+    either.
     """
     if series.dtype != pl.String:
         return 0
@@ -503,10 +510,12 @@ _LOCAL = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./]\d{1,2}[.
 
 
 def decimal_mark(column: pl.Series, texts: Sequence[str], ranged: bool = True) -> tuple[str | None, list[str]]:
-    """The decimal mark under which all values of a column are numbers, and what to say where there is not just one.
+    """The decimal mark with which all values of a column are numbers, and sentences if there isn't exactly one.
 
-    texts  some of them;  ranged: ranges of its values may be published
-    O(distinct values), and soon for texts that are no numbers.
+    texts   a sample of the values
+    ranged  whether ranges of its values may be published
+
+    O(distinct values); fast for texts that aren't numbers.
     """
     if not _mostly(_MARKED, texts):
         return None, []
@@ -538,7 +547,7 @@ def decimal_mark(column: pl.Series, texts: Sequence[str], ranged: bool = True) -
 
 
 def _as_texts(what: str, ranged: bool) -> str:
-    """What follows where no notation is known."""
+    """The consequence if no notation is known."""
     then = "and a range of them is a set that lists each" if ranged else "which have no order for t-closeness"
     return f"so its {what} count as texts, {then}"
 
@@ -554,10 +563,12 @@ def moments(texts: Sequence[str]) -> bool:
 
 
 def local_dates(column: pl.Series, texts: Sequence[str], ranged: bool = True) -> tuple[str | None, list[str]]:
-    """The notation under which all values of a column are dates, and what to say where there is not just one.
+    """The notation in which all values of a column are dates, and sentences if there isn't exactly one.
 
-    texts  some of them;  ranged: ranges of its values may be published
-    O(distinct values), and soon for texts that are no dates.
+    texts   a sample of the values
+    ranged  whether ranges of its values may be published
+
+    O(distinct values); fast for texts that aren't dates.
     """
     if not _mostly(_LOCAL, texts):
         return None, []
@@ -583,13 +594,13 @@ def local_dates(column: pl.Series, texts: Sequence[str], ranged: bool = True) ->
 
 
 def _ahead(text: str, notation: str) -> bool:
-    """Whether a date lies more than a year from now."""
+    """Whether a date is more than a year from now."""
     days = day_of(text, notation)
     return days is not None and days > (datetime.date.today() - datetime.date(1970, 1, 1)).days + 366
 
 
 def _apart(values: pl.Series) -> int:
-    """How many rows hold a number of nines that is more than twice any other, or below zero where no other is."""
+    """The number of rows with a number of nines that is more than twice any other, or negative if no other is."""
     nines = values.is_in(list(NINES))
     plain = values.filter(~nines & ~values.is_in(list(NUMBERS)) & values.is_finite())
     if not len(plain) or not nines.any():

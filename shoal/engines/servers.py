@@ -1,8 +1,8 @@
-"""Servers of databases by their addresses: PostgreSQL, MySQL and MariaDB; tables read there, and written whole or not.
+"""Database servers by their addresses: PostgreSQL, MySQL, and MariaDB. Tables are read there, and written atomically.
 
-An address holds no password: it would stand in the list of processes.  PostgreSQL's own means have it (PGPASSWORD,
-~/.pgpass, services), or those of MySQL (MYSQL_PWD, ~/.my.cnf).  No message holds what a server says, which may quote
-rows, and none the user's name.
+An address contains no password, because the list of processes would show it. The password is given by the means of
+PostgreSQL (PGPASSWORD, ~/.pgpass, services) or MySQL (MYSQL_PWD, ~/.my.cnf). No message contains the server's message,
+which may quote rows, or the user's name.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from shoal.errors import ExistsError, InputError, MissingDependencyError, Policy
 from shoal.paths import hides_password, scheme_of, without_secrets
 
 POSTGRES, MYSQL = ("postgres", "postgresql"), ("mysql", "mariadb")
-_STAGE = "__shoal_"  # how the name of a table begins that is on its way
-_MARK = "shoal release"  # how the comment on a release begins in MySQL, which has room for little more
-_ROWS = 5_000  # sent at a time
+_STAGE = "__shoal_"  # prefix of the name of an unfinished table
+_MARK = "shoal release"  # start of a release's comment in MySQL, whose comments are short
+_ROWS = 5_000  # rows in each insert
 _DENIED = ("permission denied", "access denied", "command denied", "read-only", "read only")
 _UNKNOWN = ("authentication failed", "access denied", "no password supplied", "does not exist", "unknown database")
 
@@ -36,56 +36,57 @@ _UNKNOWN = ("authentication failed", "access denied", "no password supplied", "d
 class Server(Protocol):
     """A connection to one server.
 
-    connection  as Ibis has it;  shown  the address without secrets
+    connection  the Ibis connection
+    shown       the address without secrets
     """
 
     connection: Any
     shown: str
 
     def kind(self, column: pl.DataType) -> str | None:
-        """The type of a column there; None where it has none."""
+        """The type of a column on the server; None if there is none."""
         ...
 
     def misnamed(self, column: str) -> str | None:
-        """Why it has no column of this name; None where it may."""
+        """The reason why a column can't have this name; None if it can."""
         ...
 
     def comment(self, table: str) -> str | None:
-        """The comment on a table; None where there is no such table."""
+        """The comment on a table; None if there is no such table."""
         ...
 
     def stage(self, columns: Mapping[str, str]) -> str:
-        """A new table on its way; its name."""
+        """Create a new, unfinished table, and return its name."""
         ...
 
     def insert(self, stage: str, frame: pl.DataFrame) -> None:
-        """Add rows to the new table."""
+        """Add rows to the unfinished table."""
         ...
 
     def certify(self, stage: str, certificate: str) -> None:
-        """The comment on what will be a release."""
+        """Set the comment of the unfinished table."""
         ...
 
     def put_in_place(self, stage: str, table: str, replace: bool) -> None:
-        """Give the table its name, in one step, in the place of what has it where that may be."""
+        """Give the table its name in one step, and replace an existing table of that name if this is allowed."""
         ...
 
     def undo(self) -> None:
-        """Take away what is on its way."""
+        """Remove the unfinished table."""
         ...
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         ...
 
 
 def quoted(name: str, mark: str = '"') -> str:
-    """An identifier of SQL."""
+    """A quoted identifier in SQL."""
     return mark + name.replace(mark, mark * 2) + mark
 
 
 class _Postgres:
-    """See ``Server``: all is one transaction."""
+    """A PostgreSQL server; see ``Server``. All steps are one transaction."""
 
     def __init__(self, address: str) -> None:
         import psycopg
@@ -141,9 +142,10 @@ class _Postgres:
 
 
 class _MySQL:
-    """See ``Server``: no transaction holds the making of a table, so it gets its name when all is done.
+    """A MySQL server; see ``Server``. Creating a table can't be in a transaction, so it gets its name when it is
+    finished.
 
-    What a process that was killed left behind goes with the next writing: its lock went with its connection.
+    The next write removes what a killed process left; its lock ended with its connection.
     """
 
     def __init__(self, address: str) -> None:
@@ -162,7 +164,7 @@ class _MySQL:
         self.again: Callable[[], Any] = partial(MySQLdb.connect, **given, autocommit=True)
         self.own = self.again()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a zone by a name that few servers know
+            warnings.simplefilter("ignore")  # of a named time zone, which few servers have
             self.connection = _ibis().mysql.from_connection(self.own)
         _ask(self.own, "set time_zone = '+00:00'")
 
@@ -215,13 +217,13 @@ class _MySQL:
         if replace and self.comment(table) is not None:
             aside = f"{stage}_old"[-64:]
             _ask(self.own, f"rename table {old} to {quoted(aside, '`')}, {new} to {old}")
-            self.held = aside  # goes by ``undo``: the release has its name, whatever becomes of what it replaced
+            self.held = aside  # ``undo`` removes it: the release has its name, even if removing the old table fails
         else:
             _ask(self.own, f"rename table {new} to {old}")
             self.held = ""
 
     def undo(self) -> None:
-        """Drop the new table, on another connection if this one is lost: it holds rows, and would stay."""
+        """Drop the unfinished table, if needed on a new connection, because its rows would stay on the server."""
         for connect in (lambda: self.own, self.again):
             with contextlib.suppress(Exception):
                 if self.held:
@@ -263,7 +265,7 @@ def _ibis() -> Any:
 
 
 def refuse_address(address: str) -> None:
-    """InputError for the address of a server that is not reached by one, and for one that holds a password."""
+    """InputError for the address of an unsupported server, and for one that contains a password."""
     shown, scheme = without_secrets(address), scheme_of(address)
     if scheme not in POSTGRES + MYSQL:
         raise InputError(
@@ -279,7 +281,7 @@ def refuse_address(address: str) -> None:
 
 
 def connect(address: str) -> Server:
-    """A connection to the server at an address; InputError in one sentence where there is none."""
+    """A connection to the server at an address; InputError if it can't be reached."""
     refuse_address(address)
     _ibis()
     shown, scheme = without_secrets(address), scheme_of(address)
@@ -299,7 +301,7 @@ def connect(address: str) -> Server:
 
 @contextlib.contextmanager
 def in_a_sentence(server: Server) -> Iterator[None]:
-    """Whatever a server says, as a sentence that quotes nothing."""
+    """Convert a server's errors to messages that quote nothing."""
     try:
         yield
     except (ShoalError, OSError):
@@ -317,7 +319,7 @@ def in_a_sentence(server: Server) -> Iterator[None]:
 
 
 def open_server(address: str, scope: Scope) -> Table:
-    """A table or a query of a server; PolicyError without ``table`` or ``query``, or for one that is not there."""
+    """A table or a query of a server; PolicyError without ``table`` or ``query``, or for a table that doesn't exist."""
     refuse_address(address)
     if scope.table is None and scope.query is None:
         shown = without_secrets(address)
@@ -330,7 +332,7 @@ def open_server(address: str, scope: Scope) -> Table:
 
 
 def named(server: Server, scope: Scope) -> Any:
-    """The table that is meant, as Ibis has it."""
+    """The table of the scope as an Ibis table."""
     if scope.query is not None:
         return server.connection.sql(scope.query)
     name = str(scope.table)
@@ -346,7 +348,7 @@ def named(server: Server, scope: Scope) -> Any:
 
 
 def refuse_taken(server: Server, table: str, overwrite: bool) -> bool:
-    """Whether a release has this name, which may be replaced; ExistsError and InputError for what may not."""
+    """Whether a release with this name exists and may be replaced; ExistsError or InputError if it may not."""
     if len(table) > 60 or not table or "\0" in table or table.startswith(_STAGE):
         raise PolicyError(f"⟨output_table={table!r}⟩: give a name of 1 to 60 letters")
     found = server.comment(table)
@@ -360,7 +362,7 @@ def refuse_taken(server: Server, table: str, overwrite: bool) -> bool:
 
 
 def columns_of(server: Server, frame: pl.DataFrame) -> dict[str, str]:
-    """The columns of a table like a frame; InputError for one whose name or type it has no column for."""
+    """The column types of a table like a frame; InputError for a name or type that the server doesn't support."""
     made, seen = {}, set[str]()
     for name, kind in frame.schema.items():
         why = "has a character that no name has" if "\0" in name else server.misnamed(name)
@@ -379,7 +381,7 @@ def columns_of(server: Server, frame: pl.DataFrame) -> dict[str, str]:
 
 
 def send(server: Server, stage: str, frames: Iterator[pl.DataFrame], tell: Callable[[int], None]) -> None:
-    """All rows into a table on its way."""
+    """Send all rows to an unfinished table."""
     done = 0
     for frame in frames:
         plain = frame.with_columns(pl.col(pl.Datetime).dt.convert_time_zone("UTC")) if _zoned(frame) else frame
@@ -394,7 +396,7 @@ def _zoned(frame: pl.DataFrame) -> bool:
 
 
 def held_there(server: Server, name: str, folder: str | None = None) -> pl.DataFrame:
-    """The rows of a table of a server in memory, laid out by their contents: a table has them in no order."""
+    """The rows of a server's table in memory, sorted by their contents, because a table has no order."""
     native = server.connection.table(name) if folder is None else server.connection.table(name, database=folder)
     frame = tables.table_of(native).polars(native.columns)
     return frame.sort(frame.columns, nulls_last=True, maintain_order=True)

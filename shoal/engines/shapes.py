@@ -1,10 +1,10 @@
-"""Polygons of areas: read from GeoJSON and TopoJSON, found by the ids of another file, measured and put together.
+"""Polygons of areas: read from GeoJSON and TopoJSON, matched with the ids of another file, measured, and merged.
 
-A shape is a list of polygons, a polygon a list of rings (the first its outside, the others its holes), a ring
-float64[m, 2] without its first point again at the end.
+A shape is a list of polygons, a polygon a list of rings (the outer ring, then its holes), and a ring float64[m, 2],
+without its first point repeated at the end.
 
-Ids of two files are compared as text.  ``restored`` gives leading zeros back that one file lost, and ``partners`` lists
-what has no partner.  ``mended``, ``closed``, and ``measures`` need the extra ``geo``.
+Ids of two files are compared as text. ``restored`` restores leading zeros that one file lost, and ``partners`` lists
+ids that only one file has. ``mended``, ``closed``, and ``measures`` need the extra ``geo``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _SHOWN = 10
 
 
 class RestoredIds(NamedTuple):
-    """New spellings: of names on the one side, of names on the other."""
+    """New spellings of names on the first side and on the second side."""
 
     first: dict[str, str]
     second: dict[str, str]
 
     def words(self, first: str, second: str) -> list[str]:
-        """What was done, a sentence for each side that was changed."""
+        """A sentence about the restored zeros for each side that changed."""
         return [
             f"leading zeros of {len(spelled):,} ids of {what} restored, as {other} have them ({shown})"
             for spelled, what, other in ((self.first, first, second), (self.second, second, first))
@@ -39,17 +39,17 @@ class RestoredIds(NamedTuple):
 
 
 def spelled(value: Any) -> str:
-    """An id as text, without spaces around it: a number without a fraction, as spreadsheets hand ids over, loses its
-    ``.0``."""
+    """An id as text without outer blanks. A number without a fraction loses its ``.0``, which spreadsheets add."""
     if isinstance(value, str):
         return value.strip()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def restored(first: Iterable[str], second: Iterable[str]) -> RestoredIds:
-    """Names that differ from one name of the other side in leading zeros only, spelled as the side that has more.
+    """Names that differ from one name of the other side only by leading zeros, spelled like the side that has more
+    zeros.
 
-    Only where it is one to one: a bare name that several unmatched names of a side share stays as it is.  O(names).
+    Only unique matches are restored: if several unmatched names of a side are equal without zeros, they stay. O(names).
     """
     ours, theirs = set(first), set(second)
     bare: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
@@ -69,20 +69,20 @@ def restored(first: Iterable[str], second: Iterable[str]) -> RestoredIds:
 
 
 def listed(names: Sequence[str]) -> dict[str, Any]:
-    """How many, and the first ten, for the record."""
+    """The number of names and the first ten, for the record."""
     return {"count": len(names), "first": list(names[:_SHOWN])}
 
 
 def shown(names: Sequence[str]) -> str:
-    """The first ten names and how many more."""
+    """The first ten names, and the number of the others."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
 def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
-    """Sentences about the names without a partner; InputError with all of them unless they are to be left out.
+    """Sentences about names without a partner; InputError with all of them unless they are to be left out.
 
-    sides  what has none, and what it lacks -> the names: ("area", "without a polygon")
+    sides  (kind, what it lacks) -> the names: ("area", "without a polygon")
     """
     if unmatched not in UNMATCHED:
         raise PolicyError.unknown("way to treat ids without a partner", unmatched, UNMATCHED)
@@ -96,15 +96,14 @@ def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> 
 
 Shape = list[list[np.ndarray]]
 
-_FARTHEST = 1e15  # farther than any map reaches in any unit; the squares of larger numbers overflow
+_FARTHEST = 1e15  # larger than any map in any unit; squares of larger numbers overflow
 
 
 def features(held: Any, name: str = "the input") -> list[tuple[dict[str, Any], Shape]]:
-    """(properties, shape) of every feature of parsed GeoJSON or TopoJSON, in order; a feature's own id becomes a
-    property ``id`` where there is none.
+    """(properties, shape) of every feature of parsed GeoJSON or TopoJSON, in order.
 
-    Of a TopoJSON with several objects the one with most geometries is taken.  Features that are no polygons have an
-    empty shape.
+    If a feature has no property ``id``, its own id becomes one. In a TopoJSON with several objects, the one with the
+    most geometries is used. Features that aren't polygons have an empty shape.
     """
     kind = held.get("type") if isinstance(held, Mapping) else None
     try:
@@ -153,7 +152,7 @@ def _topology(held: Mapping[str, Any]) -> list[tuple[dict[str, Any], Shape]]:
     arcs = []
     for arc in held["arcs"]:
         line = np.array([point[:2] for point in arc], dtype=np.float64).reshape(-1, 2)
-        if transform is not None:  # steps of whole numbers: a shared arc gives the same floats from both sides
+        if transform is not None:  # arcs are steps of integers, so a shared arc has the same floats on both sides
             line = np.cumsum(line, axis=0) * transform["scale"] + transform["translate"]
         arcs.append(line)
 
@@ -173,7 +172,7 @@ def _topology(held: Mapping[str, Any]) -> list[tuple[dict[str, Any], Shape]]:
 
 
 def by_id(found: Sequence[tuple[dict[str, Any], Shape]], name: str) -> dict[str, Shape]:
-    """Shapes by the property ``name`` as text; several features of one id are put together."""
+    """Shapes by the property ``name`` as text; several features with one id are merged."""
     shapes: dict[str, Shape] = {}
     for properties, shape in found:
         if name not in properties:
@@ -183,7 +182,7 @@ def by_id(found: Sequence[tuple[dict[str, Any], Shape]], name: str) -> dict[str,
 
 
 def center(shape: Shape) -> tuple[float, float]:
-    """Center of gravity; of the points where the shape has no surface; NaN for an empty one."""
+    """The centroid; the mean of the points if the shape has no area; NaN for an empty shape."""
     surface, sx, sy = 0.0, 0.0, 0.0
     for polygon in shape:
         for i, ring in enumerate(polygon):
@@ -207,7 +206,7 @@ def center(shape: Shape) -> tuple[float, float]:
 
 
 def around(shape: Shape, degrees: bool) -> Shape:
-    """A shape on both sides of 180 degrees in one piece, east of it."""
+    """A shape in one piece, if it crosses 180 degrees: its western part is moved to the east."""
     west = [float(ring[:, 0].min()) for polygon in shape for ring in polygon if len(ring)]
     if not degrees or not west or max(west) - min(west) <= 180:
         return shape
@@ -216,7 +215,7 @@ def around(shape: Shape, degrees: bool) -> Shape:
 
 
 def has_geometry() -> bool:
-    """Whether the geometry library is there."""
+    """Whether the geometry library is installed."""
     try:
         import shapely  # noqa: F401
     except ImportError:
@@ -225,7 +224,7 @@ def has_geometry() -> bool:
 
 
 def mended(shape: Shape) -> Shape:
-    """The shape, polygons whose rings cross themselves cut where they do; as it is without the geometry library."""
+    """The shape with self-crossing polygons split at the crossings; unchanged without the geometry library."""
     if not has_geometry():
         return shape
     import shapely
@@ -245,13 +244,14 @@ def mended(shape: Shape) -> Shape:
     return out
 
 
-_MANY = 1_000  # corners of a hull
+_MANY = 1_000  # number of a hull's corners
 
 
 def _plane(shape: Shape, degrees: bool) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A shape as a geometry in km around its own middle (or as it is), with the middle and the scale.
+    """A shape as a geometry in km around its own center (or unchanged), with center and scale.
 
-    Polygons are mended one by one: together, one that lies in another's hole and over its border would be taken out.
+    Polygons are repaired one by one. Together, a polygon in a hole of another one and across its border would be
+    removed.
     """
     import shapely
 
@@ -265,7 +265,7 @@ def _plane(shape: Shape, degrees: bool) -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def closed(shapes: Sequence[Shape], degrees: bool, tolerance: float) -> Shape:
-    """One shape for all, gaps thinner than twice the tolerance (km, or the plane's units) filled."""
+    """The union of shapes, in which gaps narrower than twice the tolerance (km, or the plane's units) are filled."""
     import shapely
 
     together = [polygon for shape in shapes for polygon in shape]
@@ -281,7 +281,8 @@ def closed(shapes: Sequence[Shape], degrees: bool, tolerance: float) -> Shape:
 
 
 def _extreme(corners: np.ndarray) -> np.ndarray:
-    """The corners of a hull float64[m, 2]; of many the farthest in 1,000 directions: widths within a 100,000th."""
+    """The corners of a hull float64[m, 2]; if there are many, the farthest in 1,000 directions, which gives widths to
+    1e-5."""
     if len(corners) <= _MANY:
         return corners
     turn = np.linspace(0, 2 * np.pi, _MANY, endpoint=False)
@@ -290,9 +291,10 @@ def _extreme(corners: np.ndarray) -> np.ndarray:
 
 
 def measures(shape: Shape, degrees: bool) -> dict[str, float]:
-    """Area, perimeter and diameter (km and km2 when ``degrees``), and how compact a shape is, in 0..1.
+    """Area, perimeter, and diameter (km and km2 if ``degrees``), and the compactness of a shape, in 0..1.
 
-    polsby_popper  4 pi area / perimeter squared;  reock  area over that of the smallest circle around it
+    polsby_popper  4 pi area / perimeter squared
+    reock          area divided by that of the smallest enclosing circle
     """
     import shapely
 

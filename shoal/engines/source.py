@@ -1,8 +1,8 @@
-"""What a table is read from: one file or several, and what an engine may use to read it.
+"""The source of a table, one file or several, and the resources with which an engine may read it.
 
-The name of a file is taken literally.  A table in several files is a folder, a list or a pattern, also with columns in
-the names of folders (``parts_of``).  ``Scope`` has the settings of tables larger than memory.  The module also says
-before a search begins how much memory it takes, and which engine had too little of its own.
+The name of a file is taken literally. A table in several files is a folder, a list, or a pattern, possibly with columns
+in the names of folders (``parts_of``). ``Scope`` has the settings for tables larger than memory. The module also
+estimates a search's memory before it begins, and recognizes that an engine ran out of memory.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from shoal.paths import ending, ends, is_map, is_packed, is_part_name, kind_of
 OTHERS = (
     *(".json", ".toml", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx", ".zip", ".png", ".jpg"),
     *(".arrow", ".feather", ".rds", ".rdata", ".ods", ".ndjson", ".jsonl"),
-)  # files that are tables to others, or to nobody
-_READERS = {  # what makes a frame of them
+)  # files that other programs read as tables, or that are no tables
+_READERS = {  # functions that read them as frames
     ".arrow": "polars.read_ipc", ".feather": "polars.read_ipc", ".ods": "polars.read_ods",
     ".ndjson": "polars.read_ndjson", ".jsonl": "polars.read_ndjson",
 }  # fmt: skip
 _UNPACK = "unpack it first; of packed files, CSV in gzip (.csv.gz) is read"
-_FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is, and a way out
+_FOREIGN = (  # first bytes of files that aren't CSV despite their name, what they are, and a way out
     (b"PAR1", "a Parquet file", "end its name in .parquet"),
     (b"PK\x03\x04", "an Excel file or a ZIP archive", "end the name of an Excel file in .xlsx, and unpack an archive"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "end its name in .xls"),
@@ -43,7 +43,7 @@ _FOREIGN = (  # first bytes of what calls itself a CSV and is none, what that is
     (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
     (b"<html", "a web page", "a login page, perhaps: download the table itself"),
 )
-_ENCODINGS = {  # names that are understood, and Python's for it
+_ENCODINGS = {  # supported names of encodings, and Python's names
     "utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",
     "windows-1252": "cp1252", "cp1252": "cp1252",
 }  # fmt: skip
@@ -52,9 +52,9 @@ _ENCODINGS = {  # names that are understood, and Python's for it
 class Source(NamedTuple):
     """A file that can be read.
 
-    kind    "csv", "parquet", "excel" or "statistics", by its ending
+    kind    "csv", "parquet", "excel", or "statistics", by its ending
     packed  whether it is a CSV in gzip
-    state   device, number, size and time of last change, by which a file that changes while it is read is known
+    state   device, inode, size, and time of last change, to detect a file that changes while it is read
     """
 
     path: Path
@@ -72,17 +72,17 @@ class Source(NamedTuple):
         return cast(BinaryIO, gzip.open(self.path, "rb")) if self.packed else open(self.path, "rb")
 
     def refuse_change(self) -> None:
-        """InputError when the file is no longer the one that was looked at."""
+        """InputError if the file changed since it was examined."""
         try:
             state: tuple[int, ...] = _state(os.stat(self.path))
-        except FileNotFoundError:  # of a version of a table that was cleared away
+        except FileNotFoundError:  # the file of a table version that was removed
             raise InputError(f"{self.name!r} was taken away while it was read; read the table again") from None
         if state != self.state:
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 
 def spoiled(name: str, kind: str, error: Exception) -> InputError:
-    """The refusal of a file that is not what its ending says."""
+    """The error for a file that isn't in the format of its ending."""
     return InputError(
         f"{name!r} cannot be read as {kind} ({type(error).__name__}); it is damaged or something else: write it again, "
         "or save it as CSV"
@@ -90,9 +90,9 @@ def spoiled(name: str, kind: str, error: Exception) -> InputError:
 
 
 def plain(path: Path) -> os.stat_result:
-    """The facts of a file by its literal name; InputError for none, or for a folder, a device, or a pipe.
+    """The status of the file with exactly this name; InputError if there is none, or for a folder, a device, or a pipe.
 
-    ``*``, ``?`` and brackets in a name stand for themselves.
+    ``*``, ``?``, and brackets in a name have no special meaning.
     """
     try:
         found = os.stat(path)
@@ -108,7 +108,7 @@ def plain(path: Path) -> os.stat_result:
 
 
 def locate(path: str | Path) -> Source:
-    """The file of a table; InputError for what is none, by its place or its ending."""
+    """The file of a table; InputError for a path that is no table, by its kind or its ending."""
     path = Path(path)
     found = plain(path)
     if is_map(path, packed=True):
@@ -133,14 +133,15 @@ def locate(path: str | Path) -> Source:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """InputError for a file whose first bytes say that it is something else than its name does."""
+    """InputError for a file whose first bytes contradict its name."""
     try:
         with open(path, "rb") as file:
             head = file.read(16)
     except OSError:
-        return  # whoever reads it says why
+        return  # the code that reads it reports the reason
     for first, what, instead in _FOREIGN:
-        if head.lower().startswith(first.lower()) and (first != b"PAR1" or min(head) < 9):  # PAR1 may name a column
+        # a header may begin with PAR1
+        if head.lower().startswith(first.lower()) and (first != b"PAR1" or min(head) < 9):
             raise InputError(f"{path.name!r} is {what}, and is read as CSV by its name; {instead}")
 
 
@@ -149,7 +150,7 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 
 def codec_of(encoding: str | None) -> str:
-    """Python's name of an encoding: "utf-8" when None, "latin-1" or "cp1252"; PolicyError for any other."""
+    """Python's name of an encoding: "utf-8" for None, "latin-1", or "cp1252"; PolicyError for any other."""
     known = _ENCODINGS.get(str(encoding or "utf-8").lower())
     if known is None:
         raise PolicyError.unknown("encoding", str(encoding), ["utf-8", "latin-1", "windows-1252"])
@@ -157,8 +158,8 @@ def codec_of(encoding: str | None) -> str:
 
 
 def database_kind(path: Any) -> str | None:
-    """ "duckdb" or "sqlite" by the first bytes of a file; None for anything else."""
-    if not isinstance(path, (str, Path)) or not os.path.isfile(path) or is_map(path):  # a GeoPackage is SQLite too
+    """ "duckdb" or "sqlite" by the first bytes of a file; None for other files."""
+    if not isinstance(path, (str, Path)) or not os.path.isfile(path) or is_map(path):  # a GeoPackage is a SQLite file
         return None
     try:
         with open(path, "rb") as file:
@@ -177,8 +178,8 @@ class FilesOfTable(NamedTuple):
     """The files of one table.
 
     sources  the files, in the order of their names
-    keys     columns that stand in the names of folders, key=value, as Hive and Spark write them
-    name     what the user named, for messages
+    keys     columns in the names of folders, key=value, as Hive and Spark write them
+    name     the user's name for it, for messages
     """
 
     sources: tuple[Source, ...]
@@ -191,29 +192,28 @@ class FilesOfTable(NamedTuple):
         return self.sources[0].kind
 
     def refuse_change(self) -> None:
-        """InputError when a file is no longer the one that was looked at."""
+        """InputError if a file changed since it was examined."""
         for source in self.sources:
             source.refuse_change()
 
 
 def is_several(data: Any, pattern: bool = False) -> bool:
-    """Whether a path, or a list of paths, may stand for more than one file."""
+    """Whether a path, or a list of paths, may refer to more than one file."""
     if isinstance(data, (str, Path)):
         return pattern or lakes.is_lake(data) or Path(data).is_dir()
     return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(x, (str, Path)) for x in data)
 
 
 def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) -> FilesOfTable:
-    """The files behind a folder, a list of files and folders, a pattern, or one file.
+    """The files of a folder, a list of files and folders, a pattern, or one file.
 
-    Of a table of Delta or Iceberg it is the files of its current version.
-    In a folder, files and folders whose names begin with a dot or an underscore are passed over, as everybody does, and
-    so is a manifest.  Raises InputError when there is no file, when they are of several kinds, or when some stand in
-    folders of key=value and others do not.
+    For a table of Delta or Iceberg, these are the files of its current version. In a folder, files and folders whose
+    names begin with a dot or an underscore are ignored, as is usual, and so is a manifest. Raises InputError if there
+    is no file, if they have several formats, or if only some are in folders of key=value.
     """
     given = [data] if isinstance(data, (str, Path)) else list(data)
     name = Path(given[0]).name if len(given) == 1 else f"{Path(given[0]).name} and {len(given) - 1} more"
-    files: list[tuple[Path, Path]] = []  # with the folder from which on names of folders count
+    files: list[tuple[Path, Path]] = []  # with the folder below which names of folders are columns
     for one in given:
         if pattern:
             before = str(one).split("*")[0].split("?")[0].split("[")[0]
@@ -229,8 +229,8 @@ def parts_of(data: str | Path | Sequence[str | Path], *, pattern: bool = False) 
     if not files:
         what = "no file fits the pattern" if pattern else "there is no Parquet or CSV file in"
         raise InputError(f"{what} {str(given[0])!r}")
-    if len(given) > 1 and not pattern:  # files named one by one: the folder they have in common
-        with suppress(ValueError):  # none: they stand on several drives of Windows
+    if len(given) > 1 and not pattern:  # files named one by one: use their common folder
+        with suppress(ValueError):  # no common folder: they are on several drives of Windows
             shared = Path(os.path.commonpath([path.parent.absolute() for path, _ in files]))
             files = [(path, shared if root == path.parent else root) for path, root in files]
     _refuse_twice([path for path, _ in files])
@@ -273,7 +273,8 @@ def _keys(path: Path, root: Path) -> tuple[str, ...]:
 
 
 def _refuse_twice(paths: Iterable[Path]) -> None:
-    """InputError for a file named twice: by its number, since some systems also find it by another name."""
+    """InputError for a file that is named twice. The inode is compared, because some systems have other names for a
+    file."""
     seen: set[str | tuple[int, int]] = set()
     for path in paths:
         marks: set[str | tuple[int, int]] = {os.path.realpath(path)}
@@ -286,12 +287,12 @@ def _refuse_twice(paths: Iterable[Path]) -> None:
 
 
 def ending_of(parts: FilesOfTable) -> str:
-    """The kind of file that a release of these parts is written as unless another is asked for."""
+    """The default format of a release of these parts."""
     return "parquet" if parts.kind == "parquet" else "csv"
 
 
 def parts_of_one(path: Any) -> FilesOfTable:
-    """A single file, of any kind, its name taken literally."""
+    """A single file of any kind; its name is taken literally."""
     source = locate(path)
     return FilesOfTable((source,), (), source.name)
 
@@ -314,16 +315,16 @@ class ScopeSettings(TypedDict, total=False):
 
 
 class Scope(NamedTuple):
-    """Settings of an engine; all of them may be left out.
+    """Settings of an engine; all are optional.
 
-    memory     what reading, searching and writing take with DuckDB, such as "2GB": half of it is DuckDB's before it
-               writes to disk.  At most 1.3 times as much is taken, from 512MB on, and 0.4 GB by Python and its packages
+    memory     memory for reading, searching, and writing with DuckDB, such as "2GB"; DuckDB uses half of it before it
+               spills to disk. The actual use is at most 1.3 times as much, from 512MB on, plus 0.4 GB for Python and
+               its packages
     threads    threads of DuckDB
-    temporary  folder that DuckDB spills into, in a folder of its own that only this user can read
-    glob       whether the path is a pattern in which ``*``, ``?``, ``[`` and ``**`` stand for more than themselves
-    table      table or view of a DuckDB or SQLite file, or of a server of databases; sheet of an Excel file; layer of
-               a map
-    query      one SELECT over a DuckDB or SQLite file or a server; over other files, which are the table ``data`` there
+    temporary  folder in which DuckDB spills to a folder of its own that only this user can read
+    glob       whether the path is a pattern with ``*``, ``?``, ``[``, and ``**``
+    table      table or view of a DuckDB or SQLite file, or of a database server; sheet of an Excel file; layer of a map
+    query      one SELECT over a DuckDB or SQLite file or a server; over other files, as the table ``data``
     master     where Spark runs, such as "local[2]"
     """
 
@@ -337,12 +338,12 @@ class Scope(NamedTuple):
 
     @classmethod
     def among(cls, settings: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-        """The scope that some settings state, and the other settings."""
+        """The scope from some settings, and the other settings."""
         own = {name: value for name, value in settings.items() if name in cls._fields}
         return cls(**own), {name: value for name, value in settings.items() if name not in own}
 
     def as_asked(self, data: Any, engine: str | None, asked: Any) -> tuple[Scope, str | None]:
-        """The scope and engine, with what a policy says of reading if the call says nothing; a frame is read already.
+        """The scope and engine of a call, completed by those of a policy. A frame is already read, so they don't apply.
 
         asked  a ``Policy``
         """
@@ -352,9 +353,9 @@ class Scope(NamedTuple):
         return self._replace(**own), engine or asked.engine
 
     def check(self, engine: str | None) -> None:
-        """PolicyError or InputError for settings that cannot be met, or that the engine does not have.
+        """PolicyError or InputError for settings that can't be met, or that the engine doesn't have.
 
-        engine  "polars", "duckdb", "spark", "ibis"; None where a frame was handed over, whose engine its owner set up
+        engine  "polars", "duckdb", "spark", "ibis"; None for a frame, whose engine the caller configured
         """
         mine = {
             "memory": "duckdb",
@@ -384,7 +385,7 @@ class Scope(NamedTuple):
 
 
 def size(text: str, least: int = LEAST) -> int:
-    """Bytes of "2GB", "512MiB"; PolicyError for anything else and for less than 100 MB."""
+    """The bytes of "2GB" or "512MiB"; PolicyError for anything else and for less than 100 MB."""
     found = _SIZE.match(text) if isinstance(text, str) else None
     if found is None:
         raise PolicyError(f"⟨memory={str(text)!r}⟩: write a size such as '2GB' or '512MiB'")
@@ -396,12 +397,13 @@ def size(text: str, least: int = LEAST) -> int:
 
 
 LOG = logging.getLogger("shoal")
-CELL = 1_000  # bytes of a cell while it is searched, measured with 4 to 9 quasi-identifiers
-HELD = 600  # bytes of a cell while it is held for shards that are searched by themselves
-UNEVEN = 2  # times as many cells as the mean that the largest shard has, about
-ITSELF = 400 * 10**6  # bytes of Python, its packages and the compiled loops
-SEARCH = 0.7  # of what the process may have, beside what DuckDB holds, which may be half of it; together 1.3
-WORTH_SAYING = 10**9  # bytes of a search from which on they are said
+CELL = 1_000  # bytes of a cell during its search, measured with 4 to 9 quasi-identifiers
+HELD = 600  # bytes of a cell that waits for the search of its shard
+UNEVEN = 2  # approximate size of the largest shard in mean shard sizes
+ITSELF = 400 * 10**6  # bytes of Python, its packages, and compiled loops
+# maximum share of the process's memory for a search; DuckDB may use half of it at the same time, in total 1.3
+SEARCH = 0.7
+WORTH_SAYING = 10**9  # bytes from which on the search's memory is reported
 
 DRIVER = (
     "Spark's driver has too little memory for this table: it is 1 GB unless you say more. Before Python starts, set "
@@ -411,10 +413,10 @@ DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memo
 
 
 class SearchSize(NamedTuple):
-    """What is searched, and where.
+    """The size of a search, and where it runs.
 
     cells   number of distinct tuples of quasi-identifiers and sensitive values
-    shards  into how many they are cut at most, each searched by itself; 0: they are searched at once
+    shards  maximum number of parts that are searched separately; 0: all cells are searched at once
     away    whether the workers of an engine search the shards
     """
 
@@ -424,14 +426,14 @@ class SearchSize(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What it takes in this process: every cell is held, and those of one shard are searched."""
+        """Memory of the search in this process: all cells are held, and those of one shard are searched."""
         if not self.shards:
             return self.cells * CELL
         largest = 0 if self.away else min(self.cells, -(-UNEVEN * self.cells // self.shards))
         return self.cells * HELD + largest * (CELL - HELD)
 
     def words(self) -> str:
-        """The memory that it takes, as a clause of a sentence."""
+        """The memory of the search, as a clause of a sentence."""
         at_once = f"({CELL // 1000} KB a cell)"
         if self.shards:
             rest = "the workers search them" if self.away else f"{CELL / 1000:.0f} KB a cell of the shard searched"
@@ -446,10 +448,10 @@ def refuse_too_many(
     searched: SearchSize, progress: Callable[[str, float | None], None], free: int | None = None,
     memory: str | None = None,
 ) -> None:  # fmt: skip
-    """Say before a search what it takes, and refuse with InputError one that takes more than there is.
+    """Report the memory of a search before it begins, and refuse with InputError a search that needs too much.
 
-    free    bytes that can be had; found out when None, and where nothing tells, nothing is refused
-    memory  what the process may have, where that was said
+    free    available bytes; None: determined here, and if they are unknown, nothing is refused
+    memory  the memory limit of the process, if there is one
     """
     takes, words = searched.bytes, searched.words()
     if memory is not None and takes > SEARCH * size(memory):
@@ -470,24 +472,24 @@ def refuse_too_many(
 
 
 def free_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that this process can still have, swap included; None where the system does not tell."""
+    """Bytes that are available to this process, including swap; None if the system doesn't report them."""
     try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
         held = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines}
         free = held["MemAvailable"] + held.get("SwapFree", 0)
     except (OSError, ValueError, KeyError, IndexError):
         return None
-    try:  # of a container
+    try:  # limits of a container
         group = root / "sys/fs/cgroup"
         limit, used = ((group / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
         cache = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
         return min(free, int(limit) - int(used) + int(cache.get("inactive_file", 0)))
-    except (OSError, ValueError):  # "max" is no limit
+    except (OSError, ValueError):  # "max" means no limit
         return free
 
 
 def too_little(error: BaseException) -> str:
-    """What to say where an engine failed for want of memory; empty for any other failure."""
+    """The message for an engine that ran out of memory; "" for any other failure."""
     said = f"{type(error).__name__}: {error}"
     if "Java heap space" in said or "OutOfMemoryError" in said or "GC overhead limit" in said:
         return DRIVER

@@ -1,6 +1,6 @@
-"""Apache Spark, classic and Connect: its words, and files read by executors where they stand.
+"""Apache Spark, classic and Connect: its dialect, and files that executors read in place.
 
-A session that begins here, on this machine, keeps its rows from others: see ``_for_us_alone``.
+A session that is started here, on this machine, hides its rows from other users: see ``_for_us_alone``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from shoal.paths import without_secrets
 
 OLDEST = 4
 _ANSWER = "number int, held binary"
-_SENT = 1 << 20  # bytes of tasks that one frame brings to the executors; Spark sends at most 128 MB at once
-_OPAQUE = ("time", "interval")  # how the names of types end that are grouped in no other table
-_JOBS = 4  # of tasks that executors have at the same time
+_SENT = 1 << 20  # bytes of tasks in one frame that is sent to the executors; Spark sends at most 128 MB at once
+_OPAQUE = ("time", "interval")  # suffixes of the names of types that other tables can't group
+_JOBS = 4  # jobs that run on executors at the same time
 _FIRST = 8  # lots of the first job
-_TRIES = 2  # of a job whose process was lost, where Spark itself does not repeat it
+_TRIES = 2  # attempts of a job whose process was lost, if Spark itself doesn't repeat it
 _SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE")
 
 
 class _Spark:
-    """The words of Spark; see ``Dialect``.  Expressions are text, which classic and Connect sessions both take."""
+    """The dialect of Spark; see ``Dialect``. Expressions are text, which both classic and Connect sessions accept."""
 
     name = "Spark"
     sql = Sql(
@@ -47,12 +47,12 @@ class _Spark:
         "string",
         "unix_micros({})",
         "isnan({})",
-        "unix_micros(cast(cast({} as string) || '+00:00' as timestamp))",  # no zone of a session is in it
+        "unix_micros(cast(cast({} as string) || '+00:00' as timestamp))",  # independent of the session's time zone
     )
 
     def number(self, first: int | str, columns: Mapping[str, Any]) -> str:
         shown = compared_sql(first, columns, self.sql)
-        return f"xxhash64({', '.join(f'{c}, {c} is null' for c in shown)})"  # which passes over a missing value
+        return f"xxhash64({', '.join(f'{c}, {c} is null' for c in shown)})"  # the hash ignores missing values
 
     def placement_hash(self, salt: str, columns: Mapping[str, Any]) -> str:
         return f"substr(sha2({self.sql.name(salt)} || {payload_sql(columns, self.sql)}, 256), 1, {DIGITS})"
@@ -61,7 +61,7 @@ class _Spark:
         return native.selectExpr("*", *(f"{how} as {self.sql.name(name)}" for name, how in made.items()))
 
     def opaque(self, native: Any) -> Mapping[str, str]:
-        """Times of day are grouped by no version yet; intervals come back as whole numbers."""
+        """Times of day can't be grouped by any version yet; intervals would be fetched as integers."""
         kinds = {field.name: field.dataType.typeName() for field in native.schema}
         return {n: "TIME" if kind == "time" else "INTERVAL" for n, kind in kinds.items() if kind.endswith(_OPAQUE)}
 
@@ -69,12 +69,13 @@ class _Spark:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        # without a schema of its own a moment without a zone would be given the session's
+        # without an explicit schema, a moment without a zone would get the session's zone
         schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
         return native.sparkSession.createDataFrame(table, schema)
 
     def ordered(self, native: Any, by: str) -> Any:
-        """Sorted within partitions by hash: a sort of all rows would run the whole plan twice, once for its ranges."""
+        """Sorted within partitions by hash. A sort of all rows would run the whole plan twice, once to find its
+        ranges."""
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(
@@ -86,9 +87,9 @@ class _Spark:
         return 0
 
     def parts(self, native: Any, folder: Path) -> dict[str, int]:
-        """What executors write is what leaves, but for columns whose fields may tell of levels that no row holds.
+        """Parts that executors write in their final form, if no column has fields whose type may contain unused levels.
 
-        Moments would be written in a form of old, which other readers have given up.
+        Spark would write moments in a deprecated form that other readers no longer support.
         """
         kinds = nw.from_native(native).collect_schema()
         if any(kind.is_nested() or kind == nw.Unknown or isinstance(kind, nw.Datetime) for kind in kinds.values()):
@@ -107,9 +108,9 @@ class _Spark:
         return rows
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """The parts that executors wrote, each taken away once it has been read.
+        """The parts that executors wrote; each is removed after it is read.
 
-        Moments with a zone go as whole numbers: the form of old in which they would be written knows no zone.
+        Moments with a zone are written as integers, because the deprecated form in which Spark writes them has no zone.
         """
         staging, done = folder_next_to(scratch / "staging"), 0
         kinds = nw.from_native(native).collect_schema()
@@ -146,14 +147,14 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
         )
     if named := [name for name in native.columns if "`" in name]:
         raise InputError(f"column {named[0]!r} has a back-tick, which Spark reads as the end of a name; rename it")
-    if any(field.dataType.typeName() == "void" for field in native.schema):  # of which no reader knows a file
+    if any(field.dataType.typeName() == "void" for field in native.schema):  # no reader supports files with this type
         quoted = [(field.dataType.typeName(), _Spark.sql.name(field.name)) for field in native.schema]
         native = native.selectExpr(*(f"cast({q} as string) as {q}" if kind == "void" else q for kind, q in quoted))
     return LazyTable(native, SPARK, origin)
 
 
 def session(scope: Scope) -> Any:
-    """The session that runs, or a new one; MissingDependencyError and InputError say what is missing for one."""
+    """The running session, or a new one; MissingDependencyError or InputError if requirements are missing."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -162,7 +163,7 @@ def session(scope: Scope) -> Any:
     if not (remote or shutil.which("java") or os.environ.get("JAVA_HOME")):
         raise InputError("Spark needs Java 17 or later, and there is none; install it, or leave ⟨engine='spark'⟩ out")
     if scope.master is None and (running := SparkSession.getActiveSession()) is not None:
-        return running  # of Connect too, where the builder would ask for an address
+        return running  # also for Connect, where the builder would require an address
     builder = SparkSession.builder
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
@@ -171,7 +172,7 @@ def session(scope: Scope) -> Any:
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except ImportError:  # of what Connect alone needs
+    except ImportError:  # if packages for Connect are missing
         raise MissingDependencyError(
             "Spark Connect needs packages that are not here; install them with: pip install 'pyspark[connect]'"
         ) from None
@@ -184,10 +185,11 @@ def session(scope: Scope) -> Any:
 
 
 def _for_us_alone() -> dict[str, str]:
-    """Settings of a session whose executors are this process's own.
+    """Settings of a session whose executors belong to this process.
 
-    Spark's own would write the rows on their way where every user of the machine can read them, and answer whoever asks
-    on the network.  What lies in the folder goes with this process, or with the next that is begun after a kill.
+    By default, Spark would write rows to temporary files that every user of the machine can read, and accept
+    connections from the network. The folder's content is removed with this process, or after a kill by the next
+    session.
     """
     parent = Path(tempfile.gettempdir())
     clear_stale(parent)
@@ -198,7 +200,7 @@ def _for_us_alone() -> dict[str, str]:
 
 
 def read(checked: CheckedFiles, scope: Scope) -> Any:
-    """The files of a table as a frame of Spark, every option of reading said."""
+    """The files of a table as a frame of Spark, with all options of reading explicit."""
     running = session(scope)
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -211,7 +213,7 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
                 "rename it, or leave ⟨engine='spark'⟩ out"
             )
         if connect and re.search(r"[*?\\\[\]{}]", str(source.path.absolute())):
-            raise InputError(  # the option that names are literal is lost on the way to the server
+            raise InputError(  # the option for literal names doesn't reach the server
                 f"Spark Connect takes the path of {source.name!r} for a pattern; rename it, or leave "
                 "⟨engine='spark'⟩ out"
             )
@@ -236,7 +238,7 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
         quote='"',
         escape='"',
         encoding={"latin-1": "ISO-8859-1", "cp1252": "windows-1252"}.get(checked.codec, "UTF-8"),
-        nullValue="\0",  # no file has it, so that an empty text in quotes is not taken for a missing value
+        nullValue="\0",  # no file contains it, so a quoted empty text isn't read as a missing value
         emptyValue="",
         ignoreLeadingWhiteSpace=False,
         ignoreTrailingWhiteSpace=False,
@@ -246,9 +248,9 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
 
 
 def read_remote(path: str, scope: Scope) -> Any:
-    """Parquet anywhere Spark reads it: s3a://, hdfs://, gs://; its parts are Spark's own matter.
+    """Parquet at any address that Spark reads: s3a://, hdfs://, gs://. Spark decides which parts belong to it.
 
-    Raises InputError for what is no Parquet there: the bytes of a CSV can be checked only where this process sees them.
+    Raises InputError for other formats, because the bytes of a CSV can only be checked if this process can read them.
     """
     running = session(scope)
     try:
@@ -261,7 +263,7 @@ def read_remote(path: str, scope: Scope) -> Any:
 
 
 def _read_part(part: Path, columns: Sequence[str], rows: bool = False) -> pl.DataFrame:
-    """A part as executors left it, or its number of rows; VerificationError for one that is gone, broken, or other."""
+    """A part that executors wrote, or its number of rows; VerificationError if it is missing, damaged, or different."""
     try:
         query = pl.scan_parquet(part, glob=False, hive_partitioning=False).select(columns)
         return (query.select(pl.len()) if rows else query).collect()
@@ -272,13 +274,13 @@ def _read_part(part: Path, columns: Sequence[str], rows: bool = False) -> pl.Dat
 
 
 def write_parts(native: Any, folder: Path) -> list[Path]:
-    """The parts that executors wrote into a folder this process sees, in their order; always one, empty if need be.
+    """The parts that executors wrote to a folder that this process can read, in order; at least one, possibly empty.
 
-    An executor that is lost or a task tried twice leaves nothing: Spark names what a task wrote when it is committed.
+    A lost executor or a repeated task leaves no part, because Spark names a task's files when it is committed.
     """
     try:
         native.write.mode("overwrite").parquet(folder.absolute().as_uri())
-    except Exception as error:  # its own message may quote rows
+    except Exception as error:  # Spark's own message may quote rows
         if short := too_little(error):
             raise InputError(short) from None
         raise InputError(f"Spark could not write the release ({type(error).__name__}); see its own log") from None
@@ -294,38 +296,40 @@ def spread(
     tasks: Iterable[bytes],
     together: Callable[[Sequence[bytes]], bytes] | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """See ``shoal.engines.table:Workers``; executors run it in processes of Python, and answers come back in Arrow.
+    """See ``shoal.engines.table:Workers``. Executors run the functions in Python processes, and return answers in
+    Arrow.
 
-    Spark repeats a task whose process is lost, except in a session on this machine alone, where the job is repeated.
+    Spark repeats a task whose process is lost, except in a local session, where the job is repeated here.
     """
     work = partial(_each, each)
     if together is not None:
         found = _brought(running, _lots(tasks)).mapInArrow(work, _ANSWER)
         return _answers(found.repartition("number").mapInArrow(partial(_together, together), _ANSWER))
-    with ThreadPoolExecutor(_JOBS) as jobs:  # executors begin with what has come while the rest is made
+    with ThreadPoolExecutor(_JOBS) as jobs:  # executors start with the first lots while the others are made
         begun = [jobs.submit(_answers, _brought(running, some).mapInArrow(work, _ANSWER)) for some in _jobs(tasks)]
     return chain.from_iterable(job.result() for job in begun)
 
 
 def _brought(running: Any, lots: Iterable[list[bytes]]) -> Any:
-    """A frame of tasks, each in a partition of its own; a lot leaves this process before the next is made."""
+    """A frame of tasks, each in its own partition. Each lot is sent before the next is made."""
     import pyarrow
 
     frames = []
     for lot in lots:
         frame = running.createDataFrame(pyarrow.table({"task": pyarrow.array(lot, pyarrow.binary())}))
-        frames.append(frame.coalesce(1) if len(lot) == 1 else frame.repartition(len(lot)))  # a large one: no shuffle
-    while len(frames) > 1:  # pairs of pairs: the plan of a long chain would be too deep
+        # a large lot has one task and needs no shuffle
+        frames.append(frame.coalesce(1) if len(lot) == 1 else frame.repartition(len(lot)))
+    while len(frames) > 1:  # join pairs repeatedly, because the plan of a long chain would be too deep
         frames = [reduce(lambda one, other: one.union(other), frames[i : i + 2]) for i in range(0, len(frames), 2)]
     return frames[0]
 
 
 def _answers(asked: Any) -> Iterator[tuple[int, bytes]]:
-    """The answers of a job of the executors; InputError where they cannot answer."""
+    """The answers of a job; InputError if the executors fail."""
     for attempt in range(_TRIES):
         try:
             answers = asked.toArrow()
-        except Exception as error:  # its own message may quote what was sent
+        except Exception as error:  # Spark's own message may quote the tasks
             said = str(error)
             if "crashed" in said and attempt < _TRIES - 1:
                 continue
@@ -341,7 +345,8 @@ def _answers(asked: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def _jobs(tasks: Iterable[bytes]) -> Iterator[list[list[bytes]]]:
-    """Lots of tasks by the jobs that they are: a few at the beginning, then as many as all before; at least one."""
+    """Lots of tasks grouped into jobs: first a few lots, then each time as many as in all previous jobs; at least one
+    job."""
     job: list[list[bytes]] = []
     most = _FIRST
     for lot in _lots(tasks):
@@ -354,7 +359,7 @@ def _jobs(tasks: Iterable[bytes]) -> Iterator[list[list[bytes]]]:
 
 
 def _lots(tasks: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Tasks in lots that one frame can bring to the executors; at least one."""
+    """Tasks in lots that fit in one frame; at least one."""
     lot: list[bytes] = []
     size = 0
     for task in tasks:
@@ -367,14 +372,14 @@ def _lots(tasks: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _each(each: Callable[[bytes], Iterator[tuple[int, bytes]]], batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of tasks to batches of an answer each; runs in a process of an executor."""
+    """Map batches of tasks to one batch for each answer; runs in a process of an executor."""
     for batch in batches:
         for task in batch.column(0).to_pylist():
             yield from (_answer(*answer) for answer in each(task))
 
 
 def _together(together: Callable[[Sequence[bytes]], bytes], batches: Iterable[Any]) -> Iterator[Any]:
-    """All answers of each number to one; runs in a process of an executor, which gets whole numbers."""
+    """Combine all answers of each number; runs in a process of an executor, which gets all answers of its numbers."""
     answers: dict[int, list[bytes]] = {}
     for batch in batches:
         for number, held in zip(*(batch.column(i).to_pylist() for i in range(2)), strict=True):

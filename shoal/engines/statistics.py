@@ -1,7 +1,7 @@
-"""Files of SPSS, Stata and SAS, by pyreadstat, which wraps the C library ReadStat.
+"""Files of SPSS, Stata, and SAS, by pyreadstat, which wraps the C library ReadStat.
 
-Values are read by their labels, whole numbers as such, missing values as missing.  SPSS and Stata are written too,
-without labels.
+Values with labels are read as their labels, integers as integers, and missing values as missing. SPSS and Stata files
+are also written, without labels.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from shoal.engines.source import Source, codec_of, locate, spoiled
 from shoal.errors import InputError, MissingDependencyError
 from shoal.paths import SPSS, STATA, ending, ends, kind_of
 
-LONG_AGO = datetime.datetime(1980, 1, 1)  # in the place of the moment at which a file is written
-_WHOLE = 2**53  # up to which a double holds every whole number
+LONG_AGO = datetime.datetime(1980, 1, 1)  # replaces the time at which a file is written
+_WHOLE = 2**53  # up to this number, a double holds every integer
 _READERS = {
     ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por",
     ".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport",
 }  # fmt: skip
-_ICONV = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "WINDOWS-1252"}  # the reader's names of encodings
+_ICONV = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "WINDOWS-1252"}  # names of encodings in ReadStat
 
 
 class _Program(NamedTuple):
-    """What a file of a statistics program can hold."""
+    """The limits of a file of a statistics program."""
 
     name: str
-    names: re.Pattern[str]  # of columns
+    names: re.Pattern[str]  # allowed column names
     rule: str
-    words: re.Pattern[str]  # that are no names
+    words: re.Pattern[str]  # reserved words
     text: int  # bytes of the longest text
-    stamp: re.Pattern[bytes]  # the moment at which the file was made, in its first bytes
-    moment: str  # how it is spelled
+    stamp: re.Pattern[bytes]  # the time of writing in the file's first bytes
+    moment: str  # format of this time
 
 
 _IN_SPSS = _Program(
@@ -55,19 +55,19 @@ _IN_STATA = _Program(
     ), 2_045,
     re.compile(rb"(?s)(<stata_dta>.{0,200}<timestamp>\x11)[ \d]\d \w{3} \d{4} \d\d:\d\d"), "%d %b %Y %H:%M",
 )  # fmt: skip
-_FIRST_IN_SPSS = datetime.date(1582, 10, 15)  # its calendar begins with the Gregorian one
-_GREATEST = 8e307  # above it Stata's codes of missing values begin, and -1.8e308 is that of SPSS
+_FIRST_IN_SPSS = datetime.date(1582, 10, 15)  # SPSS's calendar begins with the Gregorian one
+_GREATEST = 8e307  # numbers above are codes of missing values in Stata, and -1.8e308 is that of SPSS
 
 
 def read_statistics(source: Source, encoding: str | None = None, *, rows: bool = True) -> pl.DataFrame:
-    """The table of a file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt).
+    """The table of a file of SPSS (.sav, .zsav, .por), Stata (.dta), or SAS (.sas7bdat, .xpt).
 
-    encoding  of its texts, where the file does not say it or says it wrongly
+    encoding  of its texts, if the file doesn't state it or states a wrong one
     rows      refuse a table without rows
 
-    A column is text, its labels, if each of its values has a label of its own; else it keeps its numbers.  Values that
-    the file declares missing, and empty texts, which these programs take for missing, are missing.  Numbers are
-    integers where all of them are whole.  InputError for a file that is damaged or has no columns.
+    If each value of a column has a label of its own, the column becomes text, its labels. Otherwise, it keeps its
+    numbers. Values that the file declares missing, and empty texts, which these programs treat as missing, are missing.
+    Numbers are integers if all of them are whole. Raises InputError for a file that is damaged or has no columns.
     """
     frame, facts = _read_by_readstat(source, encoding)
     source.refuse_change()
@@ -82,7 +82,7 @@ def read_statistics(source: Source, encoding: str | None = None, *, rows: bool =
 
 
 def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
-    """What such a file says of its columns beside their names, as "Age of respondent"; nothing for any other file."""
+    """The labels of columns in such a file, such as "Age of respondent"; none for any other file."""
     if kind_of(path) != "statistics":
         return {}
     _, facts = _read_by_readstat(locate(path), encoding, only_facts=True)
@@ -90,9 +90,9 @@ def column_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
 
 
 class Codebook(NamedTuple):
-    """What a file of SPSS, Stata or SAS says beside its rows.
+    """The metadata of an SPSS, Stata, or SAS file.
 
-    values  column -> the labels of its values, those that no row holds among them
+    values  column -> the labels of its values, including those that no row has
     notes   its notes and its own label
     """
 
@@ -108,7 +108,7 @@ def codebook(path: Path) -> Codebook:
 
 
 def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool = False) -> tuple[pl.DataFrame, Any]:
-    """The rows as the library has them, and what the file says of its columns."""
+    """The rows as the library returns them, and the file's metadata."""
     try:
         import pyreadstat
     except ImportError:
@@ -116,23 +116,23 @@ def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool 
     read: Callable[..., tuple[pl.DataFrame, Any]] = getattr(pyreadstat, _READERS[ending(source.path)])
     how = {"encoding": _ICONV[codec_of(encoding)]} if encoding is not None else {}
     if ending(source.path) == ".por":
-        how = {}  # such a file says itself which sign is which
+        how = {}  # the file itself defines its characters
     try:
         return read(str(source.path), output_format="polars", metadataonly=only_facts, **how)
-    except Exception as error:  # readers raise what they like, and may quote a value
+    except Exception as error:  # readers raise all kinds of errors, and may quote a value
         raise spoiled(source.name, "SPSS, Stata or SAS", error) from None
 
 
 def _plain_column(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
     """A column as other formats would have it.
 
-    single  whether its numbers are of single precision, so that 0.1 is 0.1
+    single  whether its numbers have single precision, so that 0.1 is 0.1
     """
     if labels and (named := _by_label(column, labels)) is not None:
         return named
     if column.dtype == pl.String:
         return column.replace("", None)
-    if column.dtype == pl.Null:  # no value at all, and nothing is said of its kind
+    if column.dtype == pl.Null:  # no value, and no statement about the type
         return column.cast(pl.String)
     if not column.dtype.is_float():
         return column
@@ -148,7 +148,7 @@ def _plain_column(column: pl.Series, labels: Mapping[Any, str] | None, single: b
 
 
 def _by_label(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
-    """The labels of the values; None unless each value of the column has one, and no other value the same."""
+    """The labels of the values; None unless each value of the column has a different label."""
     values = [v for v in column.unique().to_list() if v is not None and v != "" and v == v]
     texts = [labels.get(v) for v in values]
     if not values or not all(text and text.strip() for text in texts) or len(set(texts)) < len(texts):
@@ -157,11 +157,11 @@ def _by_label(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series | None:
 
 
 def refuse_for_statistics(path: str | Path, frame: pl.DataFrame, recoded: Collection[str] = ()) -> None:
-    """InputError for a table that a file of SPSS or Stata cannot hold, told before any work is done on it.
+    """InputError for a table that an SPSS or Stata file can't hold, before the search.
 
-    recoded  those columns of it whose texts may yet be published as others
+    recoded  its columns whose texts may still change
 
-    These programs take a text without its last blanks, and an empty one for a missing value.
+    These programs remove trailing blanks of a text, and treat an empty text as a missing value.
     """
     path = Path(path)
     if kind_of(path) != "statistics":
@@ -203,9 +203,9 @@ def refuse_for_statistics(path: str | Path, frame: pl.DataFrame, recoded: Collec
 
 
 def text_in_statistics(column: pl.Series) -> bool:
-    """Whether a column must stand as text in a file of SPSS or Stata, where a number would not give it back.
+    """Whether a column must be text in an SPSS or Stata file, because a number would not represent it exactly.
 
-    Both have doubles alone, of which a date counts days and a moment seconds or milliseconds, without a zone.
+    Both have only doubles. A date counts days, and a moment seconds or milliseconds, without a zone.
     """
     kind = column.dtype
     if kind in (pl.Boolean, pl.Duration) or kind.is_decimal():
@@ -227,7 +227,7 @@ def text_in_statistics(column: pl.Series) -> bool:
 
 
 def store_statistics(frame: pl.DataFrame, path: Path) -> None:
-    """A file of SPSS or Stata with numbers, dates and texts, and no labels; the same rows give the same bytes."""
+    """Write an SPSS or Stata file with numbers, dates, and texts, without labels. The same rows give the same bytes."""
     refuse_for_statistics(path, frame)
     try:
         import pyreadstat
@@ -241,13 +241,13 @@ def store_statistics(frame: pl.DataFrame, path: Path) -> None:
             pyreadstat.write_dta(frame, str(path), version=14)
         else:
             pyreadstat.write_sav(frame, str(path), compress=ends(path, (".zsav",)))
-    except Exception as error:  # the writer does not say whether the disk is full, and may quote a value
+    except Exception as error:  # the writer doesn't report whether the disk is full, and may quote a value
         raise OSError(5, f"writing {program.name} failed ({type(error).__name__})") from None
     _undate(path, program)
 
 
 def _undate(path: Path, program: _Program) -> None:
-    """Replace the moment at which the file was made by one long ago."""
+    """Replace the time of writing in the file by a constant."""
     with open(path, "r+b") as file:
         head = file.read(512)
         found = program.stamp.match(head)

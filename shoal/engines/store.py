@@ -1,8 +1,8 @@
-"""Tables to and from disk: CSV (also .gz), Parquet, and Excel; files of statistics programs by ``statistics``.
+"""Reading and writing tables: CSV (also .gz), Parquet, and Excel. ``statistics`` handles SPSS, Stata, and SAS.
 
-A writer writes exactly what it is given or refuses it.  A table that is never whole in memory is written slice by
-slice, to one file or to a folder of parts.  A reader keeps text exactly as it stands; of Excel it reads the first
-sheet, with types told from all rows.  Real records about people that installed packages carry are read here too.
+A writer writes exactly the given values or refuses them. A table that doesn't fit in memory is written in slices, to
+one file or to a folder of parts. A reader keeps text exactly as it is written. In Excel, it reads the first sheet, and
+detects types from all rows. The module also reads real records about people that installed packages contain.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of columns without a value, which are text here
+logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns about columns without a value, which are text here
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 
 def unread_sheets(path: Any, sheet: str | None) -> list[str]:
-    """A sentence if a file of Excel has several sheets and nobody said which one to read."""
+    """A sentence if an Excel file has several sheets and none was named."""
     if sheet is not None or not isinstance(path, Path) or kind_of(path) != "excel":
         return []
     import fastexcel
@@ -53,12 +53,12 @@ def unread_sheets(path: Any, sheet: str | None) -> list[str]:
 
 
 def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
-    """A sheet, by name, or the first; a column with one text among numbers is text.
+    """A sheet, by name or the first. A column with one text among numbers is text.
 
     rows  refuse a header without rows
 
-    PolicyError for a sheet that is not there. InputError for a header that names no column or one twice, and for a cell
-    that holds a spreadsheet's error, since such a cell would be read as a missing value.
+    Raises PolicyError for a sheet that doesn't exist. Raises InputError for a header without a name or with a duplicate
+    one, and for a cell with a spreadsheet's error, which would otherwise be read as a missing value.
     """
     try:
         import fastexcel
@@ -98,12 +98,12 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
 
 
 def _typed(source: Source, place: int) -> pl.DataFrame:
-    """The rows of a sheet; a column of whole numbers is one of integers unless one of them is beyond 64 bits."""
+    """The rows of a sheet. A column of whole numbers has integers, unless one of them exceeds 64 bits."""
     import fastexcel
 
     try:
         return pl.read_excel(source.path, sheet_id=place + 1, infer_schema_length=None, raise_if_empty=False)
-    except pl.exceptions.InvalidOperationError:  # Polars makes integers of whole numbers, whatever their size
+    except pl.exceptions.InvalidOperationError:  # Polars converts whole numbers to integers, whatever their size
         kinds = fastexcel.read_excel(source.path).load_sheet(place, schema_sample_rows=None).to_polars().schema
         held = {name: pl.Float64 for name, kind in kinds.items() if kind == pl.Float64}
         return pl.read_excel(
@@ -122,7 +122,7 @@ def _named(names: list[str], file: str) -> None:
 
 
 def _errors(source: Source, place: int) -> list[str]:
-    """The cells of a sheet that hold an error, such as "B4"; none where there is no telling."""
+    """The cells of a sheet that contain an error, such as "B4"; none if this is unknown."""
     if not ends(source.path, (".xlsx",)):
         return []
     with zipfile.ZipFile(source.path) as book:
@@ -151,17 +151,17 @@ def read_table(
 ) -> pl.DataFrame:
     """The whole file as a Polars frame.
 
-    path       CSV (also .gz), Parquet, Excel, a file of SPSS, Stata or SAS, or a map of points, told by the ending;
-               anything else is read as CSV; the name is literal
-    separator  of a CSV; told from the header when None
-    encoding   of a CSV: "utf-8" (if None), "windows-1252", or "latin-1"; of SPSS, Stata or SAS: what the file says
-    coded      columns of a CSV to read as categories, which is faster for columns that will be grouped
+    path       CSV (also .gz), Parquet, Excel, SPSS, Stata, SAS, or a map of points, by its ending; anything else is
+               read as CSV; the name is taken literally
+    separator  of a CSV; None: detected from the header
+    encoding   of a CSV: "utf-8" (default), "windows-1252", or "latin-1"; of SPSS, Stata, or SAS: by default, the file's
+    coded      columns of a CSV to read as categories, which is faster if they will be grouped
     rows       refuse a table without rows
     layer      of a map that has several; of an Excel file, the sheet
 
-    CSV columns are text exactly as written (``01234`` stays ``01234``), an empty field is a missing value; Parquet
-    and Excel keep their types.  Raises InputError when the file is missing, breaks the rules of its format, has a
-    column without a name or two of one name.
+    CSV columns are text exactly as written (``01234`` stays ``01234``), and an empty field is a missing value. Parquet
+    and Excel keep their types. Raises InputError if the file is missing, violates its format, or has a column without a
+    name or two with one name.
     """
     if is_map(path):
         from shoal.engines.vector import read_points
@@ -192,7 +192,7 @@ def read_table(
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column by name; PolicyError with the nearest name when there is none, InputError for a name of several."""
+    """A column by name; PolicyError with the most similar name if there is none, InputError for a pattern of names."""
     if name not in frame.columns:
         raise PolicyError.unknown("column", name, frame.columns)
     if name == "*" or (name.startswith("^") and name.endswith("$")):
@@ -201,7 +201,7 @@ def column(frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
-    """A column as float64[n]; InputError naming the first value that is not a finite number."""
+    """A column as float64[n]; InputError with the first value that isn't a finite number."""
     values = column(frame, name)
     if values.dtype == pl.String:
         cast = values.str.strip_chars().cast(pl.Float64, strict=False)
@@ -222,7 +222,7 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
 
 
 def integers(frame: pl.DataFrame, name: str) -> list[int]:
-    """A column as Python integers, of any size; InputError naming the first value that is not one."""
+    """A column as Python integers of any size; InputError with the row of the first value that isn't one."""
     found: list[int] = []
     for row, value in enumerate(column(frame, name).to_list(), 1):
         try:
@@ -232,13 +232,13 @@ def integers(frame: pl.DataFrame, name: str) -> list[int]:
     return found
 
 
-_TEXT = 1 << 29  # characters that Polars surely takes as one text
+_TEXT = 1 << 29  # characters that fit in one text of Polars
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
-_FIRST_DAY = datetime.date(1900, 3, 1)  # before it Excel counts a day that never was
+_FIRST_DAY = datetime.date(1900, 3, 1)  # before this day, Excel counts a day that didn't exist
 
 
 def write_table(frame: pl.DataFrame, path: str | Path) -> None:
-    """Write a table that needs no judgement (that of the demo), whole or not at all."""
+    """Write a table that needs no judgment (that of the demo), completely or not at all."""
     publish_file(path, lambda temporary: store(frame, temporary))
 
 
@@ -250,13 +250,13 @@ def store(
     *,
     part: bool = False,
 ) -> None:
-    """Write by the file's ending, in place; use ``publish_file`` around it.
+    """Write a table in the format of the file's ending, in place; use it within ``publish_file``.
 
-    rows  uint32[n]  of a CSV: the line of the frame that stands in every row; None: each once, in its order
-    part  whether it is one of several files of a table.  Of Parquet, such a file is compressed as engines do it, in
-          half the time, and states no least and greatest values: in random order they differ little between files
+    rows  uint32[n]  for a CSV: the frame's line in each row; None: each line once, in order
+    part  whether it is one of several files of a table. A Parquet part is compressed as engines do it, in half the
+          time, and has no minima and maxima, because in random order these hardly differ between files
 
-    Raises InputError for what the format cannot hold.
+    Raises InputError for values that the format can't hold.
     """
     kind = kind_of(path)
     separator = one_character(separator) or usual_separator(path)
@@ -284,14 +284,14 @@ def store(
 
 
 def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray | None) -> None:
-    """A CSV; where lines of the frame stand in many rows, each is formatted once, by the same writer."""
+    """Write a CSV. If lines of the frame repeat in many rows, each is formatted once, by the same writer."""
     if rows is None:
         frame.write_csv(file, separator=separator)
         return
     head, _, text = frame.write_csv(separator=separator).partition("\n")
     whole = [text] if len(text) < _TEXT else []
     lines = pl.Series("line", whole, dtype=pl.String).str.split("\n").explode()[:-1]
-    if len(lines) != frame.height:  # a line break in a field
+    if len(lines) != frame.height:  # a field contains a line break
         frame[rows].write_csv(file, separator=separator)
         return
     file.write(head.encode() + b"\n")
@@ -299,10 +299,10 @@ def _store_csv(frame: pl.DataFrame, file: Any, separator: str, rows: np.ndarray 
 
 
 def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[str] = ()) -> None:
-    """InputError for a table that a sheet cannot hold, told before any work is done on it.
+    """InputError for a table that a sheet can't hold, before the search.
 
     frame    the columns that will be written
-    recoded  those of them in which a value may yet become a star
+    recoded  those of them in which a value may become a star
     """
     path = Path(path)
     if kind_of(path) != "excel":
@@ -338,9 +338,9 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
 
 
 def refuse_both(held: Mapping[str, Sequence[str | None]]) -> None:
-    """InputError for a column with empty texts beside missing values: in a file of text one value, in the table two.
+    """InputError for a column with both empty texts and missing values, which are the same in a text file.
 
-    held  per column that is judged, its values as text
+    held  for each judged column, its values as text
     """
     for name, values in held.items():
         if "" in values and None in values:
@@ -351,13 +351,13 @@ def refuse_both(held: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def _too_long(texts: pl.Series) -> bool:
-    """Whether any is longer than a cell, counted as Excel does, in units of UTF-16."""
+    """Whether a text is longer than a cell, counted as in Excel, in UTF-16 units."""
     long = texts.filter(texts.str.len_chars() > CELL // 2)
     return any(len(text.encode("utf-16-le")) // 2 > CELL for text in long.drop_nulls())
 
 
 def refuse_sheet(rows: int, columns: Sequence[str]) -> None:
-    """InputError for more rows or columns than a sheet has, or for names its table cannot tell apart."""
+    """InputError for more rows or columns than a sheet has, or for names that Excel can't distinguish."""
     if rows > SHEET_ROWS or len(columns) > SHEET_COLUMNS:
         raise InputError(
             f"an Excel sheet holds {SHEET_ROWS:,} rows and {SHEET_COLUMNS:,} columns, this table has {rows:,} and "
@@ -374,9 +374,9 @@ def refuse_sheet(rows: int, columns: Sequence[str]) -> None:
 
 
 def text_in_excel(column: pl.Series) -> bool:
-    """Whether a column must stand in a sheet as text, because a cell of its own kind would not give it back.
+    """Whether a column must be text in a sheet, because a cell of its own type would not represent it exactly.
 
-    A cell holds 16 digits of a number, milliseconds of a time, and no zone, decimal or day before March 1900.
+    A cell holds 16 digits of a number and milliseconds of a time. It holds no zone, decimal, or day before March 1900.
     """
     kind = column.dtype
     if kind == pl.Time or kind.is_decimal() or kind == pl.Duration:
@@ -397,7 +397,7 @@ def text_in_excel(column: pl.Series) -> bool:
 
 
 def _store_excel(frame: pl.DataFrame, path: Path) -> None:
-    """An Excel file of the frame: text stays text, and the same rows give the same bytes."""
+    """Write an Excel file of the frame. Text stays text, and the same rows give the same bytes."""
     refuse_for_excel(path, frame)
     try:
         import xlsxwriter
@@ -412,9 +412,9 @@ def _store_excel(frame: pl.DataFrame, path: Path) -> None:
     try:
         frame.write_excel(book)
         book.close()
-    except Exception as error:  # the writer has errors of its own around those of the system
+    except Exception as error:  # the writer wraps errors of the system in its own
         with contextlib.suppress(Exception):
-            book.fileclosed = True  # or it would be tried again when the object goes
+            book.fileclosed = True  # otherwise, the destructor would try again
         raise OSError(
             getattr(error.args[0] if error.args else None, "errno", None) or getattr(error, "errno", None) or 5,
             f"writing Excel failed ({type(error).__name__})",
@@ -427,9 +427,9 @@ BATCH = 100_000
 
 
 def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Iterator[pl.DataFrame]:
-    """A DuckDB relation as frames of about a million rows, fewer where rows are wide; at least one, empty if need be.
+    """A DuckDB relation as frames of about a million rows, fewer if rows are wide; at least one, possibly empty.
 
-    tell  called with the number of rows seen so far
+    tell  called with the number of rows read so far
     """
     held: list[pl.DataFrame] = []
     rows = bytes_ = 0
@@ -444,7 +444,7 @@ def slices(native: Any, tell: Callable[[int], None] = lambda _rows: None) -> Ite
 
 
 def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """Rows of a DuckDB relation in the frames that DuckDB hands out; at least one."""
+    """The rows of a DuckDB relation in the frames that DuckDB delivers; at least one."""
     total = 0
     try:
         reader = native.to_arrow_reader(BATCH)
@@ -467,7 +467,7 @@ def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
 
 
 def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, separator: str) -> dict[str, int]:
-    """Every frame as a file part-00000.ENDING of a folder that is there; the rows of each by its name."""
+    """Write each frame as a file part-00000.ENDING of an existing folder, and return the rows of each by its name."""
     rows = {}
     for number, frame in enumerate(frames):
         name = f"part-{number:05d}.{ending}"
@@ -477,7 +477,7 @@ def write_folder(frames: Iterable[pl.DataFrame], folder: Path, ending: str, sepa
 
 
 def write_single(frames: Iterable[pl.DataFrame], path: Path, separator: str) -> None:
-    """All frames as one CSV (also .gz) or Parquet file."""
+    """Write all frames as one CSV (also .gz) or Parquet file."""
     if kind_of(path) == "parquet":
         _single_parquet(frames, path)
         return
@@ -519,9 +519,9 @@ def fair_survey() -> pl.DataFrame:
 
 
 def sliced(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The rows of a frame in memory, or of files, slice by slice, at least one.
+    """The rows of a frame in memory, or of files, in slices, at least one.
 
-    Polars' own streams read many groups of rows ahead, and so take memory in proportion to the file.
+    Polars' own streaming reads many row groups ahead, so its memory is proportional to the file.
     """
     many = int(frame.select(pl.len()).collect().item())
     for at in range(0, max(many, 1), BATCH):

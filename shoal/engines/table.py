@@ -1,9 +1,9 @@
-"""The protocol of engines: a ``Table`` is grouped and counted, numbered and joined, and read back, wherever it lies.
+"""The protocol of engines: a ``Table`` supports group and count, number and join, and reading back.
 
-A new engine is one file with a ``EngineModule``'s two functions and a line in ``shoal.engines.open:ENGINES``.
+A new engine is one module with the two functions of an ``EngineModule``, and a line in ``shoal.engines.open:ENGINES``.
 
-``look`` examines the parts of a table before an engine reads them: their columns, structure and names.  ``Expected``
-computes from the partition alone what must stand in a release: every published tuple with its number of rows.
+``look`` examines the parts of a table before an engine reads them: their columns, structure, and names. ``Expected``
+computes from the partition alone what a release must contain: every published tuple with its number of rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
 
 class CheckedFiles(NamedTuple):
-    """The parts of a table after a look at their bytes.
+    """The parts of a table after their bytes were checked.
 
-    names      the columns in the files
-    found      of CSV parts the structure of each; empty for Parquet
-    separator  of CSV parts;  codec: "utf-8", "latin-1" or "cp1252"
+    names      columns in the files
+    found      structure of each CSV part; empty for Parquet
+    separator  of CSV parts
+    codec      "utf-8", "latin-1", or "cp1252"
     """
 
     parts: FilesOfTable
@@ -42,23 +43,23 @@ class CheckedFiles(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """All columns, those in the names of folders last."""
+        """All columns; those in the names of folders are last."""
         return [*self.names, *self.parts.keys]
 
     @property
     def records(self) -> int | None:
-        """How many rows a second parser found in CSV parts; None of Parquet."""
+        """The number of rows that a second parser found in CSV parts; None for Parquet."""
         return sum(found.records for found in self.found) if self.found else None
 
 
 def refuse_other_count(name: str, held: int, records: int) -> None:
-    """InputError where an engine finds another number of rows than the second parser of a file's bytes."""
+    """InputError if an engine and the second parser of a file's bytes find different numbers of rows."""
     if held != records:
         raise InputError(f"two readers do not agree on {name!r}: {held:,} rows and {records:,}; leave ⟨engine=⟩ out")
 
 
 def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engine: str) -> CheckedFiles:
-    """Every part looked at; InputError where one has other columns, or its bytes break the rules."""
+    """Examine every part; InputError if one has other columns, or its bytes violate the format."""
     names: tuple[str, ...] | None = None
     given = one_character(separator)
     found: list[FileStructure] = []
@@ -98,9 +99,9 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
-    """Parts whose files hold the columns in the names of their folders, too, as some writers leave them.
+    """Parts whose files also contain the columns in the names of their folders, as some writers leave them.
 
-    The files are believed once every value in them is the one its folder says; InputError where one is not.
+    The files' columns are used if all their values agree with the folder's name; otherwise raises InputError.
     """
     if parts.kind != "parquet" or len(repeated) < len(parts.keys):
         raise InputError(
@@ -128,7 +129,7 @@ def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
 
 
 def _refuse_alike(names: Sequence[str], file: str, engine: str) -> None:
-    """Neither engine tells names apart that differ by case alone."""
+    """Refuse names that differ only by case, which no engine distinguishes."""
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         other = first.setdefault(name.casefold(), number)
@@ -158,12 +159,12 @@ def _parquet_schema(source: Source) -> Any:
 
 
 class CellKeys(NamedTuple):
-    """How an engine finds the cell of a row: by a number it computes of the row's values.
+    """How an engine finds the cell of a row: by a number that it computes from the row's values.
 
-    attempt  which of its numberings: the first that gave every tuple a number of its own
-    key      int64 or uint64[tuples]  the number of every tuple of values that stands in the table
-    cell     int[tuples]  its cell, as narrow as they allow, which tuples that differ in how a missing value is written
-             share
+    attempt  index of the numbering: the first that gives all tuples different numbers
+    key      int64 or uint64[tuples]  the number of every tuple of values in the table
+    cell     int[tuples], as narrow as possible  its cell; tuples that differ only in the form of a missing value share
+             one
     """
 
     attempt: int
@@ -173,9 +174,9 @@ class CellKeys(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A histogram with what is needed to go back: the values of every code and the cell of every row.
+    """A histogram, with the values of every code and the cell of every row, to assign groups to rows.
 
-    cell  of every row in memory; of an engine's table empty, since the engine finds it by ``keys``
+    cell  of every row in memory; empty for an engine's table, where ``keys`` gives the cell
     """
 
     histogram: Histogram
@@ -187,7 +188,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """A quasi-identifier's new column: ``values`` (a short Polars series) and, per group, the place in it."""
+    """The published column of a quasi-identifier: ``values`` (a short Polars series) and each group's index into it."""
 
     name: str
     values: pl.Series
@@ -195,12 +196,13 @@ class Replacement:
 
 
 class SingledOut(NamedTuple):
-    """How some columns single rows out.
+    """How far some columns single rows out.
 
-    rows      of the table
-    alone     per column, the rows whose value no other row holds; distinct: its different values
-    together  the rows whose values in all these columns together no other row holds
-    texts     per column, some of its values as text
+    rows      number of rows of the table
+    alone     for each column, the number of rows with a value that no other row has
+    together  the number of rows whose values in all these columns together no other row has
+    distinct  for each column, the number of different values
+    texts     for each column, some of its values as text
     """
 
     rows: int
@@ -211,21 +213,22 @@ class SingledOut(NamedTuple):
 
 
 class Tuples(NamedTuple):
-    """A table of few different rows, dealt out of them.
+    """A table of few different rows that repeat.
 
-    tuples  its different rows, texts as categories;  rows  uint32[n]  which of them each row is
+    tuples  its different rows, with texts as categories
+    rows    uint32[n]  the index of each row's tuple
     """
 
     tuples: pl.DataFrame
     rows: np.ndarray
 
     def frame(self) -> pl.DataFrame:
-        """All rows, with texts as texts: many times what this takes."""
+        """All rows, with texts as texts. This takes many times the memory."""
         shown = (c.cast(pl.String) if isinstance(c.dtype, pl.Categorical) else c for c in self.tuples)
         return pl.DataFrame({c.name: c.gather(self.rows) for c in shown})
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The tuples over some columns, and how many rows hold each; one may stand twice."""
+        """The tuples over some columns, with the number of rows of each; a tuple may occur twice."""
         held = [self.tuples[n] for n in names]
         held = [
             c if isinstance(c.dtype, pl.Categorical) else c.cast(pl.Categorical(pl.Categories.random())) for c in held
@@ -234,12 +237,12 @@ class Tuples(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Rows as they leave.
+    """The published rows.
 
-    frame   of the kind that came; None where it can be dealt out of ``tuples`` when somebody asks for it
-    slices  the same rows in the same order, quicker to read: some columns in slices, as ``Table.slices`` gives them all
-    tuples  what the frame is dealt out of, where it is, and where rows are many more
-    counts  the same rows in no order: their tuples over some columns, as ``Table.counts`` gives them, and more quickly
+    frame   of the same kind as the input; None if it can be made from ``tuples`` on demand
+    slices  the same rows in the same order, read faster: some columns in slices, like ``Table.slices``
+    tuples  the source of the frame, if rows are many more than tuples
+    counts  the same rows without order: their tuples over some columns, like ``Table.counts``, but faster
     """
 
     frame: Any
@@ -249,7 +252,7 @@ class Placed(NamedTuple):
 
 
 class StoredFrame(NamedTuple):
-    """A table as something that can be pickled; ``revive(held)`` is the frame again."""
+    """A table as an object that can be pickled; ``revive(held)`` gives the frame back."""
 
     held: Any
     revive: Callable[[Any], Any]
@@ -266,12 +269,12 @@ Spread = Callable[
 
 
 class Workers(NamedTuple):
-    """What an engine runs for others where its rows lie; nothing for rows in this process.
+    """The functions that an engine runs where its rows are; none for rows in this process.
 
     spread  ``spread(each, tasks, together)``: its processes run ``each`` on every task, which gives numbered answers.
-            With ``together`` they make one of all answers of a number, and without it every answer comes back.  The
-            functions are found by their names, so the processes need this package
-    ask     the answer to a query in the engine's own SQL; it may read files
+            With ``together``, they combine all answers of a number into one; without it, every answer is returned. The
+            functions are imported by name, so the processes need this package
+    ask     gives the answer to a query in the engine's own SQL; it may read files
     """
 
     spread: Spread | None = None
@@ -279,10 +282,12 @@ class Workers(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The files a table is read from; nothing for a frame.
+    """The files from which a table is read; empty for a frame.
 
-    source     name of the file or folder;  records  how many rows a second parser found there
-    parts      the files themselves;  separator  of CSV files
+    source     name of the file or folder
+    records    number of rows that a second parser found there
+    parts      the files themselves
+    separator  of CSV files
     """
 
     source: str | None = None
@@ -292,7 +297,7 @@ class Origin(NamedTuple):
 
 
 class Table(Protocol):
-    """A table as an engine holds it; its frame is never changed, and only ``Counted`` sees values."""
+    """A table of an engine. Its frame is never changed, and only ``Counted`` has values."""
 
     @property
     def columns(self) -> Sequence[str]:
@@ -301,42 +306,42 @@ class Table(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many there are; may run a query."""
+        """Number of rows; may run a query."""
         ...
 
     @property
     def in_memory(self) -> bool:
-        """Whether its rows are in this process, so that reading them all costs nothing more."""
+        """Whether its rows are in this process, so that reading all of them is cheap."""
         ...
 
     @property
     def origin(self) -> Origin:
-        """The files it is read from."""
+        """The files from which it is read."""
         ...
 
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
     ) -> Counted:
-        """Group and count: cells in the order of their codes; PolicyError for a column that is not there.
+        """Group and count: cells in the order of their codes; PolicyError for a column that doesn't exist.
 
-        notations  of columns of texts that are dates or numbers in a notation, which then have their order
+        notations  of columns of texts that are dates or numbers in a notation, whose codes then follow their order
         """
         ...
 
     def counts(self, names: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-        """The distinct tuples over some columns and how many rows hold each."""
+        """The distinct tuples of some columns, with the number of rows of each."""
         ...
 
     def with_missing(self, names: Sequence[str], flag: str) -> Table:
-        """A table with one more column, true where any of some columns is missing."""
+        """A table with a further column, which is true if any of some columns is missing."""
         ...
 
     def filled(self, values: Mapping[str, Any]) -> Table:
-        """A table in which the missing values of some columns are the value given for each."""
+        """A table in which the missing values of each column are replaced by the given value."""
         ...
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
-        """How some columns single rows out; InputError for one whose values cannot be compared."""
+        """How far some columns single rows out; InputError for a column whose values can't be compared."""
         ...
 
     def place(
@@ -349,56 +354,58 @@ class Table(Protocol):
         shuffle_key: ShuffleKey,
         keep_order: bool,
     ) -> Placed:
-        """Number and join: every row with its group's values, in secret order; the same kind of frame as came in.
+        """Number and join: every row with its group's values, in shuffled order, as the kind of frame that was passed.
 
-        drop   columns that are left out;  aside: columns that leave later, on which no order may hang
+        drop   columns that are removed
+        aside  columns that are removed later, on which the order may not depend
 
-        Of the rows of a cell each group gets as many as the partition says.  With a secret of the caller's, which row
-        gets which is the same on every engine: the rows of a cell stand by ``order``'s payload, hashed.
+        Each group gets as many rows of a cell as the partition states. With the caller's secret, the same rows get the
+        same groups on every engine: the rows of a cell are ordered by the hash of ``order``'s payload.
         """
         ...
 
     def without(self, names: Sequence[str]) -> Any:
-        """The frame without some columns, of the kind that came."""
+        """The frame without some columns, of the same kind as the input."""
         ...
 
     def from_polars(self, frame: pl.DataFrame) -> Any:
-        """A Polars frame as the kind of frame that came."""
+        """A Polars frame as the same kind of frame as the input."""
         ...
 
     def from_polars_rows(self, frame: pl.DataFrame) -> Any:
-        """One answer for each row of the table, as the kind of frame that came, so that both go together."""
+        """A frame with one row for each row of the table, as the same kind of frame as the input, so that both can be
+        joined."""
         ...
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns in memory, every row."""
+        """Some columns of all rows in memory."""
         ...
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        """Every row in slices that fit into memory, at least one; ``tell`` hears how many rows have passed.
+        """Every row in slices that fit in memory, at least one. ``tell`` gets the number of rows read so far.
 
-        scratch  a folder in which an engine may leave what is on its way
+        scratch  a folder for an engine's temporary files
         """
         ...
 
     def parts(self, folder: Path) -> dict[str, int]:
-        """Every row as files part-00000.parquet on that an engine writes by itself, and the rows of each.
+        """Write every row to files part-00000.parquet and so on by the engine, and return the rows of each.
 
-        Empty, and nothing written, where slices are as quick.
+        Empty, without any file, if slices are as fast.
         """
         ...
 
     def picklable(self) -> Any:
-        """The frame as something that can be pickled, ``StoredFrame`` where it cannot be as it is."""
+        """The frame as an object that can be pickled, a ``StoredFrame`` if needed."""
         ...
 
     def workers(self) -> Workers:
-        """What the engine runs for others."""
+        """The functions that the engine runs where its rows are."""
         ...
 
 
 class EngineModule(Protocol):
-    """The file of an engine that reads paths."""
+    """The module of an engine that reads paths."""
 
     @property
     def table_of(self) -> Callable[[Any, Origin], Table]:
@@ -407,12 +414,12 @@ class EngineModule(Protocol):
 
     @property
     def read(self) -> Callable[[CheckedFiles, Scope], Any]:
-        """Files that were looked at as a frame of the engine, every option of reading said."""
+        """Examined files as a frame of the engine, with all options of reading explicit."""
         ...
 
 
 def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
-    """PolicyError with the nearest name for the first wanted column that is not there."""
+    """PolicyError with the most similar name for the first wanted column that doesn't exist."""
     for name in wanted:
         if name not in columns:
             raise PolicyError.unknown("column", name, columns)
@@ -422,8 +429,10 @@ def require(columns: Sequence[str], wanted: Sequence[str]) -> None:
 class Expected:
     """The published tuples of a partition.
 
-    columns  per quasi-identifier what each group publishes, as values; texts: the same as text, for files of text
-    starred  per quasi-identifier bool[texts];  plain: whether the text is the value as it came
+    columns  for each quasi-identifier, what each group publishes, as values
+    texts    the same as text, for text files
+    starred  for each quasi-identifier, bool[texts]
+    plain    for each quasi-identifier, whether the text is an unchanged value
     """
 
     histogram: Histogram
@@ -435,9 +444,9 @@ class Expected:
     plain: Sequence[np.ndarray] = ()
 
     def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A published table in which a column of missing values alone has the type that its own values had.
+        """A published table in which columns of only missing values get the type of their original values.
 
-        A frame of objects keeps none for what is starred whole, and how a star is written depends on it.
+        A frame of objects has no type for completely starred columns, and the form of a star depends on it.
         """
         return frame.with_columns(
             frame[c.name].cast(c.values.dtype)
@@ -448,11 +457,11 @@ class Expected:
     def counts(
         self, *, text: Collection[str] = (), blank: Collection[str] = (), categories: bool = False
     ) -> tuple[pl.DataFrame, np.ndarray]:
-        """One line per group and sensitive values in it, and the rows of each.
+        """One line for each group and each combination of sensitive values in it, with its number of rows.
 
-        text   the columns that stand as text, in a file of text all of them
-        blank  of these, the columns whose stars stand as missing values
-        categories  other texts of quasi-identifiers as categories too, which take a quarter of their memory
+        text   columns that are written as text; in a text file, all columns
+        blank  of these, the columns whose stars are missing values
+        categories  whether other texts of quasi-identifiers are categories too, which takes a quarter of the memory
         """
         group, codes, count = self._lines
         made: list[pl.Series] = []
@@ -471,14 +480,14 @@ class Expected:
         return pl.DataFrame(made), count
 
     def digest(self) -> bytes:
-        """A hash of the published tuples and of how many rows have each: alike on every engine."""
+        """A hash of the published tuples and their numbers of rows, which is the same on every engine."""
         tuples, rows = self.counts()
         kinds = {c.name: c for c in self.sensitive}
         return laid_out([_plain(column, kinds.get(column.name)) for column in tuples.iter_columns()], rows, b"")[1]
 
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Groups, the codes of sensitive values in them, and the rows of each: cells that are shown alike are one."""
+        """Groups, the sensitive codes in them, and their number of rows. Cells that publish the same are one line."""
         group, codes = self.partition.group, self.histogram.sensitive[self.partition.cell]
         line = dense(
             mixed_radix(np.column_stack([group, codes]), (self.partition.groups, *(c.size for c in self.sensitive)))
@@ -489,19 +498,19 @@ class Expected:
         return group[one], codes[one], count
 
     def slices(self, columns: Sequence[str], key: bytes, rows: int) -> Iterator[pl.DataFrame]:
-        """The published rows in an order of chance, in slices of about ``rows``; at least one slice.
+        """The published rows in random order, in slices of about ``rows``; at least one slice.
 
-        columns  those of the table, each a quasi-identifier or sensitive: with nothing else beside them, rows of a
-                 cell are alike, and no row of the original is needed to write them
-        key      fixes the order together with the published tuples, so that it tells nothing of who is behind them
+        columns  those of the table, all quasi-identifiers or sensitive. Without other columns, rows of a cell are
+                 equal, so no row of the original is needed to write them
+        key      fixes the order together with the published tuples, so the order reveals nothing about persons
 
-        Every row falls into a slice by itself and slices are shuffled: each order of all rows is as likely as any.
-        O(rows + slices * tuples) time, memory for the tuples and a slice.
+        Every row is assigned to a slice independently, and slices are shuffled, so each order of all rows is equally
+        likely. O(rows + slices * tuples) time, memory for the tuples and a slice.
         """
         frame, counts = self.counts()
         kinds = {c.name: c for c in self.sensitive}
         frame = frame.select(_plain(frame[n], kinds.get(n)) for n in columns)
-        frame.columns = [f"c{i}" for i in range(frame.width)]  # "*" would stand for all columns
+        frame.columns = [f"c{i}" for i in range(frame.width)]  # "*" would select all columns
         held = frame.with_columns(pl.Series("rows", counts, dtype=pl.Int64))
         held = held.group_by(frame.columns, maintain_order=True).agg(pl.col("rows").sum())
         left, tuples = held["rows"].to_numpy(), held.drop("rows")
@@ -522,7 +531,7 @@ def _categories(texts: Sequence[str | None] | pl.Series) -> pl.Series:
 
 
 def _plain(column: pl.Series, coded: Coded | None) -> pl.Series:
-    """A column whose type tells no level that no row holds."""
+    """A column whose type contains no level that no row has."""
     if coded is not None and coded.ordered:
         return column.cast(pl.String).cast(pl.Enum([t for t in coded.texts() if t is not None]))
     return column.cast(pl.String) if isinstance(column.dtype, (pl.Enum, pl.Categorical)) else column

@@ -1,8 +1,8 @@
-"""Which columns name or single people out: each by itself, which is why a column without a role may be refused, and
-small sets of columns together, by distinction and separation.
+"""Columns that name or single out people: single columns, which is why a column without a role may be refused, and
+small sets of columns, by distinction and separation.
 
-Columns are named and rows counted, and no value is ever shown.  Source of the sets: Motwani, Xu 2007, Efficient
-algorithms for masking and finding quasi-identifiers.
+Messages name columns and count rows; no value is shown. Source of the sets: Motwani, Xu 2007, Efficient algorithms for
+masking and finding quasi-identifiers.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from shoal.model.histogram import dense, narrowest
 if TYPE_CHECKING:
     from shoal.model.policy import Policy
 
-SHARE = 0.05  # of the rows that a column without a role may single out
+SHARE = 0.05  # share of the rows that a column without a role may single out
 _SAMPLE = 5_000
-_AT_ONCE = 50  # counts in one query: of many more DuckDB refuses the plan, which is as deep as they are many
-_MANY = 4  # a column of which a quarter of the sample differs has too many values to be grouped quickly
+_AT_ONCE = 50  # counts in one query; for many more, DuckDB refuses the plan, which becomes too deep
+_MANY = 4  # a column with different values in a quarter of the sample has too many values to group quickly
 _PROTECT = "in ⟨quasi_identifiers=[...]⟩ or ⟨sensitive=[...]⟩ to protect it, "
 
 
 @dataclass(frozen=True)
 class Unassigned:
-    """What is carried along, and how many rows it singles out.
+    """The insensitive columns, and the number of rows that they single out.
 
-    columns   the columns carried, in the table's order
-    named     those of them the policy names insensitive
-    alone     per column, the rows whose value no other row holds
-    together  the rows whose values in all these columns together no other row holds
-    rows      of the table
+    columns   the insensitive columns, in the table's order
+    named     those of them that the policy names insensitive
+    alone     for each column, the number of rows with a value that no other row has
+    together  the number of rows whose values in all these columns together no other row has
+    rows      number of rows of the table
     """
 
     columns: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Unassigned:
     rows: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         return {
             "columns": list(self.columns),
             "insensitive": list(self.named),
@@ -60,7 +60,7 @@ class Unassigned:
 
     @property
     def warning(self) -> str:
-        """One sentence where the columns single people out; empty otherwise."""
+        """A sentence if the columns single people out; otherwise ""."""
         if not self.together:
             return ""
         share = 100 * self.together / self.rows
@@ -72,10 +72,10 @@ class Unassigned:
 
 
 def look(table: Table, policy: Policy) -> Unassigned:
-    """Look at every column that will be carried.
+    """Examine every column that will be published without a role or as insensitive.
 
-    Raises InputError naming each column without a role that is a direct identifier by its name or its values, or whose
-    values single out more than 5 % of the rows.  O(n) per carried column; nothing where there is none.
+    Raises InputError with each column without a role that is a direct identifier by its name or its values, or whose
+    values single out more than 5 % of the rows. O(n) for each such column.
     """
     roles = {*policy.grouped, *policy.sensitive, *policy.identifiers, *(policy.coordinates or ())}
     columns = [c for c in table.columns if c not in roles]
@@ -95,9 +95,9 @@ def look(table: Table, policy: Policy) -> Unassigned:
 
 
 def refuse_identifying(found: SingledOut, known: Sequence[str], protect: str = _PROTECT) -> None:
-    """InputError naming each column that is or singles out people, but for the ones ``known`` to be published.
+    """InputError with each column that identifies or singles out people, except those ``known`` to be published.
 
-    protect  how a column can be published otherwise; empty where it cannot
+    protect  another way to publish the column; "" if there is none
     """
     refused = {}
     for name in found.alone:
@@ -109,7 +109,7 @@ def refuse_identifying(found: SingledOut, known: Sequence[str], protect: str = _
 
 
 def named_sensitive(names: Sequence[str]) -> list[str]:
-    """A sentence for each sensitive column that names people by its own name: it is published as it is."""
+    """A sentence for each sensitive column whose name indicates names of people, because it is published unchanged."""
     recognized = ((name, by_name(name)) for name in names)
     return [
         f"warning: the sensitive column {name!r} is published as it is, and {said.reason}; name it among the "
@@ -132,12 +132,12 @@ def _refusal(refused: Mapping[str, str], protect: str) -> str:
 
 
 def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) -> str:
-    """Why a column may not be carried; empty when it may."""
+    """The reason why a column may not be published; "" if it may."""
     held: Kind | None = by_values(texts)
     if held is not None and held.role == DIRECT:
         return held.reason
     said = by_name(name)
-    repeated = said is not None and said.what == REMARKS and not alone  # a few words again and again: no free text
+    repeated = said is not None and said.what == REMARKS and not alone  # if a few remarks repeat, it isn't free text
     if said is not None and said.role == DIRECT and not repeated and not numbers_nobody(distinct, rows):
         return said.reason
     if alone and free_text(texts):
@@ -148,7 +148,7 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
 
 
 def singled_in_memory(columns: Iterable[pl.Series]) -> SingledOut:
-    """How the columns of a table, at least one, single rows out, by 64-bit hashes of values and of rows."""
+    """How far the columns of a table, at least one, single rows out, by 64-bit hashes of values and of rows."""
     alone: dict[str, int] = {}
     distinct: dict[str, int] = {}
     texts: dict[str, Sequence[str]] = {}
@@ -173,12 +173,14 @@ def singled_in_memory(columns: Iterable[pl.Series]) -> SingledOut:
 
 
 def counts_of(column: pl.Series) -> tuple[int, int]:
-    """(rows whose value no other row holds, different values); a missing value is a value.  O(n log n)."""
+    """(number of rows with a value that no other row has, number of different values); a missing value is a value. O(n
+    log n)."""
     return _counted(_hashed(column))
 
 
 def _counted(hashed: np.ndarray) -> tuple[int, int]:
-    """(values that stand once, different values) by sorting, which for 64-bit numbers is the quickest way."""
+    """(number of values that occur once, number of different values), by sorting, which is fastest for 64-bit
+    numbers."""
     if not hashed.size:
         return 0, 0
     ordered = np.sort(hashed)
@@ -188,7 +190,7 @@ def _counted(hashed: np.ndarray) -> tuple[int, int]:
 
 
 def _hashed(column: pl.Series) -> np.ndarray:
-    """uint64[n], equal where values are: -0.0 is 0.0, and NaN is NaN."""
+    """uint64[n], equal if values are equal; -0.0 equals 0.0, and NaN equals NaN."""
     if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
         column = column.to_physical()
     if column.dtype.is_float():
@@ -216,11 +218,11 @@ def singled_elsewhere(
     few: Callable[[int], Any] | None = None,
     hashed: Callable[[Sequence[str]], Iterable[np.ndarray]] | None = None,
 ) -> SingledOut:
-    """How columns single rows out, counted inside an engine: only numbers and a sample of values come back.
+    """How far columns single rows out, counted in an engine: only numbers and a sample of values are fetched.
 
-    few     gives so many rows as values, where the frame has them in another form
-    hashed  gives 64-bit hashes of some columns in lots, all that are alike in one: where most values differ they are
-            sorted here, in a third of the time that an engine takes to group as many
+    few     gives this number of rows as values, if the frame has them in another form
+    hashed  gives 64-bit hashes of some columns in lots, with equal ones in one lot. If most values differ, they are
+            sorted here, in a third of the time that an engine takes to group them
     """
     number, which = "__shoal_number", "__shoal_which"
 
@@ -237,7 +239,8 @@ def singled_elsewhere(
     def counted(sets: Mapping[int, Sequence[str]]) -> dict[int, tuple[int, int, int]]:
         assert hashed is not None
         told: dict[int, list[tuple[int, Future[tuple[int, int]]]]] = {i: [] for i in sets}
-        with ThreadPoolExecutor(1) as thread:  # sorts a lot while the engine hashes the next, and no more than one
+        # sorts one lot while the engine hashes the next, and never holds more lots
+        with ThreadPoolExecutor(1) as thread:
             sorting: Future[tuple[int, int]] | None = None
             for i, names in sets.items():
                 for lot in hashed(names):
@@ -268,7 +271,8 @@ def singled_elsewhere(
             found |= numbers(nw.concat(asked[start : start + _AT_ONCE]))
         found |= counted({i: [name] for i, name in enumerate(columns) if name in many}) if many else {}
         if last not in found:
-            whole = next((of for of in found.values() if of[1] == of[0]), None)  # where one singles all out, so do all
+            # if one column singles out all rows, so do all columns together
+            whole = next((of for of in found.values() if of[1] == of[0]), None)
             found |= {last: whole} if whole is not None else counted({last: every})
     except Exception as error:
         both = lambda i: (numbers(query(i, [columns[i]])), first([columns[i]]))  # noqa: E731
@@ -280,13 +284,13 @@ def singled_elsewhere(
 
 
 def _is_many(some: pl.Series) -> bool:
-    """Whether some values of a column say that most differ."""
+    """Whether a sample of a column suggests that most values differ."""
     plain = not some.dtype.is_nested() and some.dtype not in (pl.Object, pl.Unknown)
     return plain and _MANY * _counted(_hashed(some))[1] > len(some)
 
 
 def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Exception) -> str:
-    """Why columns could not be counted, by the first that cannot be by itself."""
+    """Why columns could not be counted, with the first one that can't be counted alone."""
     named = "the insensitive columns"
     for i, name in enumerate(columns):
         try:
@@ -300,20 +304,21 @@ def _uncounted(columns: Sequence[str], count: Callable[[int], Any], error: Excep
     )
 
 
-LARGEST = 12  # columns of which all triples are looked at; beyond, triples grow from the pairs that separate most
-WIDEST = 100  # columns of which all pairs are looked at; beyond, those of the columns that separate most
-RANKED = 10_000  # lines on which the sets of more columns than that are ranked
-MANY = 1 << 20  # lines above which sets of fewer columns are ranked on some, too
-SOME = 1 << 17  # of them, on so many
-KEPT = 5  # sets of each size that are named
-NEAR = 1 << 17  # keys that are counted in a table rather than sorted
+# up to this many columns, all triples are examined; above, only those that extend the most separating pairs
+LARGEST = 12
+WIDEST = 100  # up to this many columns, all pairs are examined; above, only those of the most separating columns
+RANKED = 10_000  # number of lines on which the sets of more than ``LARGEST`` columns are ranked
+MANY = 1 << 20  # number of lines above which the sets of fewer columns are ranked on a sample
+SOME = 1 << 17  # the size of this sample
+KEPT = 5  # number of sets of each size that are reported
+NEAR = 1 << 17  # number of keys up to which they are counted in a table rather than sorted
 
 
 class SingledColumns(NamedTuple):
     """How far some columns single people out together.
 
-    distinction  different tuples over the rows: 1 means that every row is alone
-    separation   share of the pairs of rows that differ in one of the columns at least
+    distinction  number of different tuples divided by the rows: 1 means that every row is unique
+    separation   share of the pairs of rows that differ in at least one of the columns
     """
 
     columns: tuple[str, ...]
@@ -321,7 +326,7 @@ class SingledColumns(NamedTuple):
     separation: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         return {"columns": list(self.columns), "distinction": self.distinction, "separation": self.separation}
 
 
@@ -330,14 +335,15 @@ def dangerous(
 ) -> list[SingledColumns]:
     """All single columns, then the worst pairs and triples, then the set that grows from the worst triple.
 
-    codes  one int[n] per column, from 0; count int64[n] rows behind each line, 1 when None
+    codes  one int[n] for each column, from 0
+    count  int64[n], number of rows of each line; None: 1
 
-    Worst is what separates most, then what distinguishes most.  All pairs and triples of up to ``LARGEST`` columns,
-    beyond all pairs and the triples that hold one of the ``LARGEST`` worst pairs, of the ``WIDEST`` columns that
-    separate most; the growing set takes the column that separates most until none separates more.  Which sets of more
-    than ``LARGEST`` columns are named is decided on ``RANKED`` lines drawn with a fixed seed, and of fewer columns on
-    ``SOME`` lines of more than ``MANY``; what is said of them is counted on all.  O(n) for each set of few distinct
-    tuples, O(n log n) otherwise.
+    The worst sets separate most, and among these distinguish most. For up to ``LARGEST`` columns, all pairs and triples
+    are examined. Above, all pairs of the ``WIDEST`` columns that separate most are examined, and the triples that
+    contain one of the ``LARGEST`` worst pairs. The growing set adds the column that separates most while this increases
+    the separation. For more than ``LARGEST`` columns, sets are ranked on ``RANKED`` lines drawn with a fixed seed; for
+    fewer columns and more than ``MANY`` lines, on ``SOME`` lines. Their figures are counted on all lines. O(n) for each
+    set of few distinct tuples, otherwise O(n log n).
     """
     table = _Table(codes, None if count is None else np.asarray(count, np.int64))
     if not table.rows:
@@ -353,22 +359,23 @@ def dangerous(
 
 
 class _Table:
-    """Codes numbered without gaps, and the rows behind each line."""
+    """Codes numbered without gaps, and the number of rows of each line."""
 
     def __init__(self, codes: Sequence[np.ndarray], many: np.ndarray | None) -> None:
         numbered = (dense(np.asarray(c)) for c in codes)
         self.codes = [narrowest(c, int(c.max(initial=0)) + 1) for c in numbered]
         self.sizes = [int(c.max(initial=0)) + 1 for c in self.codes]
         self.rows = int(many.sum()) if many is not None else codes[0].size if codes else 0
-        if many is not None and codes and self.rows <= 2 * codes[0].size:  # rows by themselves are counted faster
+        if many is not None and codes and self.rows <= 2 * codes[0].size:  # counting single rows is faster
             self.codes, many = [np.repeat(c, many) for c in self.codes], None
-        self.many = None if many is None else many.astype(np.float64)  # as they are added up; exact below 2^53 rows
+        # the type in which they are summed; exact below 2^53 rows
+        self.many = None if many is None else many.astype(np.float64)
         self.near = [*range(len(self.codes))]
         self._left: tuple[tuple[int, ...], np.ndarray, int] = ((), np.zeros(0, np.int64), 0)
         self._known: dict[tuple[int, ...], tuple[float, float]] = {}
 
     def sampled(self, some: int) -> _Table:
-        """So many of the lines, the same ones at every call."""
+        """A sample of the lines, the same at every call."""
         drawn = np.random.default_rng(0).choice(self.codes[0].size, some, replace=False)
         return _Table([c[drawn] for c in self.codes], None if self.many is None else self.many[drawn])
 
@@ -382,13 +389,15 @@ class _Table:
         return self._known[some]
 
     def _key(self, some: tuple[int, ...]) -> tuple[np.ndarray, int]:
-        """A number for each tuple of values, and one above all; the tuples of all columns but the last are kept."""
+        """A number for each tuple of values, and an upper bound; the numbers for all columns except the last are
+        cached."""
         last, size = self.codes[some[-1]], self.sizes[some[-1]]
         if len(some) == 1:
             return last.astype(np.int64), size
         if self._left[0] != some[:-1]:
             key, span = self._key(some[:-1])
-            if span > NEAR and (key.size <= MANY or span * size > 2**62):  # to number many takes longer than to sort
+            # renumbering many keys takes longer than sorting them
+            if span > NEAR and (key.size <= MANY or span * size > 2**62):
                 key = dense(key)
                 span = int(key.max(initial=0)) + 1
             self._left = some[:-1], key, span
@@ -397,7 +406,7 @@ class _Table:
 
 
 def _worst(table: _Table, sets: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
-    """The sets of columns that separate most, then distinguish most."""
+    """The sets of columns that separate most, and among these distinguish most."""
     return sorted(sets, key=lambda some: (*(-x for x in reversed(table.measured(some))), some))[:most]
 
 
@@ -406,7 +415,7 @@ def _pairs(table: _Table) -> Iterator[tuple[int, ...]]:
 
 
 def _triples(table: _Table) -> Iterator[tuple[int, ...]]:
-    """All triples of few columns; of many, each of the worst pairs with one column more."""
+    """All triples of few columns; of many columns, each of the worst pairs with one further column."""
     d = len(table.codes)
     if d <= LARGEST:
         return combinations(range(d), 3)
@@ -419,7 +428,7 @@ def _sorted(some: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _grown(table: _Table) -> tuple[int, ...]:
-    """The worst triple with a column more at a time, as long as that separates more; () where none does."""
+    """The worst triple, extended by one column at a time while this increases the separation; () if it never does."""
     worst = _worst(table, map(_sorted, _triples(table)), 1)
     some = worst[0] if worst else ()
     grew = False
@@ -432,7 +441,7 @@ def _grown(table: _Table) -> tuple[int, ...]:
 
 
 def _held(key: np.ndarray, span: int, many: np.ndarray | None) -> np.ndarray:
-    """int64: rows of each different key of at least 0 and below ``span``."""
+    """int64: number of rows of each different key, which is at least 0 and below ``span``."""
     near = max(NEAR, key.size // 8)
     if span <= near or many is not None:
         rows = np.bincount(key if span <= near else dense(key), weights=many).astype(np.int64)
@@ -443,7 +452,7 @@ def _held(key: np.ndarray, span: int, many: np.ndarray | None) -> np.ndarray:
 
 
 def words(found: SingledColumns, rows: int) -> str:
-    """One set of columns in a sentence."""
+    """A sentence about a set of columns."""
     return (
         f"{' + '.join(found.columns)}: {round(found.distinction * rows):,} different combinations in {rows:,} rows; "
         f"{100 * found.separation:.3f} % of all pairs of rows differ"
@@ -451,7 +460,7 @@ def words(found: SingledColumns, rows: int) -> str:
 
 
 def worst_sets(found: Sequence[SingledColumns]) -> list[SingledColumns]:
-    """The worst set of each size over one: what a person can take in."""
+    """The worst set of each size above one, so that the list is short."""
     first: dict[int, SingledColumns] = {}
     for danger in found:
         first.setdefault(len(danger.columns), danger)

@@ -1,8 +1,8 @@
-"""Files of polygons: GeoJSON and TopoJSON as they are, GeoPackage, Shapefile, KML and their like through GDAL; and the
-coordinate reference system they state.
+"""Files of polygons and their coordinate reference system: GeoJSON and TopoJSON directly, GeoPackage, Shapefile, KML,
+and others through GDAL.
 
-Outlines are drawn in longitude and latitude; who is next to whom is told in the coordinates of the file, in which sides
-are straight.
+Outlines are drawn in longitude and latitude. Neighbors are found in the file's own coordinates, in which sides are
+straight.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shoal.paths import OUTLINES, ending, has_layers
 if TYPE_CHECKING:
     import polars as pl
 
-_DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}  # GeoJSON is written as it is
+_DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".kml": "KML"}  # GeoJSON needs no driver
 
 
 class FeaturesOfFile(NamedTuple):
@@ -36,10 +36,10 @@ class FeaturesOfFile(NamedTuple):
 
     properties  of every feature
     own         shapes in the file's own coordinates
-    drawn       the same in longitude and latitude, or in the plane where the file states no system
+    drawn       the same in longitude and latitude, or in the plane if the file states no system
     geographic  whether the file's own coordinates are degrees
-    degrees     whether the drawn ones are
-    said        what was understood, for people
+    degrees     whether the coordinates of ``drawn`` are degrees
+    said        sentences on how the file was interpreted
     """
 
     properties: list[dict[str, Any]]
@@ -51,7 +51,7 @@ class FeaturesOfFile(NamedTuple):
 
 
 class DrawnAreas(NamedTuple):
-    """Areas of a file of polygons: several features of one id put together."""
+    """Areas of a file of polygons; several features with one id are merged."""
 
     drawing: FeaturesOfFile
     names: list[str]
@@ -65,16 +65,16 @@ class DrawnAreas(NamedTuple):
         return {c: [row.get(c) for row in rows] for c in self.drawing.properties[0]}
 
     def shapes(self) -> dict[str, Shape]:
-        """What is drawn, by name; rings that cross themselves are cut where they do."""
+        """The drawn shapes, by name; self-crossing rings are split."""
         return dict(zip(self.names, map(mended, self.seen), strict=True))
 
 
 def areas_of(
     found: FeaturesOfFile, key: Callable[[Sequence[str]], str], name: str, asked: str | None, option: str = "id"
 ) -> DrawnAreas:
-    """Features put together by the property that names an area, chosen by ``key`` among those there are.
+    """Features merged by the property with the name of an area, which ``key`` selects from the properties.
 
-    InputError where it was not ``asked`` for, by ``option``, and is no id: what repeats may be anything.
+    Raises InputError if it was not requested with ``option`` and has repeated values, because then it may not be an id.
     """
     if not found.properties:
         raise InputError(f"{name} holds no features; name a file with an outline for each area")
@@ -109,12 +109,12 @@ def areas_of(
 
 
 def read_points(path: Path, layer: str | None) -> pl.DataFrame:
-    """A map of points as a table: the properties, then longitude and latitude; x and y where its system is a plane.
+    """A map of points as a table: the properties, then longitude and latitude, or x and y if its system is a plane.
 
-    layer  which is read of a file with several
+    layer  the layer to read, for a file with several
 
-    Where a property has such a name already, the coordinates are ``point_longitude`` and so on.  Raises InputError for
-    a map that has no points, or something else beside them.
+    If a property has such a name, the coordinates are ``point_longitude`` and so on. Raises InputError for a map
+    without points, or with other geometries.
     """
     import polars as pl
 
@@ -153,7 +153,7 @@ def read_points(path: Path, layer: str | None) -> pl.DataFrame:
 
 
 def _position(geometry: Any) -> Any:
-    """(x, y) of a geometry of GeoJSON; its kind if it is no point."""
+    """(x, y) of a GeoJSON geometry; its kind if it isn't a point."""
     if geometry is None:
         return None, None
     kind, given = geometry["type"], geometry["coordinates"]
@@ -162,7 +162,7 @@ def _position(geometry: Any) -> Any:
 
 
 def _place(geometry: Any) -> Any:
-    """(x, y) of a geometry of shapely; its kind if it is no point."""
+    """(x, y) of a shapely geometry; its kind if it isn't a point."""
     if geometry is None or geometry.is_empty:
         return None, None
     alone = geometry.geoms[0] if geometry.geom_type == "MultiPoint" and len(geometry.geoms) == 1 else geometry
@@ -175,9 +175,9 @@ def _no_layers(path: Path, layer: str | None) -> None:
 
 
 def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[str, list[Any]], Any, tuple[str, ...]]:
-    """System, properties by column, geometries of shapely (None where there is none) and what is said of the layer.
+    """System, properties by column, shapely geometries (None if a feature has none), and sentences about the layer.
 
-    kind  "Polygon" or "Point", what is wanted of a file with several layers
+    kind  "Polygon" or "Point", to choose from several layers
     """
     try:
         import pyogrio
@@ -201,7 +201,7 @@ def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[s
 
 
 def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
-    """Features and their system; InputError for a file without polygons or with a system nobody knows."""
+    """Features and their system; InputError for a file without polygons or with an unknown system."""
     if not has_layers(path):
         plain(path)
         _no_layers(path, layer)
@@ -212,7 +212,7 @@ def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
 
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     rows = rows or [{} for _ in shapes]  # features without properties
-    texts = shapely.to_geojson(shapes).tolist()  # None of a feature without a geometry
+    texts = shapely.to_geojson(shapes).tolist()  # None for a feature without a geometry
     geometries = [None if text is None else json.loads(text) for text in texts]
     held = {
         "type": "FeatureCollection",
@@ -223,7 +223,7 @@ def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
 
 
 def _refuse_parted(path: Path) -> None:
-    """InputError for a shapefile of which a part is missing: most people copy the .shp alone once."""
+    """InputError for a shapefile with a missing part, because people often copy only the .shp."""
     there = {ending(other) for other in path.parent.glob(f"{glob.escape(path.stem)}.*")}
     lost = [end for end in (".shx", ".dbf") if end not in there]
     if lost:
@@ -234,7 +234,7 @@ def _refuse_parted(path: Path) -> None:
 
 
 def _layer(layers: np.ndarray, name: str, asked: str | None, kind: str) -> tuple[str | None, tuple[str, ...]]:
-    """The layer that is asked for, or that alone is of a kind, among (name, kind) of all; InputError for several."""
+    """The requested layer, or the only one of a kind, among (name, kind) of all; InputError if there are several."""
     there = [str(layer) for layer, _ in layers.tolist()]
     if asked is not None:
         if asked not in there:
@@ -266,13 +266,13 @@ def _json(path: Path) -> Any:
 
 
 def _stated(held: Any) -> Any:
-    """What a GeoJSON's member ``crs`` says, or None."""
+    """The value of a GeoJSON's member ``crs``, or None."""
     crs = held.get("crs") if isinstance(held, Mapping) else None
     return (crs.get("properties") or {}).get("name") if isinstance(crs, Mapping) else crs
 
 
 def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) -> FeaturesOfFile:
-    """Features with a system (anything pyproj reads; None: degrees where all numbers may be)."""
+    """Features with a system (any form that pyproj reads; None: degrees if all numbers can be degrees)."""
     own = [shape for _, shape in found]
     if not found:
         raise InputError(f"{name} holds no features; name a file with an outline for each area")
@@ -312,7 +312,8 @@ def _short(crs: Any) -> str:
 
 
 def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.ndarray] | None]:
-    """Whether the system counts degrees of longitude and latitude; how to turn a ring into WGS 84, None if it is."""
+    """Whether the system has degrees of longitude and latitude, and a function from rings to WGS 84; None if not
+    needed."""
     try:
         import pyproj
     except ImportError:
@@ -322,7 +323,7 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
     except pyproj.exceptions.CRSError:
         raise InputError(f"{name} states the coordinate reference system {crs!r}, which is not known") from None
     if system.is_geographic and abs(system.axis_info[0].unit_conversion_factor - np.pi / 180) < 1e-12:
-        return True, None  # another datum moves borders by meters, all of them alike
+        return True, None  # another datum moves all borders by the same few meters
     with_ = pyproj.Transformer.from_crs(system, 4326, always_xy=True)
 
     def turned(ring: np.ndarray) -> np.ndarray:
@@ -332,7 +333,7 @@ def _to_degrees(crs: Any, name: str) -> tuple[bool, Callable[[np.ndarray], np.nd
 
 
 def check_outlines(path: str | Path, degrees: bool = True) -> Path:
-    """A path whose ending is a format these outlines are written in; PolicyError with all of them for another."""
+    """A path whose ending is a supported format for outlines; PolicyError with all formats for another."""
     path = Path(path)
     if ending(path) not in OUTLINES:
         raise PolicyError(
@@ -350,18 +351,18 @@ def check_outlines(path: str | Path, degrees: bool = True) -> Path:
 
 
 def write_outlines(path: Path, text: str, degrees: bool) -> None:
-    """A GeoJSON text in the format of the path's ending.
+    """Write a GeoJSON text in the format of the path's ending.
 
     degrees  whether coordinates are longitude and latitude; a plane without a system has none in the file either
 
-    A shapefile is several files beside each other, its names are cut to ten characters.
+    A shapefile consists of several files, and its names are cut to ten characters.
     """
     driver = _DRIVERS.get(ending(check_outlines(path, degrees)))
     if driver is None:
         path.write_text(text, encoding="utf-8", newline="")
         return
     with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder:
-        made = (Path(folder) / "regions").with_suffix(path.suffix)  # the layer's name
+        made = (Path(folder) / "regions").with_suffix(path.suffix)  # GDAL uses the file's name as the layer's name
         _by_gdal(made, text, degrees, driver)
         for file in Path(folder).iterdir():
             replace(file, path.with_suffix(file.suffix))
@@ -392,7 +393,7 @@ def _by_gdal(path: Path, text: str, degrees: bool, driver: str) -> None:
         names[names.index("region")] = "Name"
     cut = [n[:10] for n in names] if driver == "ESRI Shapefile" else names
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "'crs' was not provided")  # a plane without a system is what was given
+        warnings.filterwarnings("ignore", "'crs' was not provided")  # intended for a plane without a system
         pyogrio.raw.write(
             path, geometry, columns, np.array(cut, object), geometry_type="MultiPolygon", driver=driver,
             crs="EPSG:4326" if degrees else None,

@@ -1,7 +1,6 @@
-"""Arguments of a request: what counts as a number, a word or a list, and what is said of anything else.
+"""Checks of arguments that all problems share: numbers, words, lists, counts, coordinates, seeds, and effort.
 
-Counts of records are whole numbers of any length, checked once.  How hard to search is one word for every problem.  How
-an answer was made stands on record with it, so that the same question gets the same answer.
+``recorded`` also puts method, effort, and seed on the certificate, so that the same call gives the same answer again.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ from shoal.model.settings import EFFORTS
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FAR = 1e150  # beyond it squares of coordinates are no floats
+FAR = 1e150  # beyond this, squares of coordinates overflow a float
 
 
 def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> float:
-    """value as a finite float that fits; PolicyError ``NAME=VALUE: says`` for truth values, text and all else."""
+    """The value as a finite float that fits; PolicyError ``NAME=VALUE: says`` for anything else, such as text or a
+    bool."""
     found = _real(value)
     if found is None or not fits(found):
         raise PolicyError(f"⟨{name}={value!r}⟩: {says}")
@@ -35,7 +35,8 @@ def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> f
 
 
 def whole_number(name: str, value: Any, says: str = "a whole number of at least 1", least: int = 1) -> int:
-    """value as an int of at least ``least``, of any length; 3.0 is 3; PolicyError ``NAME=VALUE: says`` otherwise."""
+    """The value as an int of any length, at least ``least``; 3.0 counts as 3; PolicyError ``NAME=VALUE: says``
+    otherwise."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         exact: int | None = int(value)
     else:
@@ -47,29 +48,31 @@ def whole_number(name: str, value: Any, says: str = "a whole number of at least 
 
 
 def _real(value: Any) -> float | None:
-    """The float of a real number, a zero-dimensional array included; None for what is none or not finite."""
+    """The float of a real number or a zero-dimensional array; None for other types and for numbers that are not
+    finite."""
     if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:
         found = float(value)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # an integer above the largest float
         return None
     return found if math.isfinite(found) else None
 
 
 def seed_of(value: Any) -> int | None:
-    """A seed as an int from 0, None for fresh randomness; PolicyError otherwise."""
+    """A seed as an int of at least 0; None: fresh randomness; PolicyError for anything else."""
     if value is None:
         return None
     return whole_number("seed", value, "a seed is a whole number from 0; leave it out for fresh randomness", least=0)
 
 
 def coordinates(values: Any, what: str) -> np.ndarray:
-    """float64 of the same shape; InputError, without a value, for what holds no real numbers or some beyond 1e150.
+    """The values as float64 of the same shape.
 
-    Missing and infinite ones stay, for the caller to count.
+    Missing and infinite values stay, and the caller counts them. Raises InputError, without a value, for values that
+    are not real numbers or exceed 1e150.
     """
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
@@ -94,7 +97,7 @@ def array_of(values: Any, what: str, says: str) -> np.ndarray:
 
 
 def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, str] | None = None) -> str:
-    """value, one of the words; PolicyError with the nearest of them, or with what they mean, for anything else."""
+    """The value, if it is one of the words; otherwise PolicyError with the most similar word or with all meanings."""
     words = list(words)
     if not isinstance(value, str) or value not in words:
         raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words, meanings)
@@ -102,7 +105,7 @@ def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, st
 
 
 def each_of(name: str, values: Any, n: int) -> list[Any] | None:
-    """A list of n values, one for each area, None where there is none; InputError otherwise."""
+    """A list of n values, one for each area; None if no values are given; InputError for anything else."""
     if values is None:
         return None
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
@@ -120,7 +123,7 @@ def each_of(name: str, values: Any, n: int) -> list[Any] | None:
 
 
 def column_names(what: str, given: Any) -> tuple[str, ...]:
-    """Names of columns, one or several; PolicyError for what is none."""
+    """One or several column names as a tuple; PolicyError for anything else."""
     if isinstance(given, str):
         return (given,)
     try:
@@ -134,7 +137,7 @@ def column_names(what: str, given: Any) -> tuple[str, ...]:
 
 
 def mapping(what: str, given: Any) -> Mapping[str, Any]:
-    """A mapping by name, empty for None; PolicyError for anything else."""
+    """The given mapping, empty for None; PolicyError for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -143,14 +146,15 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
 
 
 def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
-    """PolicyError, with a suggestion, for a name that the keywords of a TypedDict lack."""
+    """PolicyError, with a suggestion, for a name that is no keyword of a TypedDict."""
     for name in given:
         if name not in kind.__annotations__:
             raise PolicyError.unknown(what, name, kind.__annotations__)
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Old keywords of a call by their new names: each is taken with a DeprecationWarning, the new one before it."""
+    """Accept the old keywords of a call with a DeprecationWarning. If both are given, the new keyword takes
+    precedence."""
 
     def of(call: Callable[P, R]) -> Callable[P, R]:
         @wraps(call)
@@ -167,7 +171,7 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 class FrozenMapping(dict[Any, Any]):
-    """A mapping that was checked and changes no more; equal to a dict, and one in JSON and in a pickle."""
+    """A checked mapping that can't be changed. It equals a dict with the same content, also in JSON and in a pickle."""
 
     def _refuse(self, *_given: Any, **_more: Any) -> Any:
         raise TypeError("what was checked does not change any more; make another of other settings")
@@ -179,11 +183,11 @@ class FrozenMapping(dict[Any, Any]):
 
 
 _FRACTION = "{what} number {number} is not a whole number; counts of records are needed"  # never the value
-WIDE = 1 << 62  # from this total on, Python integers instead of int64
+WIDE = 1 << 62  # from this total on, counts are Python integers instead of int64
 
 
 def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
-    """Counts as int64[n], or object[n] of Python integers when their total needs it; InputError otherwise."""
+    """Counts as int64[n], or as object[n] of Python integers if their total needs it; InputError otherwise."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
@@ -197,7 +201,7 @@ def whole(values: Iterable[Any], what: str = "size") -> np.ndarray:
         except ValueError:
             given = np.array(listed, dtype=object)
         if given.dtype.kind == "f":
-            given = np.array(listed, dtype=object)  # a list may hide integers that no float holds
+            given = np.array(listed, dtype=object)  # a list of floats may contain integers that a float can't represent
     if given.ndim != 1:
         raise InputError(f"the {what}s have {given.ndim} dimensions; pass one list of whole numbers")
     if given.dtype.kind == "f":
@@ -237,7 +241,7 @@ class Effort:
     """How hard to search.
 
     name     "fast": no search beyond the constructive method; "balanced": a search counted in steps, so that a seed
-             reproduces it; "thorough": a long one, likewise counted in steps; "seconds": until the clock says so
+             reproduces it; "thorough": a longer search, also counted in steps; "seconds": a search until a time limit
     seconds  wall-clock budget for name "seconds", from the moment the method starts
     """
 
@@ -261,24 +265,25 @@ class Effort:
 
     @property
     def recorded(self) -> str | float:
-        """The effort as a caller writes it: a name, or seconds."""
+        """The effort as a caller writes it: a name, or a number of seconds."""
         return self.name if self.seconds is None else self.seconds
 
     def among(self, named: Mapping[str, float]) -> float:
-        """The seconds, or what the name stands for."""
+        """The number of seconds, or the value for the effort's name in ``named``."""
         return named[self.name] if self.seconds is None else self.seconds
 
 
-HOW = ("method", "effort", "seed", "order", "rule", "improve")  # besides the question itself
+# arguments that define how an answer is found, not the question
+HOW = ("method", "effort", "seed", "order", "rule", "improve")
 
 
 def drawn() -> int:
-    """A seed for who gave none: the search is as random as before, and its seed can be put on record."""
+    """A random seed for a call without one. The certificate records it, so the search can be repeated."""
     return secrets.randbelow(2**32)
 
 
 def recorded(call: Callable[P, R]) -> Callable[P, R]:
-    """A function that puts its method, effort, and seed on record: ``details["run"]`` of the answer's certificate."""
+    """Decorate a solver so that its certificate records method, effort, and seed in ``details["run"]``."""
     asked = signature(call)
     names = [name for name in HOW if name in asked.parameters]
 
@@ -286,7 +291,7 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             given = asked.bind(*args, **kwargs)
-        except TypeError as wrong:  # as Python says it of a function that it calls itself
+        except TypeError as wrong:  # the message that Python writes if it calls the function itself
             raise TypeError(f"{call.__name__}() {wrong}") from None
         given.apply_defaults()
         if "seed" in names and given.arguments["seed"] is None:

@@ -1,7 +1,7 @@
-"""What an independent look at published tables found.
+"""The results of an audit.
 
-``Audit`` has the levels of every privacy model, risks and class sizes of one table.  ``Composition`` has what releases
-of overlapping people tell together, as ``shoal.judge.composition`` finds it.
+``Audit`` has the levels of each privacy model, the risks, and the class sizes of one table. ``Composition`` has what
+several releases of overlapping people reveal together, as computed by ``shoal.judge.composition``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from shoal.model.cards import audit_card, in_one_line
 
 @dataclass(frozen=True)
 class Worst:
-    """The people for whom a release more tells most; alike in all that the adversary knows of them.
+    """The people about whom a further release reveals the most. The adversary can't distinguish them from each other.
 
-    people     how many they are;  values: sensitive values that remain possible, None without a sensitive column
-    posterior  of the likeliest value, None where it was not asked for
-    rows       per release the number of the first published row of their group, None where groups are unknown or the
-               people are not in that release
+    people     number of these people
+    values     number of sensitive values that remain possible; None without a sensitive column
+    posterior  the largest posterior probability of a value; None if it was not computed
+    rows       for each release, the number of the first published row of their group; None if groups are unknown or
+               these people are not in that release
     """
 
     people: int
@@ -32,18 +33,19 @@ class Worst:
 
 @dataclass(frozen=True)
 class Learned:
-    """What one adversary learns of the people who stand in two releases or more.
+    """What one adversary learns about the people who are in at least two releases.
 
-    fewer_than_k  people who share all their groups with fewer than k; None where groups are unknown
-    one_value     people for whom exactly one sensitive value is common to the groups they may stand in
-    contradicted  people for whom none is: the value changed between the releases, or a cell is not what it covers
-    above         people for whom some value's posterior is above 1/l; alone: the most of them by one release alone
-    right         of those above, the share for whom the likeliest value is the true one; None where nobody is
+    fewer_than_k  people who share all their groups with fewer than k people; None if groups are unknown
+    one_value     people for whom exactly one sensitive value occurs in all groups that may contain them
+    contradicted  people for whom no value does: the value changed between releases, or a cell doesn't cover the
+                  original
+    above         people with a value of posterior above 1/l; alone: the largest such number for one release alone
+    right         the share of ``above`` for whom the likeliest value is the true one; None if ``above`` is 0
     highest       the highest posterior
-    truth         mean posterior of the true value;  truth_alone: the highest such mean by one release alone
-    worst         the people for whom it tells most
+    truth         mean posterior of the true value; truth_alone: the highest such mean for one release alone
+    worst         the people about whom the releases reveal the most
 
-    What needs a sensitive column, or l, is None without it.
+    Figures that need a sensitive column or l are None without it.
     """
 
     fewer_than_k: int | None = None
@@ -60,11 +62,12 @@ class Learned:
 
 @dataclass(frozen=True)
 class RowsAlone:
-    """What two releases tell without their originals: rows of the last one, by the groups that may hold one person.
+    """What two releases reveal without their originals: rows of the last one, by the groups that may contain one
+    person.
 
-    rows       that may be about somebody of an earlier release: some group of it may mean a value in common everywhere
-    may_tell   of these, rows for which some such group leaves exactly one sensitive value
-    tell       of these, rows for which all such groups together leave exactly one
+    rows       rows that may be of a person in an earlier release: some combination of groups has a value in common
+    may_tell   of these, rows for which at least one such combination leaves exactly one sensitive value
+    tell       of these, rows for which all such combinations together leave exactly one value
     """
 
     rows: int
@@ -74,19 +77,24 @@ class RowsAlone:
 
 @dataclass(frozen=True)
 class Composition:
-    """The figures of two or more releases set against each other.
+    """The figures of two or more releases, compared with each other.
 
-    people     who stand in two releases or more;  rows: of each release
-    k, l       what the figures are held against;  sensitive: the column, None without one
-    known      what an adversary learns who knows everybody's groups;  unknown: one who knows quasi-identifiers
-    placed     per release how the group of each person was found: "given"; "order", the rows stand in the original's;
-               "matched", one placement of the original's rows that agrees with the release, among several; "assumed",
-               everybody of the other releases' originals whom it covers may be in it, and then "unasked" of those;
-               "none", there is no original
+    people     people in at least two releases
+    rows       rows of each release
+    k, l       the thresholds for the figures
+    sensitive  the sensitive column; None without one
+    known      what an adversary learns who knows the groups of all people
+    unknown    what an adversary learns who knows only quasi-identifiers
+    placed     for each release, how each person's group was found. "given"; "order": the release keeps the original's
+               row order; "matched": an assignment of original rows to published rows that agrees with the release, one
+               of several; "assumed": every person of the other originals whom the release covers may be in it;
+               "unasked": it has an original, but groups are not compared because another release has none; "none": no
+               release has an original
     unplaced   people whose row no published row of their release covers
-    rows_alone what the releases tell without any original; None with one
+    rows_alone what the releases reveal without any original; None with one
 
-    ``known`` is None where some release's people are only assumed, both are where there is no original at all.
+    ``known`` is None if the people of a release are only assumed. ``known`` and ``unknown`` are None without any
+    original.
     """
 
     people: int
@@ -101,16 +109,16 @@ class Composition:
     rows_alone: RowsAlone | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON takes them."""
+        """The figures as plain values for JSON."""
         return asdict(self)
 
     @property
     def share(self) -> float:
-        """The share of the people in several releases for whom composition breaks a promise, 0 where there are none.
+        """The share of people in several releases for whom composition breaks a promise; 0 if there are no such people.
 
-        A sensitive value likelier than 1/l, or without an l told; without a sensitive column fewer than k people in
-        all their groups.  The larger of what the two adversaries learn; without an original, of the rows that may be
-        about such people those that tell a value.
+        A promise is broken if a sensitive value is likelier than 1/l or, without l, is the only possible one. Without a
+        sensitive column, it is broken if fewer than k people share all groups. The share is the larger one of the two
+        adversaries. Without an original, it is the share of rows that reveal a value.
         """
         if self.rows_alone is not None:
             return (self.rows_alone.tell or 0) / max(self.rows_alone.rows, 1)
@@ -124,7 +132,7 @@ class Composition:
 
     @property
     def sentence(self) -> str:
-        """The figures in one sentence, without a value of any table."""
+        """The figures as one sentence, which contains no value of a table."""
         of = f" of {self.sensitive}" if self.sensitive else ""
         if self.rows_alone is not None:
             alone = self.rows_alone
@@ -146,13 +154,13 @@ class Composition:
 
 
 def finite(value: float | None) -> float | None:
-    """The value, or None where it is infinite or not a number."""
+    """The value; None if it is infinite or not a number."""
     return value if value is None or math.isfinite(value) else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One model asked for: what was asked, the level reached, and whether it holds in every class."""
+    """One requested model: its parameters, the level reached, and whether it holds in every class."""
 
     model: str
     short: str
@@ -164,18 +172,18 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveLevels:
-    """Levels of one sensitive column over all classes; None where the table is empty.
+    """Levels of one sensitive column over all classes; None if the table is empty.
 
-    l            largest l with at most 1/l of every class sharing a value (real-valued)
-    distinct_l   fewest different values in a class
-    entropy_l    exponential of the least entropy
-    recursive_c  least c for which (c, 2)-diversity would hold with <=; infinite when a class has one value
+    l            largest l such that no value has more than 1/l of a class (real-valued)
+    distinct_l   smallest number of different values in a class
+    entropy_l    exponential of the smallest entropy of a class
+    recursive_c  smallest c for which (c, 2)-diversity would hold with <=; infinite if a class has one value
     alpha        largest share of a value in a class
     t_equal      largest distance from the table's distribution: half the sum of differences
-    t_ordered    the same by the earth mover's distance over the values' order
-    t_hierarchical  the same by how far the values are apart in their hierarchy; None without one
+    t_ordered    the same with the earth mover's distance over the order of the values
+    t_hierarchical  the same with the distance of the values in their hierarchy; None without one
     beta         largest relative gain (p - q) / q of a value in a class over the table
-    delta        largest |log(p / q)|; infinite when a class lacks a value of the table
+    delta        largest |log(p / q)|; infinite if a class lacks a value of the table
     """
 
     l: float | None
@@ -257,7 +265,7 @@ class Audit:
         return audit_card(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values only, ready for JSON; None for an infinite level, which JSON cannot hold."""
+        """Plain values for JSON. An infinite level, which JSON can't represent, becomes None."""
         out = asdict(self)
         if not self.composition:
             del out["composition"]

@@ -1,6 +1,6 @@
-"""How answers show themselves to people: numbers and proofs in words, a line for ``repr``, a card in a notebook.
+"""How answers are displayed: numbers and proofs as text, one line for ``repr``, and a card in a notebook.
 
-Cards are small tables of HTML, readable on light and dark pages.
+Cards are small HTML tables that are readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from decimal import ROUND_FLOOR, Context
 from html import escape
 from typing import Any
 
-PLAIN = 1e15  # floats from here on are shown with an exponent: not every whole number has one of its own
+PLAIN = 1e15  # floats from here on are shown with an exponent, because not every integer has its own float
 
 
 def card(title: str, lines: Iterable[str]) -> str:
-    """A heading and lines; "name: rest" becomes a row of two cells."""
+    """A heading and lines. A line "name: rest" becomes a row of two cells."""
     rows = []
     for line in lines:
         name, colon, rest = line.partition(": ")
@@ -29,7 +29,7 @@ def card(title: str, lines: Iterable[str]) -> str:
 
 
 def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A heading over a table with names in its first row and column."""
+    """A heading over a table with names in its first row and first column."""
     top = "".join(f'<th scope="col" style="text-align:left">{escape(h)}</th>' for h in head)
     body = "".join(
         "<tr>" + "".join(f'<td style="text-align:left">{escape(number(v))}</td>' for v in row) + "</tr>" for row in rows
@@ -41,7 +41,8 @@ def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def number(value: Any) -> str:
-    """A value for people: thousands apart, four digits of what is measured, and whole numbers from 1,000 on."""
+    """A value as text: integers with thousands separators, floats with four digits, and from 1,000 on without
+    decimals."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -54,12 +55,12 @@ def number(value: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """What JSON has no word for as a plain value: a scalar of numpy as a number, anything else as its text."""
+    """A plain value for a type that JSON doesn't have: a number for a NumPy scalar, otherwise text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def floored(value: float) -> str:
-    """A lower bound for people: as ``number``, and never above what is proved."""
+    """A lower bound as text, formatted as by ``number`` and rounded down, so that it is never above the proved one."""
     if isinstance(value, int):
         return f"{value:,}"
     if 1000 <= value < PLAIN:
@@ -68,18 +69,21 @@ def floored(value: float) -> str:
 
 
 def in_one_line(lines: Sequence[str], most: int = 2) -> str:
-    """What ``repr`` shows of an answer: its title and the first facts; ``print`` shows all of them."""
+    """The line that ``repr`` shows: the title and the first facts. ``print`` shows all facts."""
     return f"<{'; '.join(lines[: most + 1])}>"
 
 
 class Shown(ABC):
-    """An answer that shows itself: repr a line, print some, a notebook a card; never a record, an array or a place."""
+    """Base of answers that display themselves: ``repr`` as a line, ``print`` as several, a notebook as a card.
+
+    No display contains a record, an array, or a coordinate.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def _lines(self) -> list[str]:
-        """What it is, then lines "name: rest"."""
+        """The title, then lines "name: rest"."""
 
     def __repr__(self) -> str:
         return in_one_line(self._lines())
@@ -93,7 +97,7 @@ class Shown(ABC):
 
 
 def proof_lines(certificate: Any, method: str = "") -> list[str]:
-    """Cost, bound and how far they are apart; the method, where there are several."""
+    """Lines for cost and bound, with their ratio; also the method if the problem has several."""
     low, ratio = certificate.lower_bound, certificate.ratio
     if certificate.optimal:
         proved = "no answer costs less"
@@ -106,7 +110,7 @@ def proof_lines(certificate: Any, method: str = "") -> list[str]:
 
 
 def sizes_line(what: str, sizes: Sequence[int], asked: str) -> str:
-    """The least and the most that a group holds, beside what was asked."""
+    """The smallest and the largest group size, with the request."""
     return f"{what}: {number(int(min(sizes)))} to {number(int(max(sizes)))}, {asked}" if len(sizes) else f"{what}: none"
 
 
@@ -116,19 +120,22 @@ def several(count: int, what: str) -> str:
 
 
 def times(ratio: float) -> str:
-    """ "1.024 times the least", rounded up so that it stays true; what differs by rounding alone is the least."""
+    """The ratio as text: "1.024 times the least", rounded up so that it stays valid.
+
+    A ratio that exceeds 1 only by rounding counts as the least.
+    """
     if ratio <= 1 + 1e-9:
         return "the least, up to rounding"
     return f"{math.ceil(ratio * 1000 - 1e-9) / 1000:.7g} times the least"
 
 
 def certificate_card(certificate: Mapping[str, Any]) -> str:
-    """A certificate in a notebook."""
+    """A certificate as a card in a notebook."""
     return card("Certificate", certificate_lines(certificate))
 
 
 def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
-    """What a certificate shows of itself: "name: rest"."""
+    """The lines "name: rest" that a certificate displays."""
     low = certificate["lower_bound"]
     return [
         f"cost: {number(certificate['cost'])} {certificate['unit']}",
@@ -146,12 +153,12 @@ def _apart(certificate: Mapping[str, Any]) -> str:
 
 
 def audit_card(audit: Mapping[str, Any]) -> str:
-    """An audit in a notebook: sizes, risks and what was asked."""
+    """An audit as a card in a notebook: sizes, risks, and requested models."""
     return grid("Audit", ("", ""), audit_rows(audit))
 
 
 def audit_rows(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """What an audit shows of itself: names and values."""
+    """The names and values that an audit displays."""
     rows: list[tuple[str, Any]] = [
         ("rows", audit["rows"]),
         ("groups of rows alike", audit["classes"]),

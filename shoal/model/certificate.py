@@ -1,9 +1,9 @@
-"""The certificate of an answer: what it costs, what every valid answer must cost, and where that is proved.
+"""The certificate of an answer: its cost, a lower bound for every valid answer, and the argument for the bound.
 
-A ``Certificate`` is the owner's, with the exact bound; a ``PublicCertificate`` states only the ratio, rounded up to a
-step of a short ladder.  The module also reads certificate files strictly, as the recipe of another release, and says
-what a theorem promises of a request before any table is seen, and which facts of a crosswalk its public certificate
-may state: those that its files show.
+A ``Certificate`` is private and has the exact bound. A ``PublicCertificate`` has only the ratio, rounded up to one of
+a few steps. The module also reads certificate files strictly, reads a certificate as the policy of another release,
+gives the guarantee that follows from a request alone, and lists the facts that a public certificate of a crosswalk may
+contain: those that its files show.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
-        """Rebuild from ``as_dict``; a part that is missing has its default."""
+        """The inverse of ``as_dict``. A missing part gets its default."""
         return cls(**{name: data[name] for name in ("factor", "additive", "theorem") if name in data})
 
 
-LADDER = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # rungs of a ratio that is published
+LADDER = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # the values of a published ratio
 MORE = "more"  # a ratio above the ladder
 
-ROUNDING = 1e-9  # share of the cost by which sums of floats may differ and still be taken for equal
+ROUNDING = 1e-9  # largest relative difference of two sums of floats that counts as rounding
 
 
 def tight(bound: float, cost: float, unit: str, why: str = "") -> int | float:
-    """A bound for a certificate: itself, or the cost where it is above that by no more than floats round.
+    """A bound for a certificate: the bound itself, or the cost if the bound exceeds it only by the rounding of floats.
 
-    Whole numbers do not round: of two of them a bound above the cost by 1 is an error like any other.
+    Integers have no rounding: if both are integers, a bound above the cost is an error.
 
-    Raises CertificateError for a bound that is not finite or above the cost by more: one of the two is miscomputed,
-    and to lower the bound would turn that into a proof of optimality.
+    Raises CertificateError for a bound that is not finite or that exceeds the cost by more. Then one of the two is
+    miscomputed, and a lowered bound would be a wrong proof of optimality.
     """
     exact, paid = _plain(bound), _plain(cost)
     if exact <= paid:
@@ -84,10 +84,10 @@ def _plain(value: float) -> int | float:
 
 
 def rung(ratio: Fraction | float | None) -> float | str | None:
-    """A proved ratio rounded up to a rung of ``LADDER``: 1.3 is 1.5, 12 is "more"; None where nothing is proved.
+    """A proved ratio, rounded up to a step of ``LADDER``: 1.3 gives 1.5, 12 gives "more"; None if nothing is proved.
 
-    Of all that is known of the original, a public certificate tells this rung alone: one of twelve values, so at most
-    log2(12) = 3.6 bits.
+    This step is the only figure of a public certificate that depends on the original. It is one of twelve values, so it
+    reveals at most log2(12) = 3.6 bits.
     """
     if ratio is None:
         return None
@@ -96,7 +96,7 @@ def rung(ratio: Fraction | float | None) -> float | str | None:
 
 @contextmanager
 def _a_certificate() -> Iterator[None]:
-    """Whoever reads a certificate here gets a CertificateError where a part is missing or of the wrong kind."""
+    """Inside the block, turn errors about missing or wrong parts into CertificateError."""
     try:
         yield
     except CertificateError:
@@ -109,13 +109,13 @@ def _a_certificate() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCertificate:
-    """What a certificate file says of an answer's quality: nothing that needs the original but one rounded ratio.
+    """The figures of an answer's quality in a certificate file. Only the rounded ratio depends on the original.
 
     unit           what is counted, as in ``Certificate``
-    cost           what the released file itself shows to be lost, in that unit; None where the file does not show it
-    ratio_at_most  the answer costs at most this many times the least possible: a rung of ``LADDER``, "more" above it,
-                   None where no ratio is proved or none is published
-    guarantee      what a theorem promises of every input
+    cost           the loss in that unit that the released file itself shows; None if the file doesn't show it
+    ratio_at_most  the answer costs at most this many times the optimum: a step of ``LADDER``, "more" if it is above
+                   all steps, None if no ratio is proved or published
+    guarantee      what a theorem promises for every input
     """
 
     unit: str
@@ -141,7 +141,7 @@ class PublicCertificate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
-        """Rebuild from ``as_dict``; raises CertificateError when it holds something else."""
+        """The inverse of ``as_dict``; raises CertificateError for other content."""
         with _a_certificate():
             stray = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
             if stray:
@@ -182,7 +182,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         cost, bound = _plain(self.cost), _plain(self.lower_bound)
-        finite = isinstance(cost, int) or math.isfinite(cost)  # whole numbers may be longer than any float
+        finite = isinstance(cost, int) or math.isfinite(cost)  # an int may be larger than any float
         if not (finite and 0 <= bound <= cost):
             raise CertificateError(
                 f"lower bound {bound} is outside 0..{cost} {self.unit}; "
@@ -194,9 +194,9 @@ class Certificate:
 
     @property
     def ratio(self) -> Fraction | float | None:
-        """The answer costs at most this many times the optimum; None when that is not known.
+        """An upper bound for the cost divided by the optimum: cost / lower_bound.
 
-        A Fraction for counted units, a float for measured ones; None when the bound is 0 and the cost is not.
+        A Fraction for counted units, a float for measured ones. None if the bound is 0 and the cost is not.
         """
         if self.cost == self.lower_bound:
             return Fraction(1)
@@ -208,7 +208,7 @@ class Certificate:
 
     @property
     def optimal(self) -> bool:
-        """Proved optimal: the bound equals the cost."""
+        """Whether the answer is proved optimal: the bound equals the cost."""
         return self.cost == self.lower_bound
 
     def __repr__(self) -> str:
@@ -240,7 +240,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
-        """Rebuild from ``as_dict``; raises CertificateError when it contradicts itself."""
+        """The inverse of ``as_dict``; raises CertificateError for contradictory content."""
         with _a_certificate():
             return cls(
                 cost=data["cost"],
@@ -253,12 +253,12 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Rebuild from ``to_json``."""
+        """The inverse of ``to_json``."""
         return cls.from_dict(json.loads(text))
 
 
-FORMAT = 2  # of certificate files and records; format 1 had both in one file
-# of a policy, what no receiver needs: with the seed the search could be made again
+FORMAT = 2  # version of certificate files and records; version 1 had both in one file
+# settings of a policy that no receiver needs: with the seed, someone could repeat the search
 PRIVATE_SETTINGS = tuple(name for name, entry in SETTINGS.items() if entry.private)
 DEEPEST = 40
 LARGEST = 64 << 20
@@ -267,8 +267,8 @@ LARGEST = 64 << 20
 def read_json(path: str | Path, what: str = "certificate file of shoal") -> dict[str, Any]:
     """The JSON object in a file.
 
-    InputError for anything a reader could take in two ways: a key twice, NaN or an infinite number, text that is no
-    Unicode, an object or list nested more than 40 deep, a file of more than 64 MB.
+    Raises InputError for content that readers could understand differently: a duplicate key, NaN or an infinite number,
+    text that isn't Unicode, objects or lists nested more than 40 deep, or a file above 64 MB.
     """
     path = Path(path)
 
@@ -318,13 +318,14 @@ def read_json(path: str | Path, what: str = "certificate file of shoal") -> dict
 
 
 def canonical(record: Mapping[str, Any], without: tuple[str, ...] = ()) -> bytes:
-    """A record as bytes: keys sorted, some left out."""
+    """A record as bytes with sorted keys, without some of its entries."""
     kept = {k: v for k, v in record.items() if k not in without}
     return json.dumps(kept, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def digest(hierarchy: Hierarchy) -> str:
-    """SHA-256 of a hierarchy's content: the same for a file and the rows in it, whatever the order of the rows."""
+    """SHA-256 of a hierarchy's content. It doesn't depend on the order of the rows, or on whether they come from a
+    file."""
     content = [
         hierarchy.kind,
         sorted(map(list, hierarchy.rows)),
@@ -336,13 +337,14 @@ def digest(hierarchy: Hierarchy) -> str:
 
 
 def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings a certificate file records, ready for ``Policy.of``: the same again.
+    """The settings that a certificate file records, as arguments of ``Policy.of``, to make the same request again.
 
-    generated  names that stand for hierarchies made from the table; place: the column that coordinates become
-    given      hierarchies handed over, which need not be found
+    generated  names of hierarchies that are built from the table
+    place      name of the column that coordinates become
+    given      hierarchies that the caller passes, which are not searched
 
-    A hierarchy that was a file is looked for beside the certificate, then in the working folder, and must be the one
-    certified.  Raises InputError where it is missing or another.
+    A hierarchy from a file is searched next to the certificate, then in the working folder, and must have the certified
+    hash. Raises InputError if it is missing or different.
     """
     path = Path(path)
     record = read_json(path)
@@ -364,7 +366,7 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
         name: given[name]
         if name in given
         else source
-        if source in (*generated, REGIONS)  # areas are read later, and compared with ``certified``
+        if source in (*generated, REGIONS)  # areas are read later and then compared with ``certified``
         else source_of(name, str(source), path.parent)
         for name, source in sources.items()
         if not ("coordinates" in values and name == place)
@@ -384,7 +386,8 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
 
 
 def source_of(column: str, source: str, folder: Path) -> str:
-    """A recorded hierarchy as something to read: a builder as it is, a file beside the certificate or here."""
+    """The source of a recorded hierarchy: a builder's name, or the path of a file next to the certificate or in this
+    folder."""
     if source.partition(":")[0] in BUILDERS:
         return source
     name = Path(source).name
@@ -397,18 +400,20 @@ def source_of(column: str, source: str, folder: Path) -> str:
     )
 
 
-NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")  # methods whose answer costs at most the three-phase one
+# methods that never cost more than the three-phase algorithm
+NEVER_DEARER = ("auto", "three_phase", "cascade", "improve")
 PROVED = Guarantee(factor=1, additive=0, theorem="no valid release costs less, proved for this table")
 SOURCE = "Xiao, Yi, Tao 2010, Theorem 5.19"
-WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings beside which nothing is promised
+WITHOUT = [name for name, entry in SETTINGS.items() if not entry.promised]  # settings that void the guarantee
 
 
 def promised(asked: Mapping[str, Any]) -> Guarantee:
-    """The promise of a request, a policy as ``Policy.describe`` gives it: it depends on nothing else.
+    """The guarantee that follows from a request alone, a policy as ``Policy.describe`` gives it.
 
-    Stars, one sensitive column with l-diversity by frequency and k at most l: at most l times the fewest suppressed
-    tuples, which is at most l d times the fewest stars for d quasi-identifiers (Lemma 2 of the same paper).
-    k-anonymity alone: the fewest suppressed tuples, so at most d times the fewest stars.  Other requests: none.
+    With stars, one sensitive column, l-diversity by frequency, and k at most l: at most l times the minimum number of
+    suppressed tuples, and so at most l d times the minimum number of stars for d quasi-identifiers (Lemma 2 of the same
+    paper). With k-anonymity alone: the minimum number of suppressed tuples, so at most d times the minimum number of
+    stars. Otherwise: none.
     """
     models = {str(m["model"]): m for m in asked["privacy"]}
     d = len(asked["quasi_identifiers"])
@@ -436,7 +441,7 @@ FACTS: dict[str, tuple[str, ...]] = {  # figures that the crosswalk itself shows
     "gather": ("rows", "records", "radius", *_SIZES),
     "cellular": ("rows", "records", "radius", *_SIZES),
 }
-COMPANIONS: dict[str, tuple[str, ...]] = {  # figures that a companion shows where the crosswalk is not written
+COMPANIONS: dict[str, tuple[str, ...]] = {  # figures that another output shows if the crosswalk is not written
     "regions": ("rows", "groups", "left_out"),
     "tiles": _SIZES,
     "gather": FACTS["gather"],
@@ -444,16 +449,16 @@ COMPANIONS: dict[str, tuple[str, ...]] = {  # figures that a companion shows whe
 }
 LEVEL = ("left_out", *_SIZES)  # figures of a further level of regions
 _OF_LEVEL = {"regions": ("groups", "left_out")}
-_BY_SIZE = ("max", "count", "squares", "sumsq")  # objectives whose cost follows from the sizes of the groups
-ENTRIES = {  # all that a certificate file may hold
+_BY_SIZE = ("max", "count", "squares", "sumsq")  # objectives whose cost follows from the group sizes
+ENTRIES = {  # all entries that a certificate file may have
     *("format", "kind", "made_by", "made_at", "release", "also", "parameters", "facts", "separator", "certificate"),
     *("seal", "signature"),
 }
-FIXED = ("labels", "intervals", "tiles")  # kinds whose promise depends on what was asked alone
+FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the request alone
 
 
 def facts(kind: str, known: Mapping[str, Any], whole: bool) -> dict[str, Any]:
-    """The figures that the files show; whole: whether the crosswalk itself is among them."""
+    """The figures that the files show. whole: whether the crosswalk itself is among these files."""
     names = FACTS.get(kind, USUAL) if whole else COMPANIONS.get(kind, ())
     found = {name: known[name] for name in names}
     if known.get("levels"):
@@ -463,7 +468,7 @@ def facts(kind: str, known: Mapping[str, Any], whole: bool) -> dict[str, Any]:
 
 
 def parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked, without the scales of features, which are spans of the original's columns."""
+    """The request without the scales of features, which are ranges of the original's columns."""
     if "features" not in asked:
         return dict(asked)
     features = [{name: held for name, held in f.items() if name != "scale"} for f in asked["features"]]
@@ -471,7 +476,7 @@ def parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shows_cost(kind: str, asked: Mapping[str, Any], whole: bool) -> bool:
-    """Whether the files show what the answer costs; whole: as of ``facts``."""
+    """Whether the files show the cost of the answer; whole: as in ``facts``."""
     if kind in ("gather", "cellular"):
         own = asked["center"] == "record" and not asked["epsilon"]
         return own and asked.get("setup_cost") != "per record"
@@ -485,10 +490,10 @@ def shows_cost(kind: str, asked: Mapping[str, Any], whole: bool) -> bool:
 
 
 def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: bool, bound: bool) -> PublicCertificate:
-    """Cost where the files show it, the rung of the ratio where it is wanted, and what is promised of every input."""
+    """The public certificate: the cost if the files show it, the rounded ratio if ``bound``, and the guarantee."""
     step = rung(known.ratio) if bound else None
     promise = known.guarantee if kind in FIXED else Guarantee()
-    if kind == "labels" and promise.factor == 1:  # a search that was finished: the rung says so
+    if kind == "labels" and promise.factor == 1:  # holds only because a search finished, which the ratio already states
         promise = Guarantee()
     return PublicCertificate(
         unit=known.unit,
@@ -498,7 +503,7 @@ def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: 
     )
 
 
-# Details of an answer's certificate that follow from the facts and parameters beside it; a record has none of them.
+# Details of an answer's certificate that follow from the facts and parameters next to it, so a record omits them.
 FOLLOWING: dict[str, set[str]] = {
     "labels": {"k", "groups", "smallest_group"},
     "intervals": {"k", "groups", "smallest_group", "largest_group"},
@@ -510,7 +515,7 @@ FOLLOWING: dict[str, set[str]] = {
 def content(
     record: Mapping[str, Any], known: Certificate, hidden: Collection[str], whole: bool, bound: bool
 ) -> dict[str, Any]:
-    """The certificate file, made of the record; hidden: the record's entries that it leaves out."""
+    """The content of a certificate file, derived from the record. hidden: entries of the record to omit."""
     kind, asked = record["kind"], record["parameters"]
     return {
         **{name: held for name, held in record.items() if name not in hidden},
@@ -521,7 +526,7 @@ def content(
 
 
 def stray(public: Mapping[str, Any]) -> list[str]:
-    """What a certificate file holds that none of its kind does."""
+    """The entries of a certificate file that no file of its kind has."""
     known, found = public.get("facts"), public.get("certificate")
     odd = sorted(set(public) - ENTRIES)
     if isinstance(known, Mapping):
@@ -534,7 +539,7 @@ def stray(public: Mapping[str, Any]) -> list[str]:
 
 
 def differs(public: Mapping[str, Any], private: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """What a record says otherwise than its certificate file; names: entries of both that are the same."""
+    """The entries in which a record contradicts its certificate file. names: entries that both must share."""
     odd = [name for name in names if public.get(name) != private.get(name)]
     odd += [] if public.get("parameters") == parameters(private["parameters"]) else ["parameters"]
     stated = dict(public.get("facts") or {})

@@ -1,10 +1,11 @@
-"""What groups of the other problems have to keep, such as regions or clusters: a table for each problem.
+"""The conditions on groups of the other problems, such as regions or clusters: one table for each problem.
 
-An entry is the annotation of a keyword, as in ``settings``.  From it derive the option of the command line, what the
-problem's function is asked, the line on the certificate, the sentence in the report, and the question of ``prove``.
+An entry is the annotation of a keyword, as in ``settings``. Each entry defines the option of the command line, the
+argument of the problem's function, the line on the certificate, the sentence in the report, and the question of
+``prove``.
 """
 
-# annotations are not deferred here: the tables are read off them
+# annotations are not deferred in this module, because the tables are built from them
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
@@ -15,16 +16,17 @@ Read = Literal["texts", "says", "table", "counts", "maxima", "distance", "plain"
 
 
 class Condition(NamedTuple):
-    """What groups of a problem besides tables keep, such as regions or clusters: an entry of the problem's table.
+    """A condition on the groups of a problem other than tables: one entry of the problem's table.
 
-    setting  section, words, default, option and place on the certificate, as of a policy's setting
-    read     what the value becomes in the function that solves the problem, such as ``shoal.regions.merge``: "texts" or
-             "says" (yes or no) of a column, "table" of numbers or "counts" of several columns, "maxima" of sums;
-             itself, for it names no column: "distance", for which the centers of areas are measured, and "plain"
-    keyword  of that function, by default its name; "" where it shapes no group
-    key      on the certificate, by default its name
-    sentence in the report: what it makes of every {group}, by its {value}, and by {name} where it has several; ""
-             where the table of the request says it
+    setting  section, text, default, option, and place on the certificate, as for a setting of a policy
+    read     how the value is converted for the function that solves the problem, such as ``shoal.regions.merge``:
+             "texts" or "says" (yes or no) of a column, "table" of numbers or "counts" of several columns, "maxima" of
+             sums; unchanged, without a column: "distance", which needs the centers of areas, and "plain"
+    keyword  of that function, by default the entry's name; "" if it doesn't influence the groups
+    key      on the certificate, by default the entry's name
+    sentence in the report: what the condition means for every {group}, by its {value}, and by {name} if it has several;
+    ""
+             if the table of the request states it
     """
 
     setting: Setting
@@ -35,7 +37,7 @@ class Condition(NamedTuple):
 
     @property
     def names_columns(self) -> bool:
-        """Whether its value is a column, or several."""
+        """Whether the value is one or several column names."""
         return self.read not in ("distance", "plain")
 
 
@@ -49,7 +51,7 @@ def asked(
     sentence: str = "",
     **more: Any,
 ) -> Any:
-    """An entry of a table, as ``_conditions`` completes it."""
+    """An entry of a table, which ``_conditions`` completes."""
     return Setting(section, help, **more), read, keyword, key, sentence
 
 
@@ -60,7 +62,7 @@ WIDTH = "No {group} is wider than {value:g}."
 
 
 class AreaConditions(NamedTuple):
-    """What regions of areas keep besides their thresholds, by names of columns."""
+    """Conditions on regions other than their thresholds, by names of columns."""
 
     boundary: Annotated[
         str | None,
@@ -175,7 +177,7 @@ class AreaConditions(NamedTuple):
 
 
 class TileConditions(NamedTuple):
-    """What tiles keep besides k, and how they are published, by names of columns."""
+    """Conditions on tiles other than k, and how tiles are published, by names of columns."""
 
     boundary: Annotated[
         str | None,
@@ -227,7 +229,7 @@ class TileConditions(NamedTuple):
 
 
 class GroupConditions(TypedDict, total=False):
-    """What groups of labels keep, and intervals."""
+    """Conditions on groups of labels and on intervals."""
 
     count: Annotated[
         str | None,
@@ -242,7 +244,7 @@ class GroupConditions(TypedDict, total=False):
 
 
 class LabelConditions(GroupConditions, total=False):
-    """What groups of labels keep."""
+    """Conditions on groups of labels."""
 
     objective: Annotated[
         str,
@@ -255,7 +257,7 @@ class LabelConditions(GroupConditions, total=False):
 
 
 class IntervalConditions(GroupConditions, total=False):
-    """What intervals keep."""
+    """Conditions on intervals."""
 
     objective: Annotated[
         str, asked("Search", "max (default), count, squares or range.", words=("max", "count", "squares", "range"))
@@ -263,7 +265,7 @@ class IntervalConditions(GroupConditions, total=False):
 
 
 class ClusterConditions(TypedDict, total=False):
-    """What clusters keep."""
+    """Conditions on clusters."""
 
     r: Annotated[int, asked("Request", "Minimum number of records in a cluster.")]
     epsilon: Annotated[float, asked("Request", "Share of the records that may be left out; none by default.")]
@@ -276,20 +278,20 @@ class ClusterConditions(TypedDict, total=False):
 
 
 class GatherConditions(ClusterConditions, total=False):
-    """What clusters of the least radius keep."""
+    """Conditions on clusters of minimum radius."""
 
     max_clusters: Annotated[int, asked("Request", "At most this many clusters.")]
 
 
 class CellularConditions(ClusterConditions, total=False):
-    """What clusters of the least sum of size times radius keep."""
+    """Conditions on clusters of minimum sum of size times radius."""
 
     setup_cost: Annotated[float, asked("Request", "Cost of each cluster.", keyword="setup_costs")]
     max_diameter: Annotated[float, asked("Request", "Largest diameter of a cluster.", sentence=WIDTH)]
 
 
 def _conditions(kind: Any) -> dict[str, Condition]:
-    """The entries of a table, each with what follows from its line there."""
+    """The completed entries of a table, by name."""
     found = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         ((setting, read, keyword, key, sentence),) = hint.__metadata__

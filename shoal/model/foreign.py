@@ -1,8 +1,8 @@
-"""Cells as other tools write them, understood against the original's values.
+"""Cells in the notations of other tools, interpreted with the original's values.
 
-ARX writes stars, masks such as ``476**``, sets ``{a, b}`` and intervals ``[20, 25[``; sdcMicro a missing value; anonypy
-``20-25`` for numbers and ``a,b`` for other values, each a list of one, ``['a,b']`` where pandas has written it; shoal
-what ``model.notation`` and the hierarchies say.
+ARX writes stars, masks such as ``476**``, sets ``{a, b}``, and intervals ``[20, 25[``. sdcMicro writes missing values.
+anonypy writes ``20-25`` for numbers and ``a,b`` for other values, each as a list of one, which pandas writes as
+``['a,b']``. shoal's own notation is defined by ``model.notation`` and the hierarchies.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ _DASH = re.compile(r"(-?[\d.]+) ?(?:-|\.\.) ?(-?[\d.]+)\Z")
 _END = re.compile(r"(<=?|>=?)\s*(-?[\d.]+)\Z")
 _ALONE = re.compile(r"\[(['\"])((?:(?!\1).)*)\1\]\Z", re.DOTALL)
 STARS = ("*", "NULL", "NA", "?")
-ORDER = "order"  # the ruler of a column whose values have an order of their own
+ORDER = "order"  # the ruler of a column with an explicit order of values
 
 
 class Domain(NamedTuple):
-    """The original's distinct values of a column, numbers and dates in their order, a missing value last.
+    """The distinct values of a column of the original: numbers and dates in order, a missing value last.
 
-    at  float64[values]  their places, NaN for a missing value; None where the values are neither numbers nor dates
+    at  float64[values]  positions of the values, NaN for a missing value; None if the values are neither numbers nor
+        dates
     """
 
     values: tuple[str | None, ...]
@@ -38,20 +39,22 @@ class Domain(NamedTuple):
     number: dict[str | None, int]
 
     def place(self, text: str) -> float | None:
-        """Where a value, or what is written like one, lies on the line; None where it does not."""
+        """The position of a value, or of a text that is written like one; None if it has none."""
         if self.ruler != ORDER or self.at is None:
             return place(text, self.ruler)
         return float(self.at[self.number[text]]) if text in self.number else None
 
 
 class Spread(NamedTuple):
-    """What the distinct cells of a column stand for: runs of the domain, every value of a cell as likely as the others.
+    """The values that the distinct cells of a column stand for, as runs of the domain. Within a cell, all are equally
+    likely.
 
     cell, start, stop  int64[runs]  domain[start:stop] belongs to the cell
-    size               int64[cells] values each stands for
-    wild               bool[cells]  a star, or a missing value where the original has none
-    unknown            cells that no notation explains; they are counted as stars
-    stated  float64[cells]  loss of those that say it themselves: labels of a hierarchy, ranges, sets; or NaN
+    size               int64[cells] number of values that each cell stands for
+    wild               bool[cells]  whether it is a star, or a missing value if the original has none
+    unknown            number of cells that no notation explains; they count as stars
+    stated             float64[cells]  loss of labels of a hierarchy, ranges, and sets, which follows from their text;
+                       or NaN
     """
 
     cell: np.ndarray
@@ -63,12 +66,12 @@ class Spread(NamedTuple):
     stated: np.ndarray
 
     def share(self, low: int, high: int) -> np.ndarray:
-        """float64[cells]: the share of each cell's values that lie in domain[low:high]."""
+        """float64[cells]: the share of each cell's values in domain[low:high]."""
         inside = np.clip(np.minimum(self.stop, high) - np.maximum(self.start, low), 0, None)
         return np.bincount(self.cell, weights=inside, minlength=self.size.size) / self.size
 
     def marginal(self, rows: np.ndarray, values: int) -> np.ndarray:
-        """float64[values]: the rows expected at every value.  rows: of each cell."""
+        """float64[values]: the expected number of rows of each value. rows: number of rows of each cell."""
         weight = (rows / self.size)[self.cell]
         edges = np.zeros(values + 1)
         np.add.at(edges, self.start, weight)
@@ -76,15 +79,15 @@ class Spread(NamedTuple):
         return np.cumsum(edges)[:-1]
 
     def means(self, at: np.ndarray) -> np.ndarray:
-        """float64[cells]: the mean place of each cell's values; a missing value has the mean of all."""
+        """float64[cells]: the mean position of each cell's values. A missing value counts as the mean of all values."""
         filled = np.where(np.isnan(at), np.nanmean(at) if not np.isnan(at).all() else 0.0, at)
         upto = np.concatenate([[0.0], np.cumsum(filled)])
         return np.bincount(self.cell, weights=upto[self.stop] - upto[self.start], minlength=self.size.size) / self.size
 
     def loss(self, domain: Domain) -> np.ndarray:
-        """float64[cells]: 0 for a value, 1 for a star; a label, a set or a range of shoal's notation as NCP counts it.
+        """float64[cells]: 0 for a value, 1 for a star, NCP for labels, sets, and ranges of shoal's notation.
 
-        In other notations the span of numbers, else (values - 1) / (all values - 1).
+        For other notations: the share of the column's span for numbers, otherwise (values - 1) / (all values - 1).
         """
         if domain.at is None or np.isnan(domain.at).all():
             held = (self.size - 1) / max(len(domain.values) - 1, 1)
@@ -98,10 +101,10 @@ class Spread(NamedTuple):
 
 
 def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, notation: str | None = None) -> Domain:
-    """The domain of a column from its distinct values.
+    """The domain of a column, from its distinct values.
 
-    order  of the values of a column that has one of its own
-    notation  of its dates or numbers; None: the one under which every value is one, where there is only one
+    order     order of the values, if the column has one
+    notation  of its dates or numbers; None: the only notation that fits every value, if there is exactly one
     """
     present = [t for t in texts if t is not None]
     if order is None and (bands := in_order(present)) is not None:
@@ -122,7 +125,7 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, n
 
 
 def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -> Spread:
-    """What distinct cells stand for.  O(texts values) for masks, O(texts log values) for all else."""
+    """The values that distinct cells stand for. O(texts values) for masks, otherwise O(texts log values)."""
     below, paid = _labels(hierarchy, domain)
     texts = [t if t is None or t in domain.number else _ALONE.sub(r"\2", t) for t in texts]
     stated = np.array([np.nan if t is None else paid[t] if t in paid else _stated_loss(t, domain) for t in texts])
@@ -146,21 +149,22 @@ def _starred(text: str | None, domain: Domain) -> bool:
 
 
 def _runs(text: str | None, domain: Domain, below: Mapping[str, list[int]]) -> list[tuple[int, int]] | None:
-    """Runs of the domain that a cell stands for; None where no notation explains it, or it holds none of its values."""
+    """Runs of the domain that a cell stands for; None if no notation explains the cell, or no value is in it."""
     if text in domain.number:
         return [(domain.number[text], domain.number[text] + 1)]
-    assert text is not None  # a missing cell is a value of the domain or a star
+    assert text is not None  # ``_starred`` and the domain cover missing cells
     if text in below:
         return _joined(below[text])
     return _numbers(text, domain) or _sets(text, domain) or _mask(text, domain)
 
 
 def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
-    """The run of the domain that an interval of numbers or dates holds; None if the text is none, or holds no value."""
+    """The run of the domain in an interval of numbers or dates; None if the text is no interval, or no value is in
+    it."""
     if domain.at is None:
         return None
     at = domain.at[~np.isnan(domain.at)]
-    low, high, left, right = -np.inf, np.inf, True, True  # both ends belong
+    low, high, left, right = -np.inf, np.inf, True, True  # both ends are included
     alone, numbers = domain.place(text), domain.ruler in (None, "number")  # 31.12.2024 and 1.234 only look like numbers
     if numbers and (found := _INTERVAL.match(text)):
         low, high, left, right = float(found[2]), float(found[3]), found[1] == "[", found[4] == "]"
@@ -188,7 +192,7 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
 
 
 def _end(text: str, domain: Domain) -> float | None:
-    """Where the end of a range lies; ``>=90`` and ``<=18`` stand for all numbers beyond."""
+    """The position of the end of a range. ``>=90`` and ``<=18`` stand for all numbers beyond."""
     at = domain.place(text)
     if at is None and domain.ruler == "number" and (found := _END.match(text)) and "=" in found[1]:
         return -np.inf if found[1][0] == "<" else np.inf
@@ -196,7 +200,7 @@ def _end(text: str, domain: Domain) -> float | None:
 
 
 def parsed(text: str) -> Any:
-    """A text of shoal's notation as ``notation.parse`` reads it; None for another."""
+    """A text of shoal's notation, as ``notation.parse`` reads it; None for other texts."""
     try:
         return parse(text)
     except InputError:
@@ -218,7 +222,7 @@ def _sets(text: str, domain: Domain) -> list[tuple[int, int]] | None:
 
 
 def _mask(text: str, domain: Domain) -> list[tuple[int, int]] | None:
-    """476** and **6: every value of that length that agrees elsewhere."""
+    """The values that a mask such as 476** or **6 stands for: of the same length, and equal at all other characters."""
     if "*" not in text:
         return None
     rule = re.compile("".join("." if c == "*" else re.escape(c) for c in text))
@@ -226,7 +230,7 @@ def _mask(text: str, domain: Domain) -> list[tuple[int, int]] | None:
 
 
 def _joined(codes: Sequence[int]) -> list[tuple[int, int]]:
-    """Codes as runs of neighbors."""
+    """Codes as runs of consecutive codes."""
     out: list[tuple[int, int]] = []
     for code in sorted(set(codes)):
         if out and out[-1][1] == code:
@@ -237,7 +241,7 @@ def _joined(codes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _stated_loss(text: str, domain: Domain) -> float:
-    """Loss of a value, of a set by its members, of a range by its ends; NaN for other texts."""
+    """The loss of a value, of a set by its members, and of a range by its ends; NaN for other texts."""
     if text in domain.number:
         return 0.0
     found = parsed(text)
@@ -249,17 +253,17 @@ def _stated_loss(text: str, domain: Domain) -> float:
     if not present.size:
         return np.nan
     least, most = float(present.min()), float(present.max())
-    beyond = most + max(most - least, 1.0, abs(most) * 1e-9)  # where a missing value lies
+    beyond = most + max(most - least, 1.0, abs(most) * 1e-9)  # the position of a missing value
     low = domain.place(found.low)
     high = beyond if found.high is None else domain.place(found.high)
     if low is None or high is None:
         return np.nan
     span = (beyond if present.size < domain.at.size else most) - least
-    return min((high - low) / (span or 1.0), 1.0)  # a line of one value is 1 long, as for the maker
+    return min((high - low) / (span or 1.0), 1.0)  # a domain of one value has length 1, as in the release's own loss
 
 
 def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[str, float]]:
-    """Label of a hierarchy -> codes below it, and its loss."""
+    """For each label of a hierarchy, the codes below it and its loss."""
     if hierarchy is None:
         return {}, {}
     present = [v for v in domain.values if v is not None]

@@ -1,8 +1,8 @@
-"""Hierarchies: from a value through ever larger classes to the star, read from files or built.
+"""Hierarchies: the classes of a value from the value itself to the root, read from files or built.
 
-A ``Hierarchy`` is made before the data are seen; ``resolve`` applies it to the distinct values of a column.  A file is
-read in either of two forms: rows of value;class;...;*, or Amnesia's text form.  Numbers and dates of hierarchies that
-are built are read exactly, and written as the classes are published.
+A ``Hierarchy`` doesn't depend on the data; ``resolve`` applies it to the distinct values of a column. A file has rows
+value;class;...;*, or Amnesia's text form. Numbers and dates in built hierarchies are read exactly, and their classes
+are written as they are published.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PERIODS: dict[str, Callable[[int, int, int], str]] = {
 
 
 def exact(value: Any) -> Fraction:
-    """A number as it is written, without rounding."""
+    """The exact value of a number, without rounding."""
     try:
         return Fraction(value.strip() if isinstance(value, str) else str(value))
     except (ValueError, ZeroDivisionError):
@@ -47,19 +47,19 @@ def exact(value: Any) -> Fraction:
 
 
 def written(x: Fraction) -> str:
-    """A number in at most twelve digits."""
+    """A number as text with at most twelve digits."""
     return str(x.numerator) if x.denominator == 1 else format(float(x), ".12g")
 
 
 def span(low: Fraction, high: Fraction, whole: bool) -> str:
-    """``[low, high)``, of whole numbers ``low-last`` or one by itself."""
+    """The text of an interval: ``[low, high)``; for whole numbers ``low-last``, or the number itself."""
     if whole and low.denominator == high.denominator == 1 and low >= 0:
         return written(low) if high - low == 1 else f"{written(low)}-{written(high - 1)}"
     return f"[{written(low)}, {written(high)})"
 
 
 def date_of(value: str, column: str) -> tuple[int, ...]:
-    """(year,), (year, month) or (year, month, day) of an ISO date; a time after it is left out."""
+    """(year,), (year, month), or (year, month, day) of an ISO date; a time of day is ignored."""
     found = re.fullmatch(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", value.strip())
     try:
         if found:
@@ -75,7 +75,7 @@ def date_of(value: str, column: str) -> tuple[int, ...]:
 
 
 def period(value: str, parts: tuple[int, ...], name: str) -> str:
-    """The period of a date; a date known less exactly than the period stands for itself."""
+    """The period of a date. If the date is less exact than the period, the date itself."""
     needed = {"day": 3, "month": 2, "quarter": 2}.get(name, 1)
     if len(parts) < needed:
         return value.strip()
@@ -84,7 +84,7 @@ def period(value: str, parts: tuple[int, ...], name: str) -> str:
 
 
 def fields(text: str, name: str) -> list[list[str]]:
-    """Rows of a hierarchy file, by the separator under which all rows have the same number of fields."""
+    """Rows of a hierarchy file, split by the separator that gives all rows the same number of fields."""
     found: list[list[list[str]]] = []
     for mark in (";", "\t", ","):
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
@@ -92,7 +92,7 @@ def fields(text: str, name: str) -> list[list[str]]:
             rows = [[row[0], *(x.strip() for x in row[1:])] for row in lines if any(x.strip() for x in row)]
         except csv.Error:
             continue
-        if any("\n" in x or "\r" in x for row in rows for x in row):  # a quote left open swallows lines of values
+        if any("\n" in x or "\r" in x for row in rows for x in row):  # an unclosed quote joins lines with values
             continue
         if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             heading = {row[-1] for row in rows[1:]} == {STAR} and rows[0][-1] != STAR
@@ -104,13 +104,13 @@ def fields(text: str, name: str) -> list[list[str]]:
             f"the hierarchy file {name!r} has no classes next to its values, or a quote in it is left open; "
             "write value;class;*"
         )
-    return found[0]  # ragged: refused with the number of the row
+    return found[0]  # rows of different lengths: refused later with the row's number
 
 
 def decoded(raw: bytes, name: str) -> str:
-    """The text of a hierarchy file, in UTF-8 or in Windows-1252, which has all letters of Latin-1, too.
+    """The text of a hierarchy file in UTF-8 or Windows-1252, which includes all letters of Latin-1.
 
-    PolicyError for bytes that are no text in either.
+    Raises PolicyError for bytes that are no text in either encoding.
     """
     try:
         return raw.decode("utf-8-sig")
@@ -129,7 +129,8 @@ def decoded(raw: bytes, name: str) -> str:
 
 
 def amnesia(text: str, name: str) -> dict[str, Any]:
-    """Amnesia's text form: a heading, then "parent has child child ..." from the leaves' parents up to the root."""
+    """Amnesia's text form: a heading, then lines "parent has child child ..." from the lowest parents up to the
+    root."""
     lines = text.strip().split("\n")
     if lines[0].strip() == "range":
         raise PolicyError(
@@ -155,12 +156,12 @@ def amnesia(text: str, name: str) -> dict[str, Any]:
 
 BUILDERS = ("intervals", "prefixes", "dates", "stars")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f,{}\[\]"\\*]+\Z')
-REGIONS = "regions"  # the word for connected regions of the graph of areas that a policy names
-GENERATED = ("labels", "intervals", "tiles")  # names that stand for hierarchies made from a table's counts
+REGIONS = "regions"  # the name in a policy for connected regions of its graph of areas
+GENERATED = ("labels", "intervals", "tiles")  # names of hierarchies that are built from a table's counts
 
 
 def is_built(source: Any) -> bool:
-    """Whether it is a builder with its levels, such as "intervals:5,10", and not the path of a file."""
+    """Whether the source is a builder with its levels, such as "intervals:5,10", and not the path of a file."""
     return isinstance(source, str) and source.partition(":")[0] in BUILDERS and not Path(source).exists()
 
 
@@ -168,11 +169,11 @@ def is_built(source: Any) -> bool:
 class Resolved:
     """A hierarchy applied to the distinct values of a column.
 
-    node    int32[h, size]  the class of every value at every level; node[0] is the values themselves, the last level
-            is one class, every class lies in one class of the next level
-    labels  labels[level][class] is the text published; the root's is ``*``, a missing value's is empty
-    leaves  int64[h, size]  leaves under the class of every value at every level: of rows all that they list, whether or
-            not they occur, else the values given.  A missing value is none; by itself it counts as one
+    node    int32[h, size]  class of each value at each level; node[0] is the values themselves, the last level is one
+            class, and each class lies in one class of the next level
+    labels  labels[level][class] is the published text; ``*`` for the root, empty for a missing value
+    leaves  int64[h, size]  number of leaves in the class of each value at each level: for rows, all values that they
+            list; otherwise, the given values. A missing value is not a leaf; as its own class it counts as one
     """
 
     node: np.ndarray
@@ -188,8 +189,8 @@ class Hierarchy:
     rows    rows: (value, class at level 1, ..., class at the last level before the root)
     steps   intervals: the cuts of each level, or one width for each level; prefixes: lengths; dates: names of periods;
             regions: names of the areas, their weights, and the two ends of every pair of neighbors
-    origin  intervals of a width: where one of them begins
-    fill    prefixes: the character that replaces each character that is left out
+    origin  intervals of a width: a point at which one interval begins
+    fill    prefixes: the character that replaces each omitted character
     """
 
     kind: str
@@ -200,11 +201,11 @@ class Hierarchy:
 
     @classmethod
     def of(cls, source: Any) -> Hierarchy:
-        """A hierarchy from anything that names one.
+        """A hierarchy from any form in which a caller may pass it.
 
-        A Hierarchy; the path of an ARX or Amnesia file; "stars", or a builder and its levels as in "intervals:5,10,20",
-        "prefixes:4,3,2", "dates:month,year"; a nested mapping (``tree``); a mapping 0, 1, ... -> column of a level; or
-        a sequence of rows.
+        A Hierarchy; the path of an ARX or Amnesia file; "stars"; a builder with its levels, such as
+        "intervals:5,10,20", "prefixes:4,3,2", or "dates:month,year"; a nested mapping (``tree``); a mapping 0, 1, ...
+        -> column of a level; or a sequence of rows.
         """
         if isinstance(source, Hierarchy):
             return source
@@ -244,7 +245,7 @@ class Hierarchy:
         file.
 
         The text is UTF-8 or Windows-1252, which has all letters of Latin-1. The separator is ``;``, tab, or ``,``: the
-        one that gives all rows the same number of fields. A byte order mark, quotes, and blank lines are understood. A
+        one that gives all rows the same number of fields. A byte order mark, quotes, and blank lines are allowed. A
         heading over an otherwise uniform last column ``*`` is ignored.
         """
         path = Path(path)
@@ -260,7 +261,7 @@ class Hierarchy:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]]) -> Hierarchy:
-        """One row per value: the value, then its class at each level, the root last or left out."""
+        """A hierarchy from one row for each value: the value, then its class at each level. The root may be omitted."""
         if any(not isinstance(row, Sequence) or isinstance(row, (str, bytes)) or not row for row in rows):
             raise PolicyError("a row of a hierarchy is a sequence: the value, then its class at each level")
         return cls._checked([[str(x) for x in row] for row in rows], "the hierarchy")
@@ -283,7 +284,7 @@ class Hierarchy:
             if row[0] in seen:
                 raise PolicyError(f"{where} has one value in rows {seen[row[0]]} and {number}; remove one of the two")
             seen[row[0]] = number
-        while width > 1 and not any(row[width - 1] for row in rows):  # separators at the ends of the lines
+        while width > 1 and not any(row[width - 1] for row in rows):  # separators at the ends of lines
             width -= 1
         if width > 1 and len({row[width - 1] for row in rows}) == 1:  # the root
             width -= 1
@@ -295,16 +296,17 @@ class Hierarchy:
 
     @property
     def file(self) -> str:
-        """The rows as an ARX file, which ``from_csv`` reads as the same hierarchy."""
+        """The rows as an ARX file; ``from_csv`` reads it as the same hierarchy."""
         out = io.StringIO(newline="")
         csv.writer(out, delimiter=";", lineterminator="\n").writerows([*row, STAR] for row in self.rows)
         return out.getvalue()
 
     @classmethod
     def tree(cls, nested: Mapping[str, Any]) -> Hierarchy:
-        """A nested mapping from classes down to lists of values, as in {"Asia": {"East": ["China", "Japan"]}, ...}.
+        """A hierarchy from a nested mapping of classes to lists of values, such as {"Asia": {"East": ["China",
+        "Japan"]}, ...}.
 
-        A single class on top is the root.  A value nearer to the root than others stands for itself on the levels
+        A single class at the top is the root. If a value is nearer to the root than others, it also fills the levels
         between.
         """
         paths: list[list[str]] = []
@@ -331,11 +333,11 @@ class Hierarchy:
 
     @classmethod
     def intervals(cls, steps: Sequence[Any], origin: float = 0) -> Hierarchy:
-        """Intervals for numbers: widths, each a multiple of the one before, or the cuts of each level.
+        """Intervals of numbers: widths, each a multiple of the previous one, or a list of cuts for each level.
 
-        ``[5, 10, 20]``: [0, 5), [5, 10) ... from ``origin``, then tens, then twenties.
-        ``[[18, 30, 65], [18, 65]]``: below 18, 18 to 29, 30 to 64, 65 and over; then without the cut at 30.
-        Whole numbers are published as 20-24, others as [20, 25).
+        ``[5, 10, 20]``: [0, 5), [5, 10) ... from ``origin``, then intervals of 10, then of 20.
+        ``[[18, 30, 65], [18, 65]]``: below 18, 18 to 29, 30 to 64, 65 and above; then without the cut at 30.
+        Whole numbers are published as 20-24, other numbers as [20, 25).
         """
         if not steps:
             raise PolicyError("intervals need at least one width, or one list of cuts; for example [5, 10, 20]")
@@ -367,10 +369,10 @@ class Hierarchy:
 
     @classmethod
     def prefixes(cls, lengths: Sequence[int] | None = None, fill: str = STAR) -> Hierarchy:
-        """Text cut to ever shorter beginnings, for example zip codes: 47677, 4767*, 476**.
+        """Prefixes of decreasing length, for example of zip codes: 47677, 4767*, 476**.
 
-        lengths  characters kept at each level, falling; None: all, one less at a time
-        fill     stands for each character left out; "" drops them
+        lengths  number of characters kept at each level, decreasing; None: one character less at each level
+        fill     replaces each omitted character; "": omitted characters are not replaced
         """
         if lengths is not None:
             lengths = [int(x) for x in lengths]
@@ -380,7 +382,7 @@ class Hierarchy:
 
     @classmethod
     def dates(cls, levels: Sequence[str] = ("month", "year")) -> Hierarchy:
-        """Periods for dates written 2024-03-05: day, month, quarter, year, decade, century, in rising order."""
+        """Periods of dates such as 2024-03-05: day, month, quarter, year, decade, century, in this order."""
         names = list(PERIODS)
         for level in levels:
             if level not in names:
@@ -391,21 +393,21 @@ class Hierarchy:
 
     @classmethod
     def stars(cls) -> Hierarchy:
-        """The value or a star."""
+        """A hierarchy with two levels: the value, or a star."""
         return cls("stars")
 
     @classmethod
     def regions(
         cls, areas: Sequence[str], pairs: Sequence[tuple[str, str]], weights: Sequence[int] | None = None
     ) -> Hierarchy:
-        """Areas, merged two and more at a time with neighbors: every class is a connected set of areas.
+        """Connected regions of areas: at each level, neighboring classes merge, and every class is a connected set.
 
-        areas    their names, the values of the column
+        areas    their names, which are the values of the column
         pairs    names of neighbors
-        weights  whole numbers from 0, such as people; a class loses its share of them, and an area by itself nothing.
-                 Every area weighs 1 at least.  None: 1 each
+        weights  whole numbers of at least 0, such as people. The loss of a class is its share of their sum; a single
+                 area loses nothing. Every area weighs at least 1. None: 1 each
 
-        A class is written as the set of its areas, such as ``{06001, 06002}``.  Above the last class is the star.
+        A class is written as the set of its areas, such as ``{06001, 06002}``. Above the last level is the star.
 
         Examples:
             >>> tree = Hierarchy.regions(["a", "b", "c"], [("a", "b"), ("b", "c")], [10, 20, 70])
@@ -430,13 +432,14 @@ class Hierarchy:
 
     @cached_property
     def _regions(self) -> list[dict[str, Area]]:
-        """The region of every area, at each level above the areas and below the root."""
+        """The region of each area at each level between the areas and the root."""
         names, weights, first, second = self.steps
         return nested_regions(names, weights, list(zip(first, second, strict=True)))
 
     @property
     def builder(self) -> str | None:
-        """The text from which ``of`` makes the same hierarchy; None for rows, cuts, or an origin of its own."""
+        """The text from which ``of`` builds the same hierarchy; None for rows, for cuts, and for intervals with an
+        origin."""
         if self.kind not in BUILDERS or any(isinstance(s, tuple) for s in self.steps):
             return None
         text = self.kind + (":" + ",".join(map(str, self.steps)) if self.steps else "")
@@ -449,13 +452,14 @@ class Hierarchy:
     def resolve(
         self, values: Sequence[str | None], column: str = "", read: Callable[[str], str | None] | None = None
     ) -> Resolved:
-        """Classes and texts for the distinct values of a column.
+        """Classes and labels for the distinct values of a column.
 
-        values  the distinct values as text; None is missing, a value of its own directly under the root
-        column  name of the column, for refusals
-        read    writes a date of the column as 2024-12-31, or a number as 1234.5; None where they are written so
+        values  the distinct values as text; None is a missing value, which is a class of its own directly below the
+                root
+        column  name of the column, for messages
+        read    converts a date of the column to 2024-12-31, or a number to 1234.5; None if they are written so
 
-        Raises PolicyError naming the column, with no value of it: few rows may share one.  O(values levels).
+        Raises PolicyError with the column's name. It shows no value, because few rows may have it. O(values levels).
         """
         present = [v for v in values if v is not None]
         if len(set(values)) < len(values):
@@ -469,7 +473,7 @@ class Hierarchy:
         node, labels = [], []
         for level in levels:
             text = iter(level)
-            number: dict[str | None, int] = {}  # classes are numbered in the order of the values; None is missing
+            number: dict[str | None, int] = {}  # classes are numbered by first occurrence; None is a missing value
             names = [None if v is None else next(text) for v in values]
             node.append(np.array([number.setdefault(name, len(number)) for name in names], np.int64))
             labels.append(tuple(name or "" for name in number))
@@ -478,7 +482,7 @@ class Hierarchy:
         return Resolved(np.stack(node).astype(np.int32), tuple(labels), self._leaves(levels, values))
 
     def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
-        """``Resolved.leaves`` for the texts of the present values at every level but the root."""
+        """``Resolved.leaves``, from the texts of the present values at every level except the root."""
         if self.kind == REGIONS:
             people = [[1] * len(values), *([1 if v is None else at[v].leaves for v in values] for at in self._regions)]
             return np.array([*people, [sum(self.steps[1])] * len(values)], np.int64)
@@ -492,7 +496,7 @@ class Hierarchy:
         return np.array(out, np.int64).reshape(len(out), len(values))
 
     def _levels(self, values: list[str], column: str) -> list[list[str]]:
-        """Texts of every value at levels 1 .. h - 2, the root left out."""
+        """Texts of every value at levels 1 .. h - 2, without the root."""
         if self.kind == "stars":
             return []
         if self.kind == "rows":
@@ -536,12 +540,12 @@ class Hierarchy:
 
 
 def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> None:
-    """Every text of one level lies under one text of the next; rows: whether these are rows a user can look up."""
+    """Check that each text of a level lies below one text of the next. rows: whether a user can look up these rows."""
     for number, (low, high) in enumerate(pairwise(levels)):
         parent: dict[str, tuple[str, int]] = {}
         for row, (a, b) in enumerate(zip(low, high, strict=True), 1):
             above, first = parent.setdefault(a, (b, row))
-            if above != b:  # a class may be called like a value of the table, so rows are named instead
+            if above != b:  # a class may have the name of a value in the table, so the message names rows
                 below = "one class" if number else "one value"
                 raise PolicyError(
                     f"{where} is not nested: {below} at level {number} lies in two classes at level {number + 1}"

@@ -1,6 +1,6 @@
-"""The histogram and the partition: what an algorithm on tables gets, and what it returns.
+"""The histogram and the partition: input and output of the algorithms on tables.
 
-A histogram has the distinct tuples with their counts.  A partition puts every row of it in exactly one group.
+A histogram has the distinct tuples with their counts. A partition puts every row of a histogram in exactly one group.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import numpy as np
 
 from shoal.errors import InputError, ShoalError
 
-DENSE = 1 << 24  # codes below it are numbered by a table, not by sorting
+DENSE = 1 << 24  # codes below this are renumbered by a lookup table instead of a sort
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The cells of a table and how many rows each has.
+    """The cells of a table with their counts.
 
     quasi            int32[m, d]  code of each cell in each quasi-identifier
     sensitive        int32[m, s]  code of each cell in each sensitive column; s may be 0
-    count            int64[m]     rows of each cell, at least 1
-    quasi_names      d names; quasi_sizes: number of codes of each, so that 0 <= code < size
-    sensitive_names  s names; sensitive_sizes likewise
+    count            int64[m]     number of rows of each cell, at least 1
+    quasi_names      d names
+    quasi_sizes      number of codes of each quasi-identifier, so that 0 <= code < size
+    sensitive_names  s names
+    sensitive_sizes  number of codes of each sensitive column
 
-    Cells are distinct.  Codes follow the order of the values where they have one.
+    Cells are distinct. If the values of a column have an order, its codes follow it.
     """
 
     quasi: np.ndarray
@@ -58,7 +60,7 @@ class Histogram:
         return int(self.count.shape[0])
 
     def part(self, cells: np.ndarray) -> Histogram:
-        """Some of the cells, int[m'], with the same codes."""
+        """The histogram of some cells, int[m'], with the same codes."""
         quasi, sensitive = (held.take(cells, axis=0) for held in (self.quasi, self.sensitive))
         return replace(self, quasi=quasi, sensitive=sensitive, count=self.count.take(cells))
 
@@ -69,7 +71,7 @@ class Histogram:
         Types are numbered in lexicographic order of their codes.
         """
         key = mixed_radix(self.quasi, self.quasi_sizes)
-        if (key[1:] >= key[:-1]).all():  # cells of a table stand so: no sort, and no memory for one
+        if (key[1:] >= key[:-1]).all():  # the cells of a table are sorted, so neither a sort nor its memory is needed
             new = np.ones(key.size, bool)
             np.not_equal(key[1:], key[:-1], out=new[1:])
             del key
@@ -88,7 +90,7 @@ class Histogram:
         quasi_names: Sequence[str] | None = None,
         sensitive_names: Sequence[str] | None = None,
     ) -> Histogram:
-        """Count rows given as codes: quasi int[n, d], sensitive int[n, s] or int[n] or None.  O(n log n)."""
+        """A histogram from rows of codes: quasi int[n, d], sensitive int[n, s], int[n], or None. O(n log n)."""
         quasi = np.asarray(quasi, dtype=np.int64)
         if quasi.ndim == 1:
             quasi = quasi[:, None]
@@ -117,10 +119,13 @@ class Histogram:
 def merged(
     histogram: Histogram, quasi: np.ndarray, sizes: Sequence[int], apart: np.ndarray | None = None
 ) -> tuple[Histogram, np.ndarray, np.ndarray]:
-    """A histogram under other codes of its quasi-identifiers, int[cells, columns] below ``sizes``: cells that are alike
-    become one.  With it int64[new cells] one cell of each, and int64[cells] the new cell of every cell.
+    """A histogram under coarser codes of its quasi-identifiers; equal cells become one.
 
-    apart  int64[cells]  cells of different numbers stay two.  O(cells log cells).
+    quasi  int[cells, columns]  the new codes, below ``sizes``
+    apart  int64[cells]         cells with different numbers are not merged
+
+    Returns the histogram; int64[new cells], an old cell of each new cell; int64[cells], the new cell of each old cell.
+    O(cells log cells).
     """
     parts = np.zeros(histogram.cells, np.int64) if apart is None else np.unique(apart, return_inverse=True)[1]
     held = np.concatenate([quasi, histogram.sensitive, parts.reshape(-1, 1)], axis=1)
@@ -138,9 +143,11 @@ def merged(
 
 
 def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """One int64 per row of codes int[n, d], equal exactly when the rows are; order is lexicographic.
+    """One int64 key for each row of codes int[n, d]. Keys are equal if and only if the rows are; order is
+    lexicographic.
 
-    Where the product of sizes passes 2**62 the prefix is renumbered densely first.  O(n d), or O(n d log n).
+    If the product of the sizes exceeds 2**62, the key of the first columns is renumbered first. O(n d), or O(n d log
+    n).
     """
     n = codes.shape[0]
     key = np.zeros(n, np.int64)
@@ -156,7 +163,8 @@ def mixed_radix(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 
 def _renumber(key: np.ndarray) -> int:
-    """Codes int64[n] numbered 0, 1, 2, ... in their order and in their place; how many there are.  O(n log n)."""
+    """Renumber keys int64[n] in place to 0, 1, 2, ... in their order, and return the number of different keys. O(n log
+    n)."""
     order = np.argsort(key)
     held = key[order]
     new = np.ones(held.size, bool)
@@ -168,14 +176,14 @@ def _renumber(key: np.ndarray) -> int:
 
 
 def narrowest(codes: np.ndarray, size: int) -> np.ndarray:
-    """Codes of at least 0 and below ``size`` in the fewest bytes that hold them."""
+    """Codes from 0 to ``size`` - 1 in the smallest integer type that holds them."""
     return codes.astype(np.min_scalar_type(max(size - 1, 0)))
 
 
 def dense(key: np.ndarray) -> np.ndarray:
-    """Codes int64[n] of at least 0 numbered 0, 1, 2, ... in their order, without a gap.
+    """Codes int64[n] of at least 0, renumbered to 0, 1, 2, ... in their order, without a gap.
 
-    O(n), or O(n log n) where they are far apart.
+    O(n), or O(n log n) if the codes are sparse.
     """
     span = int(key.max(initial=0)) + 1
     if span > max(DENSE, 4 * key.size):
@@ -183,15 +191,15 @@ def dense(key: np.ndarray) -> np.ndarray:
     used = np.zeros(span, bool)
     used[key] = True
     seen = np.flatnonzero(used)
-    number = np.empty(span, np.int32)  # read at these alone
+    number = np.empty(span, np.int32)  # only the entries of used codes are set and read
     number[seen] = np.arange(seen.size)
     return number[key].astype(np.int64)
 
 
 def rising(*codes: np.ndarray) -> np.ndarray:
-    """The order in which rows of codes int64[n] rise, the first column first; of rows that are alike any comes first.
+    """The order that sorts rows of codes int64[n] lexicographically; equal rows are in any order.
 
-    One sort of one key, which takes a quarter of the time of a stable one column by column.
+    It sorts a single key, which takes a quarter of the time of a stable sort by each column.
     """
     least = [int(c.min(initial=0)) for c in codes]
     sizes = [int(c.max(initial=0)) - low + 1 for c, low in zip(codes, least, strict=True)]
@@ -207,19 +215,19 @@ def rising(*codes: np.ndarray) -> np.ndarray:
 
 
 def _rise(group: np.ndarray, cell: np.ndarray) -> bool:
-    """Whether pairs stand in order already.  O(n)."""
+    """Whether the pairs are already sorted. O(n)."""
     return bool(((group[1:] > group[:-1]) | ((group[1:] == group[:-1]) & (cell[1:] >= cell[:-1]))).all())
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rows of a histogram, shared out among groups.
+    """An assignment of a histogram's rows to groups.
 
     cell   int64[p]  cell of the histogram
-    group  int64[p]  0 .. groups - 1, non-decreasing, every number used
-    count  int64[p]  rows of that cell placed in that group, at least 1
+    group  int64[p]  0 .. groups - 1, non-decreasing, every number occurs
+    count  int64[p]  number of rows of that cell in that group, at least 1
 
-    Triples, not one label per cell: equal rows may be split between groups.
+    It consists of triples, not of one label for each cell, because equal rows may be in different groups.
     """
 
     cell: np.ndarray
@@ -240,11 +248,12 @@ class Partition:
 
     @classmethod
     def of(cls, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
-        """Sorted by (group, cell), equal pairs added up, empty ones dropped, groups renumbered from 0."""
+        """A partition from unsorted triples: sorts by (group, cell), adds equal pairs, drops empty ones, renumbers the
+        groups."""
         cell, group, count = (np.asarray(a, dtype=np.int64) for a in (cell, group, count))
         if not (kept := count > 0).all():
             cell, group, count = cell[kept], group[kept], count[kept]
-        if not _rise(group, cell):  # of shards they do, and a sort of all would take three times what is kept
+        if not _rise(group, cell):  # shards are already sorted, and a sort of all would take three times the memory
             order = rising(group, cell)
             cell = cell[order]
             group = group[order]
@@ -266,12 +275,12 @@ class Partition:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """int64[groups]: where each group's triples begin."""
+        """int64[groups]: the first triple of each group."""
         return np.searchsorted(self.group, np.arange(self.groups))
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """int64[groups]: rows of each group."""
+        """int64[groups]: number of rows of each group."""
         return np.bincount(self.group, weights=self.count, minlength=self.groups).astype(np.int64)
 
     def check(self, histogram: Histogram) -> None:
@@ -284,10 +293,11 @@ class Partition:
 def distribute(
     held: np.ndarray, kind_of: np.ndarray, kind: np.ndarray, group: np.ndarray, count: np.ndarray
 ) -> Partition:
-    """A partition from groups of kinds of rows: which cells' rows go where is dealt out in the order of the cells.
+    """A partition from groups that are given by kinds of rows. The rows of a kind are assigned in the order of the
+    cells.
 
-    held   int64[m], kind_of int64[m]         rows of each cell, and its kind (for example its type)
-    kind, group, count  int64[p]  rows of a kind placed in a group; every kind's rows are placed exactly once
+    held, kind_of  int64[m]             number of rows of each cell, and its kind (for example its type)
+    kind, group, count  int64[p]  number of rows of a kind in a group; the rows of every kind are placed exactly once
 
     O((m + p) log(m + p)).
     """

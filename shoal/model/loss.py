@@ -1,7 +1,7 @@
-"""What a release loses, under the field's names, each with the variant that is meant.
+"""The measures of a release's loss, by their names in the literature and with the variant that is computed.
 
-``measures`` gives all of them; each is also a function of a ``View``.  A *class* is all rows published alike: groups
-with equal published values count as one class, and so does the block of fully starred rows.
+``measures`` computes all of them; each is also a function of a ``View``. A *class* is the set of all rows with equal
+published values: groups with equal published values are one class, and so are all fully starred rows.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.recoding import ColumnRecoding, PublishedCodes, PublishedColumn, Recoding
 
-MOST_WORK = 2_000_000_000  # table look-ups beyond which ``measures`` leaves the KL divergence out
+MOST_WORK = 2_000_000_000  # table look-ups above which ``measures`` omits the KL divergence
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A partition as it is published; what several measures need is computed once."""
+    """A partition as it is published. It caches what several measures need."""
 
     histogram: Histogram
     partition: Partition
@@ -30,22 +30,22 @@ class View:
 
     @cached_property
     def published(self) -> PublishedCodes:
-        """The published values of every group; ``given`` where they are not the least common ones."""
+        """The published values of every group: ``given``, or by default the least common ones."""
         return self.given or self.recoding.publish(self.histogram, self.partition)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """int64[g]: rows of every group."""
+        """int64[g]: number of rows of every group."""
         return self.partition.sizes
 
     @cached_property
     def shown(self) -> list[PublishedColumn]:
-        """What is published of each column."""
+        """The published values of each column."""
         known = self.histogram, self.partition, self.published
         return [self.recoding.shown(*known, j) for j in range(len(self.recoding.columns))]
 
     def each(self, ask: Callable[[ColumnRecoding, PublishedColumn], np.ndarray], kind: type = float) -> np.ndarray:
-        """[g, d]: what every column says of every group."""
+        """[g, d]: the result of ``ask`` for every column and group."""
         out: np.ndarray = np.zeros(self.published.first.shape, kind)
         for j, (column, shown) in enumerate(zip(self.recoding.columns, self.shown, strict=True)):
             out[:, j] = ask(column, shown)
@@ -53,7 +53,8 @@ class View:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """int64[g, d]: a number for every published value, equal within a column exactly when the values are."""
+        """int64[g, d]: a number for every published value. Within a column, numbers are equal if and only if the values
+        are."""
         return self.each(lambda column, shown: column.numbers(shown), np.int64)
 
     @cached_property
@@ -70,7 +71,7 @@ class View:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """int64[c]: rows of every class."""
+        """int64[c]: number of rows of every class."""
         return np.bincount(self.class_of, weights=self.sizes).astype(np.int64)
 
     @cached_property
@@ -80,79 +81,80 @@ class View:
 
     @cached_property
     def exact(self) -> np.ndarray:
-        """bool[g, d]: published as the value itself."""
+        """bool[g, d]: whether the value itself is published."""
         return self.each(lambda column, shown: column.exact(shown), bool)
 
     @cached_property
     def lost(self) -> np.ndarray:
-        """float64[g, d]: loss of one value of every group in every column, unweighted, 0 to 1."""
+        """float64[g, d]: the unweighted loss of a value in every group and column, 0 to 1."""
         plain = Recoding(tuple(replace(c, weight=1.0) for c in self.recoding.columns))
         return plain.losses(self.histogram, self.partition, self.published)
 
     def mean(self, per_value: np.ndarray) -> float:
-        """Mean over rows and columns of float[g, d]."""
+        """The mean of float[g, d] over rows and columns."""
         total = float((per_value.sum(axis=1) * self.sizes).sum())
         return total / max(self.histogram.rows * len(self.recoding.columns), 1)
 
 
 def stars(view: View) -> int:
-    """Values published as ``*``: at the root of their hierarchy, or a set of all values.  Ranges are never stars."""
+    """Number of values published as ``*``: the root of a hierarchy, or a set of all values. Ranges are never stars."""
     starred = view.each(lambda column, shown: column.starred(shown), bool)
     return int((starred * view.sizes[:, None]).sum())
 
 
 def suppressed_tuples(view: View) -> int:
-    """Rows with at least one value not published as it is (Xiao, Yi, Tao 2010, Problem 2, for every published form)."""
+    """Number of rows with at least one recoded value (Xiao, Yi, Tao 2010, Problem 2, for every way to publish)."""
     return int(view.sizes[~view.exact.all(axis=1)].sum())
 
 
 def ncp(view: View) -> float:
-    """Normalized certainty penalty, mean over rows and columns, unweighted.
+    """Normalized certainty penalty: unweighted mean over rows and columns.
 
-    Hierarchy: (leaves under the class - 1) / (leaves - 1); set: (values - 1) / (values of the column - 1); range:
-    (high - low) / (max - min), at most 1.  Leaves are those of the hierarchy as it was given, for generated ones the
-    values that occur; a missing value is none.  A star is 1, a value as it is 0.
+    Hierarchy: (leaves under the class - 1) / (leaves - 1). Set: (values - 1) / (values of the column - 1). Range:
+    (high - low) / (max - min), at most 1. The leaves are those of the given hierarchy; for generated hierarchies, the
+    values that occur. A missing value is not a leaf. A star counts 1, an unchanged value 0.
     """
     return view.mean(view.lost)
 
 
 def precision(view: View) -> float:
-    """Sweeney's Prec: 1 - mean of level / height.  A set or a range has no level: 0 as it is, else height 1 of 1."""
+    """Sweeney's Prec: 1 - mean of level / height. Sets and ranges have no level: 0 if unchanged, otherwise height 1 of
+    1."""
     return 1 - view.mean(view.each(lambda column, shown: column.height(shown)))
 
 
 def discernibility(view: View) -> int:
-    """Bayardo and Agrawal's DM: sum of squared class sizes.
+    """Discernibility metric DM of Bayardo and Agrawal: the sum of squared class sizes.
 
-    Every row is released, so fully starred rows are one class among others; no row counts as removed.
+    Every row is published, so the fully starred rows are one class like any other, and no row counts as removed.
     """
     return int((view.classes.astype(object) ** 2).sum()) if view.classes.size else 0
 
 
 def average_class_size(view: View) -> float:
-    """The mean number of rows of a class."""
+    """The mean number of rows in a class."""
     return view.histogram.rows / max(view.classes.size, 1)
 
 
 def normalized_class_size(view: View) -> float:
-    """C_avg of LeFevre, DeWitt, Ramakrishnan: rows per class, over k; 1 at the least."""
+    """C_avg of LeFevre, DeWitt, Ramakrishnan: mean rows in a class, divided by k; at least 1."""
     return average_class_size(view) / view.k
 
 
 def largest_class(view: View) -> int:
-    """The max objective of Du, Eppstein, Goodrich, Lueker: rows of the largest class."""
+    """The max objective of Du, Eppstein, Goodrich, Lueker: the number of rows of the largest class."""
     return int(view.classes.max(initial=0))
 
 
 def class_excess(view: View) -> int:
-    """Their sum objective with error |E| - k for every row of class E: sum of |E| (|E| - k)."""
+    """The sum objective of the same paper with error |E| - k for every row of class E: sum of |E| (|E| - k)."""
     return discernibility(view) - view.k * view.histogram.rows
 
 
 def non_uniform_entropy(view: View) -> float:
-    """Gionis and Tassa: mean over rows and columns of -log2(n(a) / n(B)), in bits.
+    """Non-uniform entropy of Gionis and Tassa: the mean over rows and columns of -log2(n(a) / n(B)), in bits.
 
-    a is the value, B the published class, set or range, n(.) the rows of the whole table with such a value.
+    a is the value, B the published class, set, or range, and n(.) the number of the table's rows with such a value.
     """
     histogram, partition = view.histogram, view.partition
     total = 0.0
@@ -168,13 +170,13 @@ def non_uniform_entropy(view: View) -> float:
 def kl_divergence(view: View) -> float:
     """Kullback-Leibler divergence of the table from its release, in nats: Xiao, Yi, Tao 2010, equation (2).
 
-    f is the share of each cell (quasi-identifiers and sensitive values together).  f* spreads every published row
-    evenly over what it may stand for: the codes of its class, set or range, a star over the whole column.  Sum over
-    the cells of f ln(f / f*); empty cells add nothing.
+    f is the share of each cell (quasi-identifiers and sensitive values together). f* spreads every published row evenly
+    over the codes that it may stand for: those of its class, set, or range; of the whole column for a star. The result
+    is the sum over the cells of f ln(f / f*); empty cells add nothing.
 
-    Two ways to the same sum, the cheaper is taken: cells against boxes, byte by byte of a bit set, O(cells boxes / 8)
-    within each sensitive value, a class published as it came found by its key instead; or, for hierarchies, one pass
-    per combination of levels in use, O(cells d) each.
+    The cheaper of two methods computes f*. The first compares cells with boxes within each sensitive value, by bit sets
+    and a byte at a time, in O(cells boxes / 8); classes of unchanged values are found by a key instead. The second, for
+    hierarchies, makes one pass for each combination of levels that occurs, each in O(cells d).
     """
     histogram, n = view.histogram, view.histogram.rows
     if n == 0:
@@ -207,11 +209,11 @@ MEASURES: dict[str, Callable[[View], float]] = {
 def measures(
     histogram: Histogram, partition: Partition, recoding: Recoding, k: int = 1, given: PublishedCodes | None = None
 ) -> dict[str, float]:
-    """Every measure by name; counts are ints.
+    """Every measure by name. Counts are ints.
 
-    k is that of k-anonymity, for ``normalized_class_size`` and ``class_excess``.  ``weighted_ncp`` is there when the
-    columns' weights differ from 1.  ``kl_divergence`` is left out where it would take over two billion look-ups.
-    Near-linear in the cells, the KL divergence aside.
+    k is that of k-anonymity, for ``normalized_class_size`` and ``class_excess``. ``weighted_ncp`` is included if a
+    column's weight differs from 1. ``kl_divergence`` is omitted if it would take more than two billion look-ups.
+    Without it, the time is nearly linear in the cells.
     """
     view = View(histogram, partition, recoding, max(k, 1), given)
     out = {name: f(view) for name, f in MEASURES.items() if name != "kl_divergence"}
@@ -223,7 +225,7 @@ def measures(
 
 
 class _Boxes:
-    """The classes of a release as boxes with sensitive contents, for the KL divergence."""
+    """The classes of a release as boxes of codes with their sensitive values, for the KL divergence."""
 
     def __init__(self, view: View) -> None:
         histogram, partition = view.histogram, view.partition
@@ -233,12 +235,12 @@ class _Boxes:
         sensitive = mixed_radix(histogram.sensitive, histogram.sensitive_sizes)
         self.kind = np.unique(sensitive, return_inverse=True)[1].reshape(-1)
         kinds = int(self.kind.max(initial=-1)) + 1
-        # distinct (sensitive value, class) with the rows published so
+        # distinct pairs (sensitive value, class), with their number of published rows
         pair = self.kind[partition.cell] * np.int64(max(view.classes.size, 1)) + view.class_of[partition.group]
         found, inverse = np.unique(pair, return_inverse=True)
         rows = np.bincount(inverse.reshape(-1), weights=partition.count, minlength=found.size)
         self.box_kind, self.box = found // max(view.classes.size, 1), found % max(view.classes.size, 1)
-        self.someone = np.zeros(view.classes.size, np.int64)  # a group of every class
+        self.someone = np.zeros(view.classes.size, np.int64)  # one group of each class
         self.someone[view.class_of] = np.arange(partition.groups)
         volume = self._volume()[self.box]
         self.density = rows / histogram.rows / volume if rows.size else rows
@@ -247,13 +249,13 @@ class _Boxes:
         self.wide_begin = np.searchsorted(self.box_kind[self.wide], np.arange(kinds + 1))
 
     def _volume(self) -> np.ndarray:
-        """float64[c]: how many code tuples each class may stand for."""
+        """float64[c]: number of code tuples that each class may stand for."""
         one = [np.ones(c.size) for c in self.columns]
         volumes = [c.inside(shown, held) for c, shown, held in zip(self.columns, self.view.shown, one, strict=True)]
         return np.prod(volumes, axis=0)[self.someone] if volumes else np.ones(self.someone.size)
 
     def work(self) -> tuple[float, float]:
-        """Look-ups that each way takes; infinite where it does not apply."""
+        """Number of look-ups of each method; inf if it doesn't apply."""
         cells = np.bincount(self.kind, minlength=self.begin.size - 1).astype(float)
         by_bits = float((cells * (np.diff(self.wide_begin) + 8)).sum()) / 8 * (1 + len(self.columns) / 8)
         by_bits += float(self.wide.size) * sum(c.size * max(c.levels, 1) for c in self.columns) / 8
@@ -263,7 +265,7 @@ class _Boxes:
         return by_bits, float(patterns) * self.codes.shape[0] * (len(self.columns) + 8)
 
     def by_patterns(self) -> np.ndarray:
-        """float64[m]: f* of every cell, one combination of levels at a time."""
+        """float64[m]: f* of every cell, computed for one combination of levels at a time."""
         trees = self.trees or ()
         out = np.zeros(self.codes.shape[0])
         first = self.view.published.first[self.someone]
@@ -271,7 +273,7 @@ class _Boxes:
         patterns, inverse = np.unique(first[self.box], axis=0, return_inverse=True)
         order = np.argsort(inverse.reshape(-1), kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(inverse.reshape(-1)))[:-1])
-        # Cells and groups at these levels are joined by a key of their nodes.
+        # Join cells and groups at these levels by a key of their nodes.
         for levels, part in zip(patterns, parts, strict=True):
             here = np.arange(out.size)
             boxes = [self.box_kind[part]]
@@ -296,12 +298,12 @@ class _Boxes:
         return out
 
     def by_bits(self) -> np.ndarray:
-        """float64[m]: f* of every cell, one sensitive value and some boxes at a time."""
+        """float64[m]: f* of every cell, computed for one sensitive value and some boxes at a time."""
         out = self._by_key()
         order = np.argsort(self.kind, kind="stable")
         cell_begin = np.searchsorted(self.kind[order], np.arange(self.begin.size))
-        # Which boxes hold a cell is a bit each: the columns' bits are combined, and densities are summed a byte at a
-        # time.
+        # For each cell, one bit for each box states whether the box contains the cell. The bits of the columns are
+        # combined by AND, and densities are summed for eight bits at a time.
         for kind in range(self.begin.size - 1):
             cells = order[cell_begin[kind] : cell_begin[kind + 1]]
             for at in _parts(self.wide_begin[kind], self.wide_begin[kind + 1], 2048):
@@ -310,7 +312,7 @@ class _Boxes:
                 weights = np.zeros((-(-part.size // 64) * 8, 8))
                 weights.reshape(-1)[: part.size] = self.density[part]
                 bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
-                table = weights @ bits.T  # [byte, 256]: sum of the densities whose bits are set
+                table = weights @ bits.T  # [byte, 256]: sum of the densities of the set bits
                 for some in _parts(0, cells.size, 1 << 11):
                     found = np.full((some.size, table.shape[0] // 8), -1, np.int64)
                     for j, member in enumerate(inside):
@@ -322,11 +324,11 @@ class _Boxes:
         return out
 
     def _by_key(self) -> np.ndarray:
-        """float64[m]: what boxes of one tuple of codes give the cells that have it."""
+        """float64[m]: the part of f* from boxes that stand for a single tuple of codes."""
         partition = self.view.partition
         alone = np.ones(self.box.size, bool)
         alone[self.wide] = False
-        held = np.zeros(max(partition.groups, 1), np.int64)  # a cell of every group
+        held = np.zeros(max(partition.groups, 1), np.int64)  # one cell of each group
         held[partition.group] = partition.cell
         tuples = self.codes[held[self.someone[self.box[alone]]]]
         both = np.column_stack([np.append(self.kind, self.box_kind[alone]), np.concatenate([self.codes, tuples])])
@@ -340,7 +342,7 @@ class _Boxes:
         return np.where(known[found] == cells, density[found], 0.0)
 
     def _members(self, j: int, box: np.ndarray) -> np.ndarray:
-        """int64[size, boxes / 64]: for every code of column j, the bits of the boxes that it lies in."""
+        """int64[size, boxes / 64]: for every code of column j, the bits of the boxes that contain it."""
         column = self.columns[j]
         member = np.zeros((max(column.size, 1), -(-box.size // 64) * 64), bool)
         member[: column.size, : box.size] = column.members(self.view.shown[j], self.someone[box])

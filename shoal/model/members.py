@@ -1,4 +1,4 @@
-"""Which values a published cell may hide: ``Members``, read from its text and the way in which it was recoded."""
+"""``Members``: the values that a published cell may stand for, from its text and the recoding of its column."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _END = re.compile(r"(<|>=)(-?[\d.e+-]+)\Z")
 
 @dataclass(frozen=True)
 class Members:
-    """The values a published cell may stand for.  ``value in members`` asks for one of them.
+    """The values that a published cell may stand for. ``value in members`` tests one value.
 
     named       values by name, as text; None is a missing value
     low, high   ends of a range of numbers, or of days since 1970; both belong to it unless ``open``, then high does not
@@ -74,7 +74,8 @@ class Members:
         return (at >= self.low) & ((at < self.high) if self.open else (at <= self.high))
 
     def held(self, known: Sequence[str | None], at: np.ndarray) -> np.ndarray:
-        """bool[known]: which of some values belong.  at: float64[known], their places on the ruler, NaN for none."""
+        """bool[known]: whether each known value is a member. at: float64[known], their positions on the ruler, NaN for
+        none."""
         if self.everything:
             return np.ones(len(known), bool)
         out = self._spans(at)
@@ -87,7 +88,7 @@ class Members:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as a table writes it; None where it is missing."""
+    """A value as a table writes it; None if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, (bool, np.bool_)):
@@ -96,7 +97,7 @@ def as_text(value: Any) -> str | None:
 
 
 def place(text: str, ruler: str | None) -> float | None:
-    """Where a text lies: itself as a number, as days since 1970, a band at its low end; None where it is none."""
+    """The position of a text on a ruler: a number, days since 1970, or a band's low end; None if it has none."""
     try:
         if ruler == "band":
             found = ends(text)
@@ -119,13 +120,13 @@ def place(text: str, ruler: str | None) -> float | None:
 
 
 def places(texts: Sequence[str | None], ruler: str | None) -> np.ndarray:
-    """float64[texts], NaN where a text has no place."""
+    """float64[texts]: the positions, NaN for a text without one."""
     found = [None if t is None else place(t, ruler) for t in texts]
     return np.array([math.nan if x is None else x for x in found], dtype=np.float64)
 
 
 def ruler_of(texts: Iterable[str | None]) -> str | None:
-    """What all texts are: numbers, dates or moments; None where there is none or they are of several kinds."""
+    """The common type of all texts, "number", "date", or "moment"; None if there is none."""
     present = [t for t in texts if t is not None]
     if not present:
         return None
@@ -144,14 +145,14 @@ def meanings(
     starred: bool = False,
     notation: str | None = None,
 ) -> list[Members]:
-    """What the distinct texts of a published column stand for.
+    """The values that the distinct texts of a published column stand for.
 
-    publish    a word of ``shoal.model.settings``
-    hierarchy  what ``Hierarchy.of`` takes, or the name of a generated one
+    publish    a way to publish of ``shoal.model.settings``
+    hierarchy  an argument of ``Hierarchy.of``, or the name of a generated hierarchy
     starred    whether a missing cell may be a star, as in columns of numbers
-    notation   of the column's dates or numbers, where it has one
+    notation   notation of the column's dates or numbers, if it has one
 
-    A text that its column's recoding does not explain stands for everything: never less than the truth.
+    A text that its column's recoding doesn't explain stands for everything, so the result never excludes a true value.
     O(texts + size of the hierarchy).
     """
     missing = Members(everything=True) if starred else Members(named=frozenset([None]))
@@ -170,13 +171,13 @@ def meanings(
 
 
 def _at_limit(text: str, found: Members, notation: str | None) -> Members:
-    """A value that stands for all numbers beyond a limit, as all of them lie at the limit; other cells as they are."""
+    """For a text that stands for all numbers beyond a limit, the limit itself; otherwise the given members."""
     at = place(text, notation) if notation is not None and text in notation.split() else None
     return found if at is None else replace(found, low=at, high=at, ruler=notation)
 
 
 def of_ranges(shown: Sequence[str], notation: str | None = None) -> dict[str, Members]:
-    """Texts of a column of ranges or sets; notation: of the column's dates or numbers, where it has one."""
+    """Members of the texts of a column of ranges or sets. notation: of the column's dates or numbers, if it has one."""
     parsed: dict[str, Any] = {}
     for text in shown:
         try:
@@ -208,7 +209,8 @@ def of_ranges(shown: Sequence[str], notation: str | None = None) -> dict[str, Me
 
 
 def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str | None) -> Members:
-    """A missing value lies beyond all others; an order that no ruler knows may hold anything between its ends."""
+    """The members of a range. A missing value is above all others. Without a ruler, any value may lie between the
+    ends."""
     low, high = at[found.low], math.inf if found.high is None else at[found.high]
     if low is None or high is None:
         return Members(everything=True)
@@ -217,9 +219,11 @@ def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str |
 
 
 def meanings_of_classes(shown: Sequence[str], source: Any, notation: str | None = None) -> dict[str, Members]:
-    """Labels of a hierarchy; of a generated one only intervals of numbers can be told from their names.
+    """Members of the labels of a hierarchy. For a generated one, only labels that are intervals of numbers are
+    readable.
 
-    notation  of the column's dates or numbers; periods are written 2024-03 and intervals [2.5, 5) in any
+    notation  of the column's dates or numbers; periods such as 2024-03 and intervals such as [2.5, 5) have the same
+              form in every notation
     """
     if isinstance(source, str) and source in ("labels", "tiles"):
         return {t: Members(everything=True) for t in shown}
@@ -238,7 +242,7 @@ def meanings_of_classes(shown: Sequence[str], source: Any, notation: str | None 
 
 
 def _by_notation(text: str, found: Members, notation: str) -> Members:
-    """What a label or a value stands for in a column whose values are written in a notation."""
+    """The members of a label or value in a column with a notation."""
     at = place(text, notation)
     if at is not None:
         return Members(named=frozenset([text]), low=at, high=at, ruler=notation)
@@ -249,7 +253,7 @@ def _by_notation(text: str, found: Members, notation: str) -> Members:
 
 
 def from_to(text: str, ruler: str) -> tuple[float, float] | None:
-    """The ends of ``2024-01-01 .. 2024-05-31``; None for another text."""
+    """The ends of a text such as ``2024-01-01 .. 2024-05-31``; None for other texts."""
     low, dots, high = text.partition(" .. ")
     first, last = place(low, ruler), place(high, ruler)
     return (first, last) if dots and first is not None and last is not None else None
@@ -268,7 +272,7 @@ def _label(text: str, rule: Hierarchy | None) -> Members:
 
 
 def span(text: str) -> Members | None:
-    """``20``, ``20-24``, ``18 .. 25``, ``[20, 25)``, ``<18`` and ``>=65``; None for another text."""
+    """The members of ``20``, ``20-24``, ``18 .. 25``, ``[20, 25)``, ``<18``, and ``>=65``; None for other texts."""
     try:
         if found := _SPAN.match(text):
             half = found[1] is not None
@@ -285,7 +289,8 @@ def span(text: str) -> Members | None:
 
 
 def _prefix(text: str, rule: Hierarchy) -> Members:
-    """Every way in which the end may be filled: a value may itself end in the filling."""
+    """The members of a prefix, for every possible length of the fill, because a value may itself end in the fill
+    character."""
     if not rule.fill:
         return Members(pattern=re.escape(text) + ".*")
     left = text
@@ -296,15 +301,16 @@ def _prefix(text: str, rule: Hierarchy) -> Members:
 
 
 def _period(text: str) -> Members:
-    """The days of a period; a date known less exactly than the period stands for itself too."""
+    """The members of a period: its days, and the text itself, which may be a date that is less exact than the
+    period."""
     low, high = (place(day, "date") for day in _days(text) or ("", ""))
-    if low is None or high is None:  # none, or one that no calendar has
+    if low is None or high is None:  # no period, or one that isn't in the calendar
         return Members(named=frozenset([text]))
     return Members(named=frozenset([text]), low=low, high=high + 1, open=True, ruler="moment", pattern=_shorter(text))
 
 
 def _shorter(text: str) -> str | None:
-    """Dates known to the month or the year that lie in the period."""
+    """A pattern of the dates in a period that are known only to the month or the year."""
     if found := re.fullmatch(r"(\d{4})-Q([1-4])", text):
         months = "|".join(f"{m:02d}" for m in range(3 * int(found[2]) - 2, 3 * int(found[2]) + 1))
         return f"{found[1]}-(?:{months})"
@@ -318,7 +324,7 @@ def _shorter(text: str) -> str | None:
 
 
 def _days(text: str) -> tuple[str, str] | None:
-    """First and last day of 2024-03-05, 2024-03, 2024-Q1, 2024, 2020s and 2000-2099."""
+    """The first and last day of a period such as 2024-03-05, 2024-03, 2024-Q1, 2024, 2020s, or 2000-2099."""
     if _ISO.match(text):
         return text[:10], text[:10]
     if found := re.fullmatch(r"(\d{4})-Q([1-4])", text):
@@ -336,7 +342,7 @@ def _days(text: str) -> tuple[str, str] | None:
 
 
 def known_values(cells: Iterable[Members]) -> tuple[str | None, ...]:
-    """Every value that some cell names, numbers and dates in their order, a missing one last.  O(m log m)."""
+    """All values that cells name: numbers and dates in order, a missing value last. O(m log m)."""
     named: set[str | None] = set()
     for cell in cells:
         named |= cell.named

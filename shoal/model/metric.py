@@ -1,13 +1,14 @@
-"""How far apart two records are: one frozen value, the triangle inequality kept by construction.
+"""Distances of records that satisfy the triangle inequality by construction.
 
-A metric is a list of features, each a metric on its own column(s), joined by a norm; or a matrix of distances; or
-a function of two records.  A norm of metrics, each times a weight, is a metric, so nothing needs to be checked;
-a matrix is taken at its word unless ``Metric.matrix(..., check=True)``.
+A metric is one of: a list of features, each a metric on its own columns, joined by a norm; a matrix of distances; or a
+function of two records. A norm of weighted metrics is a metric, so it isn't checked. A matrix is checked only by
+``Metric.matrix(..., check=True)``.
 
-The columns that belong to the features, in their order, are float64[n] for a ``Number``, int[n] codes for a
-``Category`` and float64[n, 2] for a ``Place`` (latitude and longitude in degrees, or two plane coordinates).
+The columns of the features, in their order, are float64[n] for a ``Number``, int[n] codes for a ``Category``, and
+float64[n, 2] for a ``Place`` (latitude and longitude in degrees, or two plane coordinates).
 
-What two columns of coordinates hold: degrees or a plane, told by their names; and codes that stand for "unknown".
+The module also decides, by the names of two columns, whether they are degrees or plane coordinates, and finds
+coordinates that are codes for "unknown".
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 
 EARTH_KM = 6371.0088
-KM_PER_DEGREE = EARTH_KM * math.pi / 180  # of a great circle; kernels and the judge have it by themselves
+KM_PER_DEGREE = EARTH_KM * math.pi / 180  # length of a degree of a great circle; kernels and the judge define their own
 NORMS = ("euclidean", "manhattan", "chebyshev")
 LARGEST_MATRIX = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric column: |a - b| / scale, times weight.  ``unit`` names one unit of the raw value ("years").
+    """A numeric column with the distance |a - b| / scale, times weight. ``unit`` names one unit of the raw value
+    ("years").
 
-    period  where the values go around a circle (24 for hours of the day): the shorter way round counts; 0 on a line
+    period  for cyclic values (24 for hours of the day): the shorter way around counts; 0 for others
     """
 
     name: str
@@ -49,7 +51,7 @@ class Number:
             raise PolicyError(f"the period of {self.name!r} is {self.period}; it must be a positive number")
 
     def around(self, values: np.ndarray) -> np.ndarray:
-        """float64[n]: the values, those of a circle from 0 to below the period."""
+        """float64[n]: the values; cyclic ones are reduced to at least 0 and below the period."""
         values = np.asarray(values, np.float64)
         if not self.period:
             return values
@@ -57,7 +59,7 @@ class Number:
         return np.where(turned < self.period, turned, 0.0)
 
     def apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """float64[n]: how far a[i] is from b[i] in raw units."""
+        """float64[n]: the distance of a[i] and b[i] in raw units."""
         far = np.abs(self.around(a) - self.around(b))
         return np.minimum(far, self.period - far) if self.period else far
 
@@ -80,19 +82,19 @@ class Number:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Category:
-    """A categorical column of codes 0 .. values-1.
+    """A categorical column of codes 0 .. values - 1.
 
-    Without levels any two values are one apart.  levels int[values, h] gives a hierarchy, most special first, the
-    classes of each level unions of those of the level before; two values are then apart as far as the level is high
-    on which they first agree: 1 at the root.  That is an ultrametric.  Either way times weight.
+    Without levels, any two different values have distance 1. With levels int[values, h], a hierarchy from the most
+    specific level up, two values have the height of the lowest level at which they agree as their distance, 1 at the
+    root. This is an ultrametric. Both distances are multiplied by weight.
     """
 
     name: str
     values: int
     weight: float = 1.0
     levels: np.ndarray | None = None
-    tree: np.ndarray = field(init=False)  # int64[values, depth]: identity first, root last
-    heights: np.ndarray = field(init=False)  # float64[depth]: 0 at the leaves, weight at the root
+    tree: np.ndarray = field(init=False)  # int64[values, depth]: from the values themselves to the root
+    heights: np.ndarray = field(init=False)  # float64[depth]: from 0 at the leaves to weight at the root
 
     def __post_init__(self) -> None:
         _positive(self.name, 1.0, self.weight)
@@ -125,7 +127,7 @@ class Category:
 
     @property
     def depth(self) -> int:
-        """Levels, the values themselves and the root included; 2 when all values are equidistant."""
+        """Number of levels with the values themselves and the root; 2 if all values are equidistant."""
         return int(self.tree.shape[1])
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -145,8 +147,8 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Two coordinates.  geometry "great-circle": degrees of latitude and longitude, the distance in kilometers over
-    the sphere; "plane": the ordinary distance in ``unit``.  Divided by scale, times weight."""
+    """Two coordinates. geometry "great-circle": latitude and longitude in degrees, with the distance on the sphere in
+    kilometers; "plane": the Euclidean distance in ``unit``. Divided by scale, times weight."""
 
     name: str
     scale: float = 1.0
@@ -184,13 +186,13 @@ Feature = Number | Category | Place
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Metric:
-    """The distance of records: features joined by a norm, or a matrix, or a function.
+    """The distance of records: features joined by a norm, a matrix, or a function.
 
-    features   one per column (a Place has two coordinates in one column of shape [n, 2])
-    norm       "euclidean" (root of the sum of squares), "manhattan" (sum) or "chebyshev" (largest)
-    distances  float64[n, n] instead of features
+    features   one for each column (a Place has two coordinates in one column of shape [n, 2])
+    norm       "euclidean" (root of the sum of squares), "manhattan" (sum), or "chebyshev" (maximum)
+    distances  float64[n, n], instead of features
     function   f(x, y) -> distance of two records, or with blocks=True f(X, Y) -> float64[len(X), len(Y)]
-    unit       what a distance of 1 is called
+    unit       name of the unit of distance
     """
 
     features: tuple[Feature, ...] = ()
@@ -208,19 +210,19 @@ class Metric:
 
     @classmethod
     def numbers(cls, dimensions: int, norm: str = "euclidean", unit: str = "units") -> Metric:
-        """Plain coordinates, unscaled."""
+        """The metric of plain, unscaled coordinates."""
         return cls(features=tuple(Number(f"column {j}") for j in range(dimensions)), norm=norm, unit=unit)
 
     @classmethod
     def great_circle(cls) -> Metric:
-        """Latitude and longitude in degrees; kilometers over the sphere."""
+        """The metric of latitude and longitude in degrees, in kilometers on the sphere."""
         return cls(features=(Place("place"),), unit="km")
 
     @classmethod
     def matrix(cls, distances: Any, *, check: bool = False, unit: str = "units") -> Metric:
-        """Distances given outright, float[n, n], symmetric, zero on the diagonal.
+        """A metric from a matrix of distances float[n, n], symmetric, with a zero diagonal.
 
-        check=True also tests the triangle inequality: O(n^3) time, O(n^2) space.
+        check=True also tests the triangle inequality, in O(n^3) time and O(n^2) space.
         """
         table = np.ascontiguousarray(distances, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
@@ -242,11 +244,12 @@ class Metric:
 
     @classmethod
     def pairwise(cls, function: Callable[..., Any], *, blocks: bool = False, unit: str = "units") -> Metric:
-        """A function of two records, or with blocks=True of two blocks of records.  For at most 20,000 points."""
+        """A metric from a function of two records, or with blocks=True of two blocks of records. For at most 20,000
+        points."""
         return cls(function=function, blocks=blocks, unit=unit)
 
     def between(self, a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> np.ndarray:
-        """float64[n]: distance of record i of columns a and record i of columns b; features only."""
+        """float64[n]: the distance of record i of columns a and record i of columns b; only for features."""
         if not self.features:
             raise PolicyError("distances of new records need a metric made of features")
         parts = [f.between(x, y) for f, x, y in zip(self.features, a, b, strict=True)]
@@ -255,7 +258,8 @@ class Metric:
         return np.asarray(sum(parts)) if self.norm == "manhattan" else np.maximum.reduce(parts)
 
     def check(self, columns: Sequence[np.ndarray]) -> None:
-        """InputError naming the first column of the wrong shape, or with a value that is no finite number or code."""
+        """InputError with the name of the first column of a wrong shape, or with a value that is no finite number or
+        code."""
         if len(columns) != len(self.features):
             raise InputError(f"the metric has {len(self.features)} features and {len(columns)} columns were given")
         for feature, column in zip(self.features, columns, strict=True):
@@ -285,7 +289,7 @@ class Metric:
                 )
 
     def describe(self) -> list[str]:
-        """The metric in lines for a report."""
+        """The metric as lines for a report."""
         if self.distances is not None:
             return [f"a matrix of distances of {len(self.distances)} points, in {self.unit}"]
         if self.function is not None:
@@ -300,15 +304,15 @@ class Metric:
 
 
 def on_sphere(degrees: np.ndarray) -> np.ndarray:
-    """float64[n, 3]: latitude and longitude in degrees as points of the unit sphere."""
+    """float64[n, 3]: points of the unit sphere, from latitude and longitude in degrees."""
     lat, lng = np.moveaxis(np.radians(np.asarray(degrees, np.float64)), -1, 0)
     return np.stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)], axis=-1)
 
 
 def project(degrees: np.ndarray) -> np.ndarray:
-    """Places as kilometers east and north of the middle of all, float64[n, 2] (equirectangular).
+    """float64[n, 2]: kilometers east and north of the mean position (equirectangular projection).
 
-    Distances are off by less than 1 % within about 5 degrees of the middle latitude; use great-circle beyond.
+    Distances are off by less than 1 % within about 5 degrees of the mean latitude; beyond that, use great-circle.
     """
     degrees = np.asarray(degrees, np.float64)
     lat, lng = degrees[:, 0], degrees[:, 1]
@@ -318,7 +322,7 @@ def project(degrees: np.ndarray) -> np.ndarray:
 
 
 def rounded_up(value: float) -> float:
-    """The next number of two digits: how far is told no more exactly, and never as less."""
+    """The value rounded up to two digits, so that a published distance is coarse and never too small."""
     if value <= 0:
         return 0.0
     digits = math.floor(math.log10(value)) - 1
@@ -327,7 +331,8 @@ def rounded_up(value: float) -> float:
 
 
 def finite(values: np.ndarray, name: str, largest: float = math.inf) -> None:
-    """InputError naming the column and the first value that is no finite number, or beyond ``largest``."""
+    """InputError with the column's name and the row of the first value that is no finite number, or exceeds
+    ``largest``."""
     if values.dtype.kind not in "iufb":
         raise InputError(f"column {name!r} is not numeric")
     bad = ~np.isfinite(values) | (np.abs(values) > largest)
@@ -352,45 +357,44 @@ def _short(value: float) -> str:
 
 _LONGITUDE = {"lng", "lon", "long", "longitude", "longitud", "intptlon", "intptlong", "lngdd", "londd"}
 _LATITUDE = {"lat", "latitude", "latitud", "intptlat", "latdd"}
-_MET_TWICE = 2  # a single row at 77.7777 may be a place, several are a code
+_MET_TWICE = 2  # a single row at 77.7777 may be a place; several rows are a code
 
 
 def _tokens(name: str) -> set[str]:
-    """Parts of a name in lower case: LATITUDE, pickup_longitude, startLng, lat-dd."""
+    """Words of a column name in lower case, also of names such as LATITUDE, pickup_longitude, startLng, and lat-dd."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.split(r"[^a-z]+", spaced.lower()))
 
 
 def is_longitude(name: str) -> bool:
-    """Whether a column's name says that it holds longitudes."""
+    """Whether the column's name means longitude."""
     return bool(_tokens(name) & _LONGITUDE)
 
 
 def is_latitude(name: str) -> bool:
-    """Whether a column's name says that it holds latitudes."""
+    """Whether the column's name means latitude."""
     return bool(_tokens(name) & _LATITUDE)
 
 
 def kind_of(x: str, y: str) -> str:
-    """ "geographic" when the columns' names say longitude and latitude, else "projected"."""
+    """ "geographic" if the columns' names mean longitude and latitude, otherwise "projected"."""
     return "geographic" if is_longitude(x) and is_latitude(y) else "projected"
 
 
 def in_degrees(points: np.ndarray) -> bool:
-    """Whether every finite x lies in -180..360 and every finite y in -90..90; points float[n, 2]."""
+    """Whether every finite x is in -180..360 and every finite y in -90..90; points float[n, 2]."""
     x, y = points[np.isfinite(points).all(axis=1)].T
     return bool(len(x)) and bool((x >= -180).all() and (x <= 360).all() and (np.abs(y) <= 90).all())
 
 
 def codes(points: np.ndarray, geographic: bool = True) -> np.ndarray:
-    """Which points are codes for "unknown" and no places, bool[n].
+    """bool[n]: whether each point is a code for "unknown" and not a place.
 
     points      float[n, 2]
-    geographic  degrees: then a coordinate outside the globe whose digits are all alike is a code too
+    geographic  for degrees: a coordinate outside the globe with one repeated digit is also a code
 
-    A code is, in degrees, the origin (0, 0); a pair of numbers of one repeated digit 7, 8 or 9, four times or more
-    (77.7777, 777.7777); or one such number that several points share.
-    O(n log n).
+    For degrees, a code is the origin (0, 0). For all coordinates, it is a pair of numbers of one repeated digit 7, 8,
+    or 9, at least four times (77.7777, 777.7777), or one such number that several points share. O(n log n).
     """
     p = np.asarray(points, dtype=np.float64)
     found = np.zeros(len(p), np.bool_)
@@ -403,13 +407,13 @@ def codes(points: np.ndarray, geographic: bool = True) -> np.ndarray:
         kinds, counts = np.unique(values, return_counts=True)
         known = kinds[(counts >= _MET_TWICE) | (geographic & (np.abs(kinds) > most))]
         found |= np.isin(p[:, axis], known) & alike[:, axis]
-    if geographic:  # in a plane the origin is a place like any other
+    if geographic:  # in a plane, the origin is a possible place
         found |= (p == 0).all(axis=1)
     return found
 
 
 def _alike(values: np.ndarray) -> np.ndarray:
-    """Whether a number is written with one digit 7, 8 or 9 alone, four to eight times, wherever its point stands."""
+    """Whether a number consists of one repeated digit 7, 8, or 9, four to eight times, with the point anywhere."""
     size = np.abs(values)
     out = np.zeros(len(values), np.bool_)
     for digits in range(4, 9):

@@ -7,15 +7,14 @@
     range     = "[" element ", " element "]"           lowest, highest
     element   = missing | bare text | JSON string
 
-The bare word ``missing`` is a missing value.  A text is quoted as a JSON string where it could be read otherwise: when
-it is empty, is the word ``missing``, has a blank at either end, or holds one of ``, { } [ ] " \\ *`` or a control
-character.  In a column of sets or ranges a single value is published bare, but quoted where it begins like a quoted
-text, or begins and ends like a set or a range (``[70-80)`` does not).
+The bare word ``missing`` is a missing value.  A text is quoted as a JSON string if it would be ambiguous: if it is
+    empty, is the word ``missing``, begins or ends with a blank, or contains one of ``, { } [ ] " \\ *`` or a control
+character.  In a column of sets or ranges, a single value is published bare. It is quoted if it begins with a quotation
+            mark, or begins and ends like a set or a range (``[70-80)`` doesn't).
 
-Texts can also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` gives the order in which
-they lie.  They can be dates or numbers in a notation: ``%d.%m.%Y`` reads 31.12.2024, the decimal mark ``,`` reads
-1.234,5, and the limits ``<=18 >=90`` read ``>=90``, which stands for 90 and all above, and any number beyond at its
-limit.
+Texts can also be bands of numbers, such as ``[70-80)``, ``65-69``, or ``85+``; ``in_order`` sorts them. They can be
+dates or numbers in a notation: ``%d.%m.%Y`` for 31.12.2024, the decimal mark ``,`` for 1.234,5, and the limits ``<=18
+>=90`` for top and bottom coding, where ``>=90`` stands for 90 and all numbers above.
 """
 
 from __future__ import annotations
@@ -43,21 +42,21 @@ _NEXT = re.compile(r", |\Z")
 
 @dataclass(frozen=True)
 class SetOf:
-    """The values a set stands for, None for a missing one, as written."""
+    """The values of a set as they are written; None is a missing value."""
 
     values: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class RangeOf:
-    """Lowest and highest value of a range; None is a missing value, which lies beyond all others."""
+    """Lowest and highest value of a range. None is a missing value, which is above all others."""
 
     low: str | None
     high: str | None
 
 
 def element(text: str | None) -> str:
-    """One value inside a set or a range."""
+    """The text of one value inside a set or a range."""
     if text is None:
         return MISSING
     plain = text and text != MISSING and text == text.strip() and _BARE.match(text)
@@ -65,29 +64,29 @@ def element(text: str | None) -> str:
 
 
 def single(text: str | None) -> str | None:
-    """One value by itself in a column of sets or ranges; None stays None."""
+    """The text of a single value in a column of sets or ranges; None stays None."""
     return json.dumps(text, ensure_ascii=False) if text and (text[0] == '"' or _closed(text)) else text
 
 
 def _closed(text: str) -> bool:
-    """Whether a text begins and ends as a set or a range does."""
+    """Whether a text begins and ends like a set or a range."""
     return len(text) > 1 and text[0] + text[-1] in ("{}", "[]")
 
 
 def set_text(values: Iterable[str | None]) -> str:
-    """A set of two or more values."""
+    """The text of a set of at least two values."""
     return "{" + ", ".join(element(v) for v in values) + "}"
 
 
 def range_text(low: str | None, high: str | None) -> str:
-    """A range from one value to another."""
+    """The text of a range from one value to another."""
     return f"[{element(low)}, {element(high)}]"
 
 
 def parse(text: str | None) -> str | SetOf | RangeOf | None:
-    """The inverse: a value as text (None where missing), a SetOf or a RangeOf.  A star is a value here.
+    """The inverse: a value as text (None if it is missing), a SetOf, or a RangeOf. A star is read as a value.
 
-    Raises InputError, without the text, for what this notation never writes.  O(length).
+    Raises InputError, without the text, for texts that this notation never writes. O(length).
     """
     if not text or not (text[0] == '"' or _closed(text)):
         return text
@@ -105,7 +104,7 @@ def parse(text: str | None) -> str | SetOf | RangeOf | None:
 
 
 def held_in(text: str) -> tuple[str | None, ...]:
-    """The values that a text of a column of sets or ranges names: itself, the ends of a range, the members of a set."""
+    """The values in a text of a column of sets or ranges: the value, the ends of a range, or the members of a set."""
     try:
         found = parse(text)
     except InputError:
@@ -160,7 +159,7 @@ _ONE = re.compile(rf"({_N})\Z")
 
 
 def ends(text: str) -> tuple[float, float] | None:
-    """Lowest and highest number of one band, a number alone being a band of one; None for another text.  O(length)."""
+    """Lowest and highest number of a band; a single number is a band of one. None for other texts. O(length)."""
     if found := _TWO.match(text):
         low, high = float(found[1]), float(found[2])
         return (low, high) if low < high and (text[0] in "[(") == (text[-1] in ")]") else None
@@ -174,10 +173,10 @@ def ends(text: str) -> tuple[float, float] | None:
 
 
 def in_order(texts: Sequence[str]) -> list[int] | None:
-    """The positions of different texts in the order of their bands; None unless all are bands that do not overlap.
+    """The positions of distinct texts in the order of their bands; None unless all are bands that don't overlap.
 
-    At least three are needed, and one of two ends: fewer have no order that matters, and numbers alone are numbers.
-    Bands may share an end, as 10-20 and 20-30 do.  O(v log v).
+    At least three texts are needed, one of them with two ends: order doesn't matter for fewer, and texts that are all
+    single numbers are numbers. Bands may share an end, such as 10-20 and 20-30. O(v log v).
     """
     known: list[tuple[float, float]] = []
     for text in texts:
@@ -197,14 +196,16 @@ _PARTS = {
     "%d": r"(?P<d>[0-9]{1,2})", "%m": r"(?P<m>[0-9]{1,2})", "%Y": r"(?P<Y>[0-9]{4})", "%y": r"(?P<y>[0-9]{2})",
 }  # fmt: skip
 _NOTATION = re.compile(r"(%[dmYy])([./ -]+)(%[dmYy])\2(%[dmYy])\Z")
-_FIRST = 1969  # the years of two digits are those from this one on, as POSIX and Python have it
+_FIRST = 1969  # years of two digits are 1969 to 2068, as in POSIX and Python
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?\Z")
 
 
 def in_one_form(text: str, lengths: Collection[int], marks: Collection[str]) -> bool:
-    """Whether texts are dates with a time, such as 2024-12-31 23:59, all in one form, so that their texts are in order.
+    """Whether texts are dates with a time, such as 2024-12-31 23:59, all in one form, so that text order is time order.
 
-    text  one of them;  lengths, marks: the different lengths of all, and the characters between date and time
+    text     one of them
+    lengths  the different lengths of all texts
+    marks    the different characters between date and time
     """
     return len(lengths) == 1 and len(marks) == 1 and _MOMENT.match(text) is not None
 
@@ -221,7 +222,7 @@ MARKS = (",", ".")
 
 
 def is_notation(text: str) -> bool:
-    """Whether a text says how dates are written: day, month and year once each, the same mark between them."""
+    """Whether a text is a notation of dates: day, month, and year once each, with the same mark between them."""
     found = _NOTATION.match(text)
     return found is not None and {found[1], found[3], found[4]} in ({"%d", "%m", "%Y"}, {"%d", "%m", "%y"})
 
@@ -234,7 +235,7 @@ def _reads(notation: str) -> re.Pattern[str]:
 
 
 def day_of(text: str, notation: str) -> int | None:
-    """The days since 1970 of a date that is written so, with or without zeros in front; None for another text."""
+    """The days since 1970 of a date in a notation, with or without leading zeros; None for other texts."""
     found = _reads(notation).fullmatch(text)
     if found is None:
         return None
@@ -247,14 +248,14 @@ def day_of(text: str, notation: str) -> int | None:
 
 
 def of_days(ruler: str | None) -> bool:
-    """Whether a ruler is of whole days: dates as 2024-12-31, or in a notation."""
+    """Whether a ruler consists of whole days: ISO dates, or dates in a notation."""
     return ruler is not None and (ruler == "date" or ruler[0] == "%")
 
 
 def in_notation(day: datetime.date, notation: str, zeros: bool) -> str:
-    """A date as a notation writes it; zeros: in front of days and months of one digit.
+    """A date as text in a notation. zeros: whether days and months of one digit get a leading zero.
 
-    Raises OverflowError for a year that two digits do not tell.
+    Raises OverflowError for a year that two digits can't express.
     """
     if "%y" in notation and not _FIRST <= day.year < _FIRST + 100:
         raise OverflowError
@@ -265,7 +266,7 @@ def in_notation(day: datetime.date, notation: str, zeros: bool) -> str:
 
 
 def notations_of(texts: Iterable[str]) -> list[str]:
-    """The notations under which every text is a date; several where no day is above 12.  O(texts)."""
+    """The notations in which every text is a date; several if no day is above 12. O(texts)."""
     found = list(NOTATIONS)
     for text in texts:
         found = [notation for notation in found if day_of(text, notation) is not None]
@@ -286,10 +287,10 @@ _NUMERALS = {
 
 
 def numeral(text: str, mark: str) -> str | None:
-    """A number with a decimal mark, as Python writes it: ``1.234,50`` is ``1234.50``; None for another text.
+    """A number with a decimal mark, as Python writes it: ``1.234,50`` is ``1234.50``; None for other texts.
 
-    Thousands may be separated by the other mark, a blank or an apostrophe, the same one throughout.  Of limits in the
-    place of a mark, ``>=90`` is 90.
+    Thousands may be separated by the other mark, a blank, or an apostrophe, always the same one. If ``mark`` has limits
+    instead, ``>=90`` is 90.
     """
     if of_limits(mark):
         plain = text[2:] if text in mark.split() else text
@@ -302,18 +303,18 @@ def numeral(text: str, mark: str) -> str | None:
 
 
 def limits_notation(bottom: float | None, top: float | None) -> str:
-    """The notation of a column with limits: what stands for the values beyond each, as in ``<=18 >=90``."""
+    """The notation of a column with limits: the texts for all values beyond each limit, such as ``<=18 >=90``."""
     ends_ = (("<=", bottom), (">=", top))
     return " ".join(f"{mark}{Decimal(repr(limit)):f}" for mark, limit in ends_ if limit is not None)
 
 
 def of_limits(ruler: str | None) -> bool:
-    """Whether a ruler is of numbers with limits."""
+    """Whether a ruler is that of numbers with limits."""
     return ruler is not None and ruler[0] in "<>"
 
 
 def limits_of(notation: str) -> tuple[float, float]:
-    """The limits that a notation names, infinite where it names none."""
+    """The limits in a notation; infinite if there is none."""
     found = {text[0]: float(text[2:]) for text in notation.split()}
     return found.get("<", -math.inf), found.get(">", math.inf)
 
@@ -326,17 +327,18 @@ def within(number: float, notation: str) -> tuple[float, str | None]:
 
 
 def marks_of(texts: Sequence[str]) -> list[str]:
-    """The decimal marks under which all texts are numbers; one of two that read the same numbers.  O(texts)."""
+    """The decimal marks with which all texts are numbers. If both marks read the same numbers, only the first.
+    O(texts)."""
     read = {mark: [numeral(text, mark) for text in texts] for mark in MARKS}
     found = [mark for mark, numbers in read.items() if None not in numbers]
     return found[:1] if len(found) > 1 and read[found[0]] == read[found[1]] else found
 
 
 def writer_of(texts: Sequence[str], notation: str) -> Callable[[str], str]:
-    """A function that writes a date given as 2024-12-31, or a number given as 1234.5, as a column's texts are written.
+    """A function that converts a date such as 2024-12-31, or a number such as 1234.5, to the form of a column's texts.
 
-    Of dates, zeros stand in front where all texts have them. Of numbers, it takes over what separates thousands, and
-    the number of decimals where all texts have as many. OverflowError for a date that the notation cannot write.
+    Dates get leading zeros if all texts have them. Numbers get the texts' separator of thousands, and the number of
+    decimals if it is the same in all texts. Raises OverflowError for a date that the notation can't express.
     """
     if of_limits(notation):
         return str
@@ -363,7 +365,8 @@ def _writing(texts: Iterable[str], mark: str) -> Callable[[str], str]:
 
 
 def reader_of(notation: str | None) -> Callable[[str], str | None] | None:
-    """A function that writes a column's dates as 2024-12-31 and its numbers as 1234.5; None where they are."""
+    """A function that converts a column's dates to 2024-12-31 and its numbers to 1234.5; None if they have this
+    form."""
     if notation is None:
         return None
     if notation in MARKS or of_limits(notation):
@@ -377,12 +380,12 @@ def reader_of(notation: str | None) -> Callable[[str], str | None] | None:
 
 
 def named_notations(asked: Mapping[str, Any]) -> dict[str, str]:
-    """Column -> the notation of its dates or numbers, of what a policy or a certificate says was asked."""
+    """Column -> notation of its dates or numbers, from the settings of a policy or a certificate."""
     bottom, top = asked.get("bottom", {}), asked.get("top", {})
     limits = {name: limits_notation(bottom.get(name), top.get(name)) for name in (*bottom, *top)}
     return {**asked.get("dates", {}), **asked.get("decimal", {}), **limits}
 
 
 def of_numbers(ruler: str | None) -> bool:
-    """Whether a ruler is of numbers: plain ones, with a decimal mark, or with limits."""
+    """Whether a ruler is that of numbers: plain, with a decimal mark, or with limits."""
     return ruler == "number" or ruler in MARKS or of_limits(ruler)

@@ -1,7 +1,7 @@
-"""What was asked, validated once into a frozen value: roles, privacy models, how to publish, how hard to try.
+"""``Policy``: a validated, immutable request with roles, privacy models, way to publish, and effort.
 
-A request names its models in a list, by keywords, and by a rule book; ``Policy.privacy`` has all of them.  ``choices``
-has what can be asked, as plain values, from which a form, a page, or another language makes its fields.
+A request can name its models in a list, by keywords, and by a rule book; ``Policy.privacy`` contains all of them.
+``choices`` gives all possible settings as plain values, from which forms, pages, and other languages make their fields.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from shoal.paths import ending, is_json
 
 
 class Models(tuple[Model, ...]):
-    """The models of a policy as they are in force, and the rule book among them.
+    """The models of a policy, and the rule book among them.
 
-    By its kind it says that nobody listed them afresh: where a policy is made again with other keywords, each keyword
-    takes the place of what it stood for, while beside models that a caller lists it asks for one more.
+    The type distinguishes these models from a list that a caller passes. If a policy is copied with other keywords,
+    each keyword replaces its previous model. If a caller lists models, each keyword adds one.
     """
 
     preset: str | None = None
 
 
 def by_shorthand(name: str, value: Any) -> Model:
-    """The model that a shorthand such as ``t`` stands for; PolicyError for the wrong number of values."""
+    """The model of a shorthand such as ``t``; PolicyError for a wrong number of values."""
     short = SHORTHANDS[name]
     model: Any = MODELS[short.model]
     if len(short.kinds) == 1:
@@ -61,7 +61,7 @@ def by_shorthand(name: str, value: Any) -> Model:
 
 
 def take_models(values: dict[str, Any]) -> Models:
-    """Take the shorthands and ``privacy`` out of values and return the models they stand for."""
+    """Remove the shorthands and ``privacy`` from values, and return their models."""
     listed, preset = values.pop("privacy", ()), values.get("preset")
     if preset is not None and (not isinstance(preset, str) or preset not in RULE_BOOKS):
         raise PolicyError.unknown("preset", str(preset), RULE_BOOKS)
@@ -83,7 +83,7 @@ def take_models(values: dict[str, Any]) -> Models:
 
 
 def _listed(given: Any) -> list[Model]:
-    """Models as a caller lists them: values, mappings as in a policy file, names of rule books."""
+    """The models that a caller lists: models, mappings as in a policy file, names of rule books."""
     models: list[Model] = []
     for item in [given] if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) else given:
         if isinstance(item, Mapping):
@@ -98,23 +98,23 @@ def _listed(given: Any) -> list[Model]:
 
 
 def _book(preset: str) -> Model:
-    """What a rule book asks of every group."""
+    """The model of a rule book."""
     return KAnonymity(RULE_BOOKS[preset].k)
 
 
 def _alike(one: Model, other: Model) -> bool:
-    """Whether one keyword says both: the same model of the same columns, measured the same way."""
+    """Whether two models have the same keyword: the same model of the same columns, measured the same way."""
     fixed = {name for short in SHORTHANDS.values() if short.model == type(one).__name__ for name, _ in short.fixed}
     return type(one) is type(other) and all(getattr(one, n) == getattr(other, n) for n in ("column", *fixed))
 
 
-BOUNDS = SETTINGS["bound"].words  # what a certificate may say of how near the least loss is
-PERIODS = ("month", "year")  # steps of dates beside numbers of days
+BOUNDS = SETTINGS["bound"].words  # what a certificate may state about the ratio to the minimum loss
+PERIODS = ("month", "year")  # steps of dates other than numbers of days
 PLACE = "place"
-_COUNTED = ("person", "household", "population_weights")  # columns that are counted and leave the table
+_COUNTED = ("person", "household", "population_weights")  # columns that are counted and removed
 
 
-# what sdcMicro, ARX, scikit-learn, and others call a setting, in lower case -> its name here
+# Names of settings in sdcMicro, ARX, scikit-learn, and other tools, in lower case -> name in shoal
 _ELSEWHERE = {
     "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
     "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
@@ -144,7 +144,8 @@ class Policy:
         every group has at least 3 rows; at most 1/3 of every group share a value
     """
 
-    quasi_identifiers: tuple[str, ...]  # the types that are held; what is given, and the default, the table says
+    # types after validation; ``settings`` has the types of the arguments and the defaults
+    quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...]
     identifiers: tuple[str, ...]
     insensitive: tuple[str, ...]
@@ -191,7 +192,7 @@ class Policy:
     certified: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __init__(self, **asked: Unpack[PolicySettings]) -> None:
-        """Raises PolicyError with a suggestion for anything unknown, and for what contradicts itself."""
+        """Raises PolicyError, with a suggestion, for unknown settings and for contradictions."""
         values: dict[str, Any] = dict(asked)
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
@@ -209,7 +210,7 @@ class Policy:
         self._check()
 
     def _check(self) -> None:
-        """Refuse what contradicts itself, part by part; mappings are copied, so that what was checked stays."""
+        """Refuse contradictions, part by part. Mappings are copied, so that checked values can't change."""
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
@@ -235,7 +236,8 @@ class Policy:
             raise UnaskedError("there is no privacy model; say ⟨k=5⟩, or ⟨l=3⟩ with a sensitive column")
 
     def _check_roles(self) -> None:
-        """Every column has one role; persons and weights leave with the identifiers; places are published as tiles."""
+        """Check that every column has one role. Persons and weights become identifiers; places are published as
+        tiles."""
         leave = (*self.units, *(n for n in self.weighed if n not in self.insensitive))
         kept = tuple(n for n in self.identifiers if n not in leave)
         object.__setattr__(self, "identifiers", (*kept, *leave))
@@ -271,13 +273,14 @@ class Policy:
                 seen[name] = role
 
     def _check_words(self) -> None:
-        """Settings that are a word, a switch or a seed."""
+        """Check settings that are a word, a switch, or a seed."""
         if not isinstance(self.method, str):
             raise PolicyError(f"⟨method={self.method!r}⟩: a method is the name of one")
         for name, entry in SETTINGS.items():
             if entry.kind == "switch" and not isinstance(getattr(self, name), bool):
                 raise PolicyError(f"⟨{name}={getattr(self, name)!r}⟩: say true or false")
-        if self.method == "global_recoding":  # one level per column is published as such, or the certificate would lie
+        # one level for each column is published, and the certificate must state this
+        if self.method == "global_recoding":
             object.__setattr__(self, "global_recoding", True)
         known("way to publish", self.publish, RECODINGS, {name: way.words for name, way in RECODINGS.items()})
         for name in ("numeric_stars", "bound", "judge"):
@@ -287,7 +290,7 @@ class Policy:
         object.__setattr__(self, "seed", seed_of(self.seed))
 
     def _check_columns(self) -> None:
-        """Settings by column name a quasi-identifier, and hold what they may."""
+        """Check that settings by column name a quasi-identifier and have allowed values."""
         for what in (name for name, entry in SETTINGS.items() if entry.kind == "mapping"):
             given = getattr(self, what)
             if not isinstance(given, Mapping):
@@ -337,27 +340,28 @@ class Policy:
 
     @property
     def grouped(self) -> tuple[str, ...]:
-        """The quasi-identifiers as they are published: the coordinates are one of them, ``place``."""
+        """The quasi-identifiers as they are published. Coordinates become one of them, ``place``."""
         return self.quasi_identifiers if self.coordinates is None else (*self.quasi_identifiers, PLACE)
 
     @property
     def notations(self) -> dict[str, str]:
-        """Column -> the notation of its dates, the decimal mark of its numbers, or their limits."""
+        """Column -> notation of its dates, decimal mark of its numbers, or limits."""
         return named_notations({n: getattr(self, n) for n in ("dates", "decimal", "bottom", "top")})
 
     @property
     def limits(self) -> dict[str, str]:
-        """Column -> its limits, as a notation writes them: ``<=18 >=90``."""
+        """Column -> its limits as a notation, such as ``<=18 >=90``."""
         return named_notations({"bottom": self.bottom, "top": self.top})
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The columns whose values k counts in addition to rows: persons, households."""
+        """The columns whose values k counts in addition to rows: persons and households."""
         return tuple(n for n in (self.person, self.household) if n is not None)
 
     @property
     def of_rows(self) -> tuple[PrivacyModel, ...]:
-        """The models that the rows show by themselves: those that count persons need the column that names them."""
+        """The models that the released rows show. Models that count persons need the person column, which is
+        removed."""
         return tuple(m for m in self.privacy if not (self.units and counts_rows(m)))
 
     @property
@@ -367,12 +371,12 @@ class Policy:
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """Columns that are counted like sensitive ones, but for which no group must be diverse."""
+        """Columns that are counted like sensitive ones, but need not be diverse in any group."""
         return (*self.units, *self.weighed)
 
     @property
     def files(self) -> tuple[str | Path, ...]:
-        """The files it was read from and names, which no output may replace."""
+        """The policy file and the files that the policy names, which no output may replace."""
         given = (h for h in self.hierarchies.values() if isinstance(h, (str, Path)) and h not in (*GENERATED, REGIONS))
         named = [h for h in given if not is_built(h)]
         people = [p for p in (self.population, self.areas, self.edges) if isinstance(p, (str, Path))]
@@ -380,9 +384,9 @@ class Policy:
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
-        """The policy of a Policy or a mapping, in which keyword arguments replace single settings: k=3 keeps l.
+        """The policy of a Policy or a mapping, with single settings replaced by keyword arguments: k=3 keeps l.
 
-        Raises PolicyError with a suggestion for anything unknown.
+        Raises PolicyError, with a suggestion, for unknown settings.
         """
         base: dict[str, Any] = {}
         if isinstance(given, Policy):
@@ -399,9 +403,9 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:
-        """A policy from a TOML file with the keyword arguments as keys; paths of hierarchies are relative to the file.
+        """A policy from a TOML file, or from the certificate file (.json) of a release, to make the same request again.
 
-        Or from the certificate file (.json) of a release: the same request again.
+        The keys are the keyword arguments of ``Policy``. Paths of hierarchies are relative to the file.
         """
         path = Path(path)
         if is_json(path):
@@ -438,9 +442,9 @@ class Policy:
             raise
 
     def seeded(self, seed: int) -> Policy:
-        """This policy, with a seed if it has none, so that the seed goes on record and can be asked for again.
+        """This policy with the given seed, if it has none, so that the seed is recorded and the search can be repeated.
 
-        A seed decides which cells share a group and nothing about rows: the shuffle key alone places and orders these.
+        A seed fixes which cells share a group. It doesn't influence rows: only the shuffle key assigns and orders them.
         """
         return self if self.seed is not None else replace(self, seed=seed)
 
@@ -467,12 +471,12 @@ class Policy:
 
 
 def _table(given: Any) -> str | None:
-    """The name of the file that a table is; a word where it is none."""
+    """The file name of a table; a description if it isn't a file."""
     return Path(given).name if isinstance(given, (str, Path)) else None if given is None else "a table in memory"
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON has it."""
+    """A setting as JSON represents it."""
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
@@ -483,8 +487,8 @@ def choices() -> dict[str, Any]:
                "whole", "number", "text", "file", "models"), "words" it may be, "default", "option" of the command line
                and "section" of its help
     "models"   keyword of a policy -> formal "name", "help" in a line, "numbers" (the kind of each, "int" or "float"),
-               "speaks" of rows, columns, persons or tuples, and "source"
-    "presets"  rule book -> its k, source, reason and what it leaves open
+               what it "speaks" of (rows, columns, persons, or tuples), and "source"
+    "presets"  rule book -> its k, source, reason, and what it doesn't cover
     "publish"  way to publish -> what it shows;  "effort": names of efforts
 
     Examples:

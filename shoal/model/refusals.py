@@ -1,6 +1,8 @@
-"""Requests that cannot be met as they stand: models, populations and hierarchies that exclude each other.
+"""Refusals of requests that contradict themselves: models, populations, hierarchies, and limits that exclude each
+other.
 
-Each is refused by one sentence.  The readings of missing values are in words here, too; the certificate names them.
+Each refusal is one sentence. The module also has the texts for ways to treat missing values, which the certificate
+uses.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
 
-READINGS = {  # of missing values, in words
+READINGS = {  # texts for the ways to treat missing values
     "category": "a missing value is a value of its own, never a wildcard",
     "apart": "rows with a missing quasi-identifier are grouped among themselves, never with rows without one; among "
     "them a missing value is a value of its own",
@@ -27,22 +29,22 @@ READINGS = {  # of missing values, in words
 
 
 def with_filled(ncp: float, cells: Mapping[str, int] | None, rows: int) -> dict[str, float]:
-    """The NCP at most, a filled cell counted as lost whole beside what its value loses; {} where none was asked for.
+    """An upper bound of the NCP if each filled cell counts as completely lost, in addition to its recoding's loss.
 
-    cells  filled in each quasi-identifier
+    cells  number of filled cells of each quasi-identifier; None: no filling was requested, and the result is {}
     """
     return {} if cells is None else {"ncp_with_filled": ncp + sum(cells.values()) / max(rows * len(cells), 1)}
 
 
 def filled_words(cells: Mapping[str, int] | None) -> list[str]:
-    """A sentence on the cells that were filled, if any were."""
+    """A sentence on the filled cells, if there are any."""
     filled = ", ".join(f"{count:,} of {name!r}" for name, count in (cells or {}).items() if count)
     words = f"missing values filled with the most frequent one of their column: {filled}; each counts as lost"
     return [words] if filled else []
 
 
 def with_regions(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``publish`` by columns as one word, and the hierarchies that stand for regions; {} where it is a word."""
+    """``publish`` by columns, converted to one word and the hierarchies of regions; {} if it is already one word."""
     asked = values.get("publish")
     if not isinstance(asked, Mapping):
         return {}
@@ -82,7 +84,7 @@ def refuse_regions(asked: Any) -> None:
 
 
 def refuse_hierarchies(asked: Any) -> None:
-    """PolicyError for what is no hierarchy, and for a distance without the one it goes by; asked is a ``Policy``."""
+    """PolicyError for an invalid hierarchy, and for a distance without its hierarchy; asked is a ``Policy``."""
     for name, source in asked.hierarchies.items():
         if isinstance(source, (bytes, bytearray)) or not isinstance(source, (Hierarchy, Path, Mapping, Sequence)):
             raise PolicyError(
@@ -106,7 +108,8 @@ def refuse_hierarchies(asked: Any) -> None:
 
 
 def refuse_population(asked: Any) -> None:
-    """PolicyError for a model of a population without one, and for what does not go with one; asked is a ``Policy``."""
+    """PolicyError for a model of a population without one, and for settings that exclude a population; asked: a
+    ``Policy``."""
     models = [m for m in asked.privacy if m.speaks == "population"]
     column = asked.population_weights
     if column is not None and (not isinstance(column, str) or not column):
@@ -135,13 +138,13 @@ def refuse_population(asked: Any) -> None:
 
 
 def refuse_nameless(asked: Any) -> None:
-    """PolicyError for a role of the column without a name, which no engine can be asked for; asked is a ``Policy``."""
+    """PolicyError for a role of a column with an empty name, which engines can't select; asked is a ``Policy``."""
     if "" in asked.quasi_identifiers or "" in asked.sensitive:
         raise PolicyError("a column without a name is no quasi-identifier and not sensitive; give it a name first")
 
 
 def refuse_missing(asked: Any) -> None:
-    """PolicyError for a reading of missing values that cannot be kept; asked is a ``Policy``."""
+    """PolicyError for a treatment of missing values that can't be kept; asked is a ``Policy``."""
     if not isinstance(asked.missing, str):
         raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category', 'apart' or 'filled'")
     if asked.missing == "wildcard":
@@ -168,7 +171,7 @@ def refuse_missing(asked: Any) -> None:
 
 
 def refuse_coarsen(asked: Any) -> None:
-    """PolicyError for what does not go with levels of the whole table found by the search; asked is a ``Policy``."""
+    """PolicyError for settings that exclude ``coarsen``; asked is a ``Policy``."""
     if asked.coarsen is None:
         if asked.method == "coarsen":
             raise PolicyError("⟨method='coarsen'⟩ finds levels that the release would not show; say ⟨coarsen='auto'⟩")
@@ -186,9 +189,9 @@ def refuse_coarsen(asked: Any) -> None:
 
 
 def limits_of(asked: Any) -> dict[str, Any]:
-    """The average risk, the budget of suppression and the shards as plain numbers.
+    """The average risk, the share of suppressed rows, and the number of shards as plain numbers.
 
-    PolicyError for those that cannot be, or not beside the rest.
+    Raises PolicyError for impossible values, and for settings that exclude each other.
     """
     risk, shards = asked.max_average_risk, asked.shards
     if risk is not None:
@@ -211,9 +214,9 @@ def limits_of(asked: Any) -> dict[str, Any]:
 
 
 def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
-    """The top and the bottom of columns as plain numbers; asked is a ``Policy``.
+    """The top and bottom limits of columns as plain numbers; asked is a ``Policy``.
 
-    PolicyError for what is no number, and for a column or a request in which a value at a limit has no meaning.
+    Raises PolicyError for a limit that is no number, and for columns and requests that can't have limits.
     """
     found: dict[str, dict[str, float]] = {}
     for what in ("top", "bottom"):
@@ -250,10 +253,10 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
 
 
 def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int, columns: int) -> dict[str, float]:
-    """The NCP at most, if what lies beyond a limit counts as lost; {} where no column has one.
+    """An upper bound of the NCP if values beyond a limit count as lost; {} if no column has a limit.
 
-    shown  per column, the rows that show the limit "bottom" and "top", by itself or in a range, and the shares of the
-           span "below" and "above" them
+    shown  for each column, the number of rows that show the limits, "rows_bottom" and "rows_top", alone or in a range,
+           and the shares of the span "below" and "above" them
     """
     if not shown:
         return {}
@@ -280,9 +283,9 @@ def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, fl
 
 
 def minimality_of(asked: Any) -> dict[str, Any]:
-    """The share that nobody's value may be told with, as a plain number; asked is a ``Policy``.
+    """The largest chance of inferring a person's value, as a plain number; asked is a ``Policy``.
 
-    PolicyError where it is no such share, and for every setting beside which the theorem does not hold.
+    Raises PolicyError for an impossible value, and for every setting with which the theorem doesn't hold.
     """
     if asked.minimality is None:
         return {}
@@ -310,7 +313,7 @@ def minimality_of(asked: Any) -> dict[str, Any]:
 
 
 def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
-    """InputError for a column, by name, that holds what a star is written as; asked is a ``Policy``."""
+    """InputError with the name of a column that contains the text of a star; asked is a ``Policy``."""
     for name, values in texts.items():
         if asked.star in values:
             raise InputError(
@@ -320,7 +323,7 @@ def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def refuse_notations(dates: Mapping[str, Any], decimal: Mapping[str, Any]) -> None:
-    """PolicyError for what is no notation of dates or no decimal mark, and for a column that has both."""
+    """PolicyError for an invalid notation of dates or decimal mark, and for a column that has both."""
     for name, notation in dates.items():
         if not isinstance(notation, str) or not is_notation(notation):
             raise PolicyError(

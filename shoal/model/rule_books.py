@@ -1,9 +1,9 @@
-"""Rules that are known by a name: what each asks of a table, who says so, and what it asks that no table shows.
+"""Rule books: what each known rule requires of a table, its source, and what it requires beyond the table.
 
-HIPAA's Safe Harbor is here as far as a table goes: which three-digit zips may be published, and ``SafeHarbor``, what a
-release says of its columns.  45 CFR 164.514(b)(2)(i)(B), (C): the first three digits of a zip stand where more than
-20,000 people live in all zips with these digits, else 000; of dates the year alone; ages above 89, and years that tell
-them, in one category.
+For HIPAA's Safe Harbor, the module has the three-digit zips that may be published, and ``SafeHarbor``, the changes to
+the columns. 45 CFR 164.514(b)(2)(i)(B), (C): the first three digits of a zip are published if more than 20,000 people
+live in all zips with these digits, otherwise 000. Of dates, only the year is published. Ages above 89, and years that
+reveal such ages, form one category.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import Any
 class RuleBook:
     """A rule that is known by a name.
 
-    k       rows in every group; source who says so; why how k follows; leaves what the rule asks beyond it
+    k       minimum number of rows in every group
+    source  the document that states the rule
+    why     how k follows from it
+    leaves  what the rule requires beyond k
     """
 
     k: int
@@ -75,9 +78,9 @@ OLDEST = 89
 
 @dataclass(frozen=True)
 class SafeHarbor:
-    """What was done to which columns.
+    """The columns that Safe Harbor changed.
 
-    columns  column -> "zip" (three digits), "age" (90+), "birth" (year, early years in one) or "date" (year)
+    columns  column -> "zip" (three digits), "age" (90+), "birth" (year, early years in one category), or "date" (year)
     born     the last year of birth in the category of the oldest
     """
 

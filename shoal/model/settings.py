@@ -1,15 +1,16 @@
-"""What may be asked of a release: tables with an entry for each setting.
+"""The settings of a release: tables with an entry for each setting.
 
-An entry is the annotation of a keyword, so that type checkers read the same line.  From it derive the keyword, the key
-of a policy file, the option of the command line with its section, its default, its line on the certificate, whether
-verification asks it again, the field of the workbench and its row in the guide.  A new setting is an entry here, the
-attribute in which ``Policy`` holds it, and what it does.
+An entry is the annotation of a keyword, so that type checkers read the same line. Each entry defines the keyword, the
+key of a policy file, the option of the command line with its section, the default, the line on the certificate, whether
+verification checks it again, the field of the workbench, and the row in the guide. To add a setting, add an entry here,
+the attribute in ``Policy``, and its implementation.
 
-Privacy models and ways to publish have tables of their own, a line each, and so have the other problems
-(``conditions``).  Nothing here is heavy, so that options cost nothing.
+Privacy models and ways to publish have tables of their own with a line each, and so have the other problems
+(``conditions``). The module imports nothing heavy, so that the command line starts quickly.
 """
 
-# annotations are not deferred here: the tables are read off them, and texts would be compiled at every start
+# annotations are not deferred in this module, because the tables are built from them, and deferred ones would be
+# compiled at every start
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -24,19 +25,20 @@ EFFORTS = ("fast", "balanced", "thorough")
 
 
 class AnyModel(Protocol):
-    """A privacy model, as far as a type checker asks: see ``shoal.model.privacy``."""
+    """The protocol of a privacy model for type checkers: see ``shoal.model.privacy``."""
 
     def words(self) -> str:
-        """What every group is like, in words."""
+        """The condition on every group, as text."""
         ...
 
 
 class Shorthand(NamedTuple):
-    """One keyword that stands for a privacy model.
+    """A keyword that stands for a privacy model.
 
-    file, model  where the model lies, and its class;  help one line
-    fixed  parameters that go without saying
-    kinds  the type of each number it takes, in the order of its parameters
+    file, model  the module and the class of the model
+    help         one line of text
+    fixed        parameters that the keyword fixes
+    kinds        the type of each number that it takes, in the order of its parameters
     """
 
     file: str
@@ -49,9 +51,9 @@ class Shorthand(NamedTuple):
 class RecodingEntry(NamedTuple):
     """One way to publish.
 
-    file, recoding  where the recoding of a column lies, and its class; the judge's reading is a file of the same name
-                    in ``shoal.judge.recodings``; "" where rows are published as they are
-    words           what it is, in a report
+    file, recoding  the module and the class of the recoding of a column; the judge's counterpart is a module of the
+                    same name in ``shoal.judge.recodings``; "" if rows are published unchanged
+    words           its description in a report
     """
 
     file: str
@@ -76,18 +78,18 @@ RECODINGS: dict[str, RecodingEntry] = {
 class Setting(NamedTuple):
     """One entry of the table.
 
-    section   of a command's help: "Columns", "Request", "Release", "Search" or "Files"
-    help      what it does, in one line: the option, the workbench and the guide say it
-    more      what else it does, for the guide
-    default   what it is where nobody says it
-    flag      its option, by default its name with dashes; "" where the command line has none
-    meant     what a flag without a value says
-    words     the words that it may be, the first by default; none where it is no word
-    stated    on the certificate: "always", "asked" (where it is not the default) or "never"
-    shown     a release shows it, so that verification asks it again
-    promised  a theorem's promise holds whatever it says; until somebody shows that, a setting takes the promise away
-    private   on record alone, for no receiver needs it
-    kind, values  how it is written, and the types of the numbers: from the type of the keyword
+    section   of a command's help: "Columns", "Request", "Release", "Search", or "Files"
+    help      its effect in one line, for the option, the workbench, and the guide
+    more      further effects, for the guide
+    default   its value if none is given
+    flag      its option, by default its name with dashes; "" if the command line has none
+    meant     the value that a flag without a value stands for
+    words     the allowed words, the first is the default; empty if it is not a word
+    stated    on the certificate: "always", "asked" (if it is not the default), or "never"
+    shown     whether a release shows it, so that verification checks it again
+    promised  whether a theorem's guarantee holds for every value; until this is shown, the setting voids the guarantee
+    private   whether only the record contains it, because no receiver needs it
+    kind, values  the form of its values and the types of its numbers, from the type of the keyword
     name      the keyword
     """
 
@@ -108,11 +110,11 @@ class Setting(NamedTuple):
 
     @property
     def option(self) -> str:
-        """Its long option; "" where the command line has none."""
+        """Its long option; "" if the command line has none."""
         return f"--{self.name.replace('_', '-')}" if self.flag is None else self.flag
 
     def is_stated(self, value: Any) -> bool:
-        """Whether a value of it is written on the certificate."""
+        """Whether the certificate states a value of it."""
         return self.stated == "always" or (self.stated == "asked" and value != self.default)
 
 
@@ -126,7 +128,7 @@ class SizeAndShare(TypedDict, total=False):
 
 
 class OtherModels(TypedDict, total=False):
-    """All others.  A line is a model's keyword, key, option, and type for type checkers."""
+    """All other models. Each line is a model's keyword, key, option, and type."""
 
     distinct_l: Annotated[
         int,
@@ -185,7 +187,7 @@ class OtherModels(TypedDict, total=False):
 
 
 class WayAndMethod(TypedDict, total=False):
-    """How it is published and how it is searched for, which ``explore`` varies, too."""
+    """The way to publish and the method, which ``explore`` also varies."""
 
     publish: Annotated[
         str | Mapping[str, str],
@@ -206,7 +208,7 @@ class WayAndMethod(TypedDict, total=False):
 
 
 class Preset(TypedDict, total=False):
-    """Models by the name of the rule that asks for them, or as a list."""
+    """Models as the name of a rule book, or as a list."""
 
     preset: Annotated[
         str,
@@ -233,7 +235,7 @@ class ModelSettings(SizeAndShare, OtherModels, Preset, total=False):
 
 
 class Measured(TypedDict, total=False):
-    """What is asked of any table, released by shoal or not."""
+    """Settings for any table, also for tables that shoal didn't release."""
 
     quasi_identifiers: Annotated[
         Names,
@@ -486,11 +488,11 @@ class OtherSettings(Measured, OtherModels, Preset, total=False):
 
 
 class Settings(SizeAndShare, WayAndMethod, OtherSettings, total=False):
-    """Every setting that says what is published."""
+    """All settings that define what is published."""
 
 
 class PolicySettings(Settings, total=False):
-    """Every setting of a policy: those of reading a file, too."""
+    """All settings of a policy, including those for reading a file."""
 
     engine: Annotated[
         str | None,
@@ -515,7 +517,7 @@ class PolicySettings(Settings, total=False):
 
 
 def kind_of(hint: Any) -> tuple[Kind, tuple[type, ...]]:
-    """How a value of a keyword's type is written, and the types of the numbers or words it holds."""
+    """The form of values of a keyword's type, and the types of its numbers or words."""
     options = [o for o in get_args(hint) if o is not type(None)] if get_origin(hint) in (Union, UnionType) else [hint]
     origins = {get_origin(o) or o for o in options}
     if Mapping in origins:
@@ -549,7 +551,7 @@ SHORTHANDS, SETTINGS = _table()
 
 
 def entry_of(name: str) -> Setting | None:
-    """The entry of a setting, of a model's keyword too; None for a name that is none."""
+    """The entry of a setting or of a model's keyword; None for other names."""
     short = SHORTHANDS.get(name)
     if short is None:
         return SETTINGS.get(name)

@@ -1,4 +1,4 @@
-"""What an algorithm on tables is handed, and what it hands back."""
+"""The input and the output of algorithms on tables."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from shoal.model.recoding import PublishedCodes, Recoding
 
 
 def nothing(_what: str, _share: float | None) -> None:
-    """A progress callback that says nothing."""
+    """A progress callback without effect."""
 
 
-TUPLE = "__population_tuple__"  # the column that numbers the tuples of a sample
+TUPLE = "__population_tuple__"  # the column with the number of each row's tuple in a sample
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The people that the rows of a table were drawn from, and how many of them every group must cover.
+    """The population from which the rows of a table were drawn, and how many of its people every group must cover.
 
     models   k-map, delta-presence, or both
-    codes    int64[p, d]  the population's tuples in the table's codes; values the table lacks have codes after them
-    people   int64[p]     rows of each
-    classes  per column int64[levels, codes]  the classes of those codes in the column's hierarchy; None where a column
-             is not recoded by levels
-    exact    whether the classes cover nobody beyond those counted
-    covers   whether what a partition's groups publish by themselves covers enough people
+    codes    int64[p, d]  the population's tuples in the table's codes; values that the table lacks have further codes
+    people   int64[p]     number of rows of each tuple
+    classes  per column int64[levels, codes]  the classes of those codes in the column's hierarchy; None if a column is
+             not recoded by levels
+    exact    whether the classes cover only people who are counted
+    covers   whether the published classes of a partition's groups cover enough people
     """
 
     models: tuple[Model, ...]
@@ -50,25 +50,26 @@ class Population:
 
     @property
     def k(self) -> int:
-        """People that every group has to cover under k-map, at least 1."""
+        """Number of people that every group must cover under k-map, at least 1."""
         return max((m.k for m in self.models if isinstance(m, KMap)), default=1)
 
     @property
     def shares(self) -> bool:
-        """Whether delta-presence is asked."""
+        """Whether delta-presence is requested."""
         return any(isinstance(m, DeltaPresence) for m in self.models)
 
     @property
     def high(self) -> float:
-        """The largest share of the people covered that delta-presence allows, at most 1."""
+        """The largest share of the covered people that delta-presence allows, at most 1."""
         return min((m.high for m in self.models if isinstance(m, DeltaPresence)), default=1.0)
 
     def fewest(self, rows: int) -> int:
-        """People that a group of at least so many rows has to cover."""
+        """Number of people that a group of at least this many rows must cover."""
         return max(self.k, math.ceil(rows / self.high - 1e-9) if self.shares else 0)
 
     def of_tuples(self, histogram: Histogram) -> np.ndarray:
-        """int64[types]: rows of the population with each tuple of a sample; InputError where it is no sample of it."""
+        """int64[types]: population count of each tuple of a sample; InputError if the table isn't a sample of the
+        population."""
         of_type, first = histogram.types
         mine = histogram.quasi[first].astype(np.int64)
         both = np.concatenate([mine, self.codes])
@@ -88,10 +89,11 @@ class Population:
         return people
 
     def stricter(self, histogram: Histogram, need: Requirement) -> tuple[Histogram, Requirement]:
-        """What a search can ask of a group's own rows, and what implies that the group covers enough people.
+        """A condition on a group's own rows that implies that the group covers enough people.
 
-        The histogram has the number of its tuple as one more column; the requirement has a rule for each model.  Of
-        k-map it counts the people of the group's own tuples, of delta-presence the part of them that falls to its rows.
+        The histogram has one more sensitive column, the number of its tuple; the requirement has a rule for each model.
+        For k-map, the rule counts the people of the group's own tuples. For delta-presence, it counts the part of them
+        that falls to the group's rows.
         """
         people = self.of_tuples(histogram)
         of_type, first = histogram.types
@@ -109,7 +111,8 @@ class Population:
         return searched, wants
 
     def decides(self, histogram: Histogram, need: Requirement, apart: np.ndarray | None) -> bool:
-        """Whether the whole table, or each part kept apart, meets ``stricter``; else one group of it decides."""
+        """Whether the whole table, or each part of ``apart``, meets ``stricter``. If not, one group decides
+        feasibility."""
         if not histogram.rows:
             return True
         searched, wants = self.stricter(histogram, need)
@@ -123,11 +126,12 @@ Claimed = Callable[[Partition], np.ndarray | None]
 
 @dataclass(frozen=True, eq=False)
 class Decoys:
-    """A limit on what the grouping itself tells: nobody's value with a chance above ``most``.
+    """A limit on what the grouping reveals: no sensitive value of a person with a chance above ``most``.
 
-    deal     draws that nobody else can repeat
-    claimed  what an attack claims of a partition with more than ``most``: int64[n, 2] each claim, numbered from 0 and
-             in order, with a group that has people of whom it is; None where it cannot look
+    deal     random generator that no one else can reproduce
+    claimed  function that gives the inferences of an attack on a partition with a chance above ``most``: int64[n, 2],
+             the number of each inference in rising order from 0, with a group that contains people concerned; None if
+             the attack can't run
     """
 
     most: float
@@ -141,16 +145,16 @@ Spread = Callable[[Callable[[bytes], Answers], Iterable[bytes], None], Answers]
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What a release keeps beside the requirement of each of its groups; no method knows of them.
+    """Conditions on a release other than the requirement for each group. No method handles them.
 
-    ``shoal.problems.tables.constraints`` turns each into questions that methods can be asked.
+    ``shoal.problems.tables.constraints`` reduces each to tasks that methods can solve.
 
-    population        the people that the rows were drawn from
-    max_average_risk  groups over rows is at most so much
-    decoys            nothing is told by having been grouped
-    levels            the level of every column, found before: nothing is left to search
-    shards            the cells are cut into so many parts at most, each searched by itself
-    workers           ``workers(each, tasks, None)`` has processes elsewhere run a function on every task
+    population        the people from which the rows were drawn
+    max_average_risk  upper limit of groups divided by rows
+    decoys            the grouping itself reveals no sensitive value
+    levels            the known level of every column, so that nothing is searched
+    shards            the cells are divided into at most this many parts, which are searched separately
+    workers           ``workers(each, tasks, None)`` runs a function on every task in other processes
     """
 
     population: Population | None = None
@@ -190,16 +194,16 @@ class Task:
     constraints: Constraints = field(default_factory=Constraints)
 
     def again(self, **changes: Any) -> Task:
-        """The task with some changes, its seconds counted from now."""
+        """The task with some changes. Its seconds count from now."""
         return replace(self, started=clock(), **changes)
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A partition with its certificate, the method's name, and what each method tried got.
+    """A partition with its certificate, the method's name, and the results of each method that was tried.
 
-    starred  the last group is a block of rows starred whole, at the top of every hierarchy
-    shows    what the groups publish, where their rows do not say it: wider forms, so that they cover more people
+    starred  whether the last group is a block of completely starred rows, at the root of every hierarchy
+    shows    the published codes of the groups, if they are wider than their rows need, to cover more people
     """
 
     partition: Partition
@@ -212,16 +216,18 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why no partition can exist: the whole table in one group does not meet the requirement.
+    """Why no partition can exist: the whole table in one group doesn't meet the requirement.
 
-    column   position of the sensitive column, or None when the table has too few rows
-    code     the value in the way, where one value is
+    column   position of the sensitive column; None if the table has too few rows
+    code     the value that is too frequent, if there is one
     share    its share of the rows
-    largest  the largest parameter that would be possible
-    asked    the parameter asked
-    kind     "k", "frequency", "distinct", "model" or "persons"
-    says     for "model": the reason in words; for "persons": the model, and the column that names them
-    Of "persons" asked is how many have the value, largest how many rows lack it, share the least share possible.
+    largest  the largest parameter that is possible
+    asked    the requested parameter
+    kind     "k", "frequency", "distinct", "model", or "persons"
+    says     for "model": the reason as text; for "persons": the model, and the column that identifies persons
+
+    For "persons", ``asked`` is the number of persons with the value, ``largest`` the number of rows without it, and
+    ``share`` the smallest possible share.
     """
 
     kind: str
@@ -234,10 +240,10 @@ class Shortfall:
 
 
 def shortfalls(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    """What rules out every partition, the worst first; none when some partition exists, or may.
+    """The reasons why no partition exists, the worst first; empty if a partition exists or may exist.
 
-    The whole table decides but of models that count persons.  All are of one cause: the models, the persons, the rows,
-    or the values.  O(m) a column.
+    The whole table decides, except for models that count persons. All reasons are of one cause: the models, the
+    persons, the number of rows, or the values. O(m) for each column.
     """
     rows = histogram.rows
     if rows == 0:
@@ -249,12 +255,13 @@ def shortfalls(histogram: Histogram, requirement: Requirement) -> list[Shortfall
 
 
 def shortfall(histogram: Histogram, requirement: Requirement) -> Shortfall | None:
-    """The worst that rules out every partition; None when some partition exists, or may."""
+    """The worst reason why no partition exists; None if a partition exists or may exist."""
     return next(iter(shortfalls(histogram, requirement)), None)
 
 
 def _by_models(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    """Models that all rows as one group miss; of one model for several columns, the first says what follows."""
+    """Models that the whole table as one group breaks. For one model of several columns, only the first is
+    described."""
     found: list[Shortfall] = []
     told: list[Model] = []
     for rule in requirement.rules:
@@ -286,7 +293,8 @@ def _by_persons(histogram: Histogram, requirement: Requirement) -> list[Shortfal
 
 
 def _by_values(histogram: Histogram, requirement: Requirement) -> list[Shortfall]:
-    """Shortfalls of columns whose most frequent value is too frequent, or else of those with too few values."""
+    """Shortfalls of columns whose most frequent value is too frequent; if there are none, of columns with too few
+    values."""
     rows, frequent, few = histogram.rows, [], []
     for j, (frequency, distinct) in enumerate(zip(requirement.frequency, requirement.distinct, strict=True)):
         held = np.bincount(
@@ -307,7 +315,7 @@ def refuse_infeasible(
     requirement: Requirement,
     show: Callable[[int, int], str] = lambda _column, code: f"number {code}",
 ) -> None:
-    """Raise InfeasibleError with every column at fault, its value's share and the largest parameter possible.
+    """Raise InfeasibleError with every column at fault, its value's share, and the largest possible parameter.
 
     show(column, code) gives the text of a sensitive value.
     """
@@ -320,7 +328,7 @@ def refuse_infeasible(
 
 
 def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, show: Callable[[int, int], str]) -> str:
-    """Why no partition exists, in a sentence or more."""
+    """Why no partition exists, in one or more sentences."""
     if found.kind == "model":
         return found.says
     if found.kind == "k":
@@ -341,7 +349,8 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         )
     if found.kind == "frequency":
         assert found.code is not None
-        shared = round(found.share * histogram.rows) >= requirement.smallest  # or its few rows would be told apart
+        # otherwise the message would show a value of few rows
+        shared = round(found.share * histogram.rows) >= requirement.smallest
         value = repr(show(found.column, found.code)) if shared else "has one value that"
         return (
             f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
@@ -355,7 +364,7 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
 
 
 def uncovered(short: str, widest: str, asked: float, level: float) -> InfeasibleError:
-    """Why the widest that can be published keeps a model of the population from being met."""
+    """Why even the widest groups that can be published break a model of the population."""
     if short == KMap.short:
         return InfeasibleError(
             f"{widest} cover {level} rows of the population, so no group of ⟨k_map⟩ = {asked} exists; the largest "

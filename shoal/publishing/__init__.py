@@ -1,1 +1,1 @@
-"""Making releases of answers: how values are recoded, the release, its verification and its signature."""
+"""From an answer to a release: recoding of values, the release, its verification, and its signature."""

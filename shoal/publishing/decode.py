@@ -1,4 +1,4 @@
-"""A release made usable: numbers, members, fractions and draws, read from the release alone."""
+"""Decoding of releases: numbers, possible values, fractions, and random draws, from the release alone."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ from shoal.paths import certificate_of
 class DecodedColumn:
     """One quasi-identifier.
 
-    cells  what its distinct published texts stand for; labels: the texts; where: int64[rows], the text of each row
-    known  every value that the release names, in their order
-    ruler  "number", "date", "moment", or a notation, where all of them are; at: float64[known], their places
-    classes  whether a hierarchy of labels publishes it: its values are categories then, also where they are numbers
-    rounded  whether ranges end at steps, so that their ends do not tell what the values are like
+    cells    the values that each distinct published text may stand for
+    labels   these texts
+    where    int64[rows], the text of each row
+    known    every value in the release, in order
+    ruler    "number", "date", "moment", or a notation, if all values have this type
+    at       float64[known], their positions
+    classes  whether it is published by labels of a hierarchy; then its values are categories, even if they are numbers
+    rounded  whether ranges end at steps, so that their ends need not be values
     """
 
     cells: list[Members]
@@ -46,12 +49,13 @@ class DecodedColumn:
 
     @property
     def measured(self) -> bool:
-        """Whether it holds amounts, with a low and a high end, and not categories."""
+        """Whether it has amounts, with a low and a high end, and not categories."""
         return self.ruler is not None and not self.classes
 
     @cached_property
     def whole(self) -> bool:
-        """Every value known is a whole number; 34.0 is one, as pandas writes whole numbers of a column with gaps."""
+        """Whether every known value is an integer; 34.0 is one, because pandas writes integers so if a value is
+        missing."""
         present = self.at[~np.isnan(self.at)]
         if not of_numbers(self.ruler) or not present.size:
             return False
@@ -62,7 +66,7 @@ class DecodedColumn:
 
     @cached_property
     def ends(self) -> np.ndarray:
-        """float64[cells, 3]: lowest, highest and middle value of every cell; NaN where there is none.  O(named)."""
+        """float64[cells, 3]: lowest, highest, and middle value of every cell; NaN if there is none. O(named)."""
         present = self.at[~np.isnan(self.at)]
         least, most = (float(present.min()), float(present.max())) if present.size else (np.nan, np.nan)
         of = dict(zip(self.known, self.at.tolist(), strict=True))
@@ -83,7 +87,7 @@ class DecodedColumn:
 
     @property
     def known_ends(self) -> np.ndarray:
-        """The ends that the cells state themselves: NaN for one that is open, and for the middle of such a cell."""
+        """The ends that the cells state themselves: NaN for an open end, and for the middle of such a cell."""
         found = self.ends.copy()
         for i, cell in enumerate(self.cells):
             for side, end in enumerate((cell.low, cell.high)):
@@ -96,7 +100,7 @@ class DecodedColumn:
         return found
 
 
-_WHOLE = 2.0**62  # beyond it a column of whole numbers is drawn as floats
+_WHOLE = 2.0**62  # from here on, a column of integers is drawn as floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +109,10 @@ class Decoded:
 
     table    the published rows
     columns  the quasi-identifiers
-    give     turns a Polars frame into the kind of frame that came in
+    give     converts a Polars frame to the kind of frame that the user passed
 
-    Each answer has the rows of the table in their order and is a frame of the kind that came in; a path gives Polars.
-    A star may stand for any value, so nothing can be read from it but what the rest of its column tells.
+    Each result has the rows of the table in their order, and is a frame of the kind that the user passed; a path gives
+    Polars. A star may stand for any value, so only the rest of its column limits its value.
     """
 
     table: pl.DataFrame
@@ -123,7 +127,8 @@ class Decoded:
 
     @classmethod
     def of(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """A published table, decoded by its policy; ``stars`` of a column tells a starred number from a missing one."""
+        """Decode a published table by its policy. stars: number of stars by column, to distinguish them from missing
+        numbers."""
         if policy.publish == "centers":
             raise PolicyError(
                 "a release of centers shows one record for each cluster and does not state what a cell can be; "
@@ -133,7 +138,7 @@ class Decoded:
 
     @classmethod
     def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
-        """A release of any kind, decoded; a center stands for itself."""
+        """Decode a release of any kind; a center stands for itself."""
         opened = open_table(data, separator=separator)
         frame = opened.polars(opened.columns)
         found = {}
@@ -160,20 +165,20 @@ class Decoded:
         return cls(frame, found, opened.from_polars_rows)
 
     def members(self, column: str) -> list[Members]:
-        """Per row, what its cell stands for: ``"34" in release.members("age")[0]``.  O(rows)."""
+        """For each row, the values that its cell stands for: ``"34" in release.members("age")[0]``. O(rows)."""
         found = self._of(column)
         return [found.cells[i] for i in found.where.tolist()]
 
     def numeric(self, columns: Sequence[str] | None = None) -> Any:
-        """Low, high and middle of every cell: ``age_low``, ``age_high``, ``age_mid``.
+        """Low, high, and middle of every cell: ``age_low``, ``age_high``, ``age_mid``.
 
-        columns  quasi-identifiers of numbers or dates; None: all there are, but for those published by a hierarchy of
-                 labels or prefixes, which are categories (name them to have them as numbers)
+        columns  quasi-identifiers of numbers or dates; None: all, except those published by a hierarchy of labels or
+                 prefixes, which are categories (name them to get numbers)
 
-        A starred cell has none of them: the release does not say how far the column's own values went, and a mean over
-        the middles speaks of the other rows alone. A cell without an end, such as ``>=65`` or ``[60, missing]``, has
-        neither that end nor a middle.
-        Raises PolicyError for a column that holds neither numbers nor dates, and where no column does.  O(rows).
+        A starred cell has none of them: the release doesn't show the range of the column's values, so a mean of the
+        middles describes only the other rows. A cell with an open end, such as ``>=65`` or ``[60, missing]``, has
+        neither that end nor a middle. Raises PolicyError for a column of neither numbers nor dates, and if there is no
+        such column. O(rows).
         """
         names = self._chosen(columns, [n for n, c in self.columns.items() if c.measured], "numbers or dates", "one_hot")
         out: list[pl.Series] = []
@@ -186,13 +191,13 @@ class Decoded:
         return self.give(pl.DataFrame(out))
 
     def one_hot(self, columns: Sequence[str] | None = None) -> Any:
-        """Fractions: one column ``town=Ulm`` per known value, a cell of three members giving a third to each.
+        """Fractions: one column, such as ``town=Ulm``, for each known value; a cell of three values gives each a third.
 
-        columns  quasi-identifiers; None: those that hold categories: neither numbers nor dates, or published by a
-                 hierarchy of labels or prefixes
+        columns  quasi-identifiers; None: those with categories, which are neither numbers nor dates, or are published
+                 by a hierarchy of labels or prefixes
 
-        The fractions of a row sum to 1 per column; a star is spread over all known values.
-        Raises PolicyError where no column holds categories.  O(rows values).
+        For each column, the fractions of a row sum to 1; a star is spread over all known values. Raises PolicyError if
+        no column has categories. O(rows values).
         """
         names = self._chosen(columns, [n for n, c in self.columns.items() if not c.measured], "categories", "numeric")
         out: list[pl.Series] = []
@@ -205,18 +210,18 @@ class Decoded:
         return self.give(pl.DataFrame(out))
 
     def sample(self, seed: int | None = None) -> Any:
-        """The table with one value drawn for every cell, each of its members as likely as the others.
+        """The table with one value drawn for every cell; all of its values are equally likely.
 
-        Whole numbers, numbers and days are drawn from the whole range; what a star hides from the values known. In
-        ``[60, missing]``, a missing value is one member more.
-        One draw understates how unsure the release is; repeat with other seeds.  O(rows).
+        Integers, numbers, and days are drawn from the whole range; for a star, from the known values. In ``[60,
+        missing]``, a missing value is one further value. One draw understates the uncertainty of the release; repeat it
+        with other seeds. O(rows).
         """
         rng = np.random.default_rng(seed_of(seed))
         drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]
         return self.give(self.table.with_columns(drawn))
 
     def _chosen(self, columns: Sequence[str] | None, usual: list[str], what: str, other: str) -> Sequence[str]:
-        """The columns named, else the usual ones; PolicyError where there is none."""
+        """The given columns, by default the usual ones; PolicyError if there are none."""
         names = usual if columns is None else column_names("columns", columns)
         if not names:
             raise PolicyError(
@@ -237,7 +242,7 @@ def decode(
     """A release file, read with its certificate: ``numeric()``, ``members()``, ``one_hot()``, and ``sample()``.
 
     certificate  RELEASE.certificate.json if None
-    hierarchies  for each column, a hierarchy that is not next to the certificate
+    hierarchies  for each column, a hierarchy that isn't next to the certificate
 
     Raises InputError if the certificate is missing or names other columns. This call does not verify the certificate;
     ``shoal.verify`` does. O(n) for n rows. See docs/using.md.
@@ -253,8 +258,8 @@ def _column(
     cells: list[Members], labels: list[str | None], index: np.ndarray, kind: pl.DataType, notation: str | None
 ) -> DecodedColumn:
     known = known_values(cells)
-    rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are categories that have an order
-    own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # where all cells are starred
+    rulers = {c.ruler for c in cells if c.ruler not in (None, "band")}  # bands are ordered categories
+    own = "number" if kind.is_numeric() else "date" if kind == pl.Date else None  # if all cells are starred
     ruler = notation or (ruler_of(known) if any(v is not None for v in known) else own)
     if rulers:
         ruler = next(iter(rulers)) if ruler is None or ruler in rulers else "moment" if "moment" in rulers else ruler
@@ -262,14 +267,14 @@ def _column(
 
 
 def _of_labels(hierarchy: Any) -> bool:
-    """Whether a hierarchy puts labels or prefixes in the place of values, so that these are categories."""
+    """Whether a hierarchy publishes labels or prefixes, so that these are categories."""
     if hierarchy is None or (isinstance(hierarchy, str) and hierarchy in ("intervals", "labels", "tiles")):
         return hierarchy == "labels"
     return Hierarchy.of(hierarchy).kind in ("rows", "prefixes")
 
 
 def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
-    """Numbers as they are, days since 1970 as dates (a middle at noon begins its day) or moments."""
+    """Numbers unchanged, days since 1970 as dates (the middle of a day becomes its start) or moments."""
     found = pl.Series(name, values, dtype=pl.Float64, nan_to_null=True).fill_nan(None)
     if of_numbers(ruler):
         return found
@@ -279,7 +284,7 @@ def _typed(values: np.ndarray, ruler: str, name: str) -> pl.Series:
 
 
 def _shares(column: DecodedColumn) -> tuple[np.ndarray, list[str | None]]:
-    """float64[cells, labels]: the known values, then the texts of cells that hold none of them."""
+    """float64[cells, labels]: shares of the known values, then of the texts of cells without known values."""
     held = np.array([c.held(column.known, column.at) for c in column.cells]).reshape(len(column.cells), -1)
     number = held.sum(axis=1)
     lost = np.flatnonzero(number == 0)
@@ -290,7 +295,7 @@ def _shares(column: DecodedColumn) -> tuple[np.ndarray, list[str | None]]:
 
 
 def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator) -> pl.Series:
-    """One value per row of a column."""
+    """One value for each row of a column."""
     order = np.argsort(column.where, kind="stable")
     parts = np.split(order, np.searchsorted(column.where[order], np.arange(1, len(column.cells))))
     numbers = np.full(len(column.where), np.nan)
@@ -305,7 +310,8 @@ def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator)
             numbers[rows] = (
                 rng.integers(int(low), int(high) + 1, rows.size) if exact else rng.uniform(low, high, rows.size)
             )
-            if None in cell.named:  # one member more: of all numbers where they are whole, else of the values known
+            # one further value: in addition to all numbers if they are integers, otherwise to the known values
+            if None in cell.named:
                 others = (
                     int(high) - int(low) + 1 if exact else max(int(cell.held(column.known, column.at).sum()) - 1, 1)
                 )

@@ -1,7 +1,7 @@
-"""Certificate, record and signature: the files beside what is published.
+"""Certificate, record, and signature: the files that are written next to a release.
 
-All of them get their names together, or none does.  An Ed25519 signature shows that the holder of a private key vouches
-for what nobody can recompute.  Every certificate and report says alike what made it, and when.
+Either all of them are written or none. An Ed25519 signature shows that the owner of a private key vouches for
+statements that no one can recompute. Every certificate and report states in the same form what made it, and when.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Content = Callable[[], Mapping[str, Any]]
 
 
 def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
-    """A certificate file or a record as the text of a file, with its seal and, where there is a key, a signature."""
+    """A certificate file or a record as text, with its seal and, if there is a key, a signature."""
     made = json.loads(json.dumps(content, default=json_value))
     made["seal"] = seal(made)
     if sign is not None:
@@ -42,7 +42,7 @@ def sealed(content: Mapping[str, Any], sign: str | Path | None = None) -> str:
 
 @dataclass(frozen=True)
 class Documents:
-    """A public certificate, signed where there is a key, and, unless left out, a private record.
+    """A public certificate, signed if there is a key, and optionally a private record.
 
     certificate, record  their paths; record None: none is written
     sign                 file of the private key
@@ -56,7 +56,7 @@ class Documents:
     def next_to(
         cls, path: Path, certificate: str | Path | None, record: bool, sign: str | Path | None = None
     ) -> Documents:
-        """The files beside a path, where none is named for the certificate."""
+        """The files next to a path, unless the certificate's path is given."""
         public = certificate_path(path) if certificate is None else Path(certificate)
         return cls(public, record_path(public) if record else None, sign)
 
@@ -72,9 +72,10 @@ class Documents:
         overwrite: bool,
         folder: Path | None = None,
     ) -> int:
-        """Refuse, before any work, outputs that would do harm or a key that is none; returns the bits of ``closed``.
+        """Refuse unsafe outputs and invalid keys before the search, and return the bits ``closed``.
 
-        wanted  the other outputs;  folder: one that they stand in, of parts
+        wanted  the other outputs
+        folder  the folder of parts that contains them, if there is one
         """
         read, closed = [*read, self.sign], 0
         if folder is not None:
@@ -85,7 +86,7 @@ class Documents:
         return closed
 
     def pieces(self, public: Content, private: Content) -> list[Piece]:
-        """What fills both files, after all that stands before them was judged."""
+        """The functions that fill both files after all earlier outputs were judged."""
 
         def certify(temporary: Path) -> None:
             temporary.write_text(sealed(public(), self.sign), encoding="utf-8")
@@ -97,9 +98,9 @@ class Documents:
         return made if self.record is None else [*made, Piece(self.record, keep, private=True)]
 
     def publish(self, pieces: Sequence[Piece], public: Content, private: Content, *, closed: int) -> Path:
-        """Write and judge the pieces, then both files; all get their names together.  Returns the certificate's path.
+        """Write and judge the pieces, then both files; all get their names together. Returns the certificate's path.
 
-        public, private  what the files hold, asked for when the pieces were judged
+        public, private  functions that give the content of the files, called after the pieces are judged
         """
         publish_together([*pieces, *self.pieces(public, private)], closed=closed)
         return self.certificate
@@ -118,9 +119,9 @@ def _library() -> Any:
 
 
 def make_key(path: str | Path) -> tuple[Path, Path]:
-    """Write a new private key (mode 0600, PEM) and beside it the public one, KEY.pub; returns both paths.
+    """Write a new private key (mode 0600, PEM) and next to it the public one, KEY.pub; returns both paths.
 
-    InputError when one of the files is there already: a key is never written over.
+    Raises InputError if one of the files exists: a key is never overwritten.
     """
     serialization, ed25519 = _library()
     path = Path(path)
@@ -143,7 +144,7 @@ def make_key(path: str | Path) -> tuple[Path, Path]:
 
 
 def signed(record: Mapping[str, Any], key: str | Path) -> dict[str, Any]:
-    """A record with a signature on everything else in it."""
+    """A record with a signature of all its other entries."""
     private = private_key(key)
     bare = {k: v for k, v in record.items() if k != "signature"}
     value = base64.b64encode(private.sign(canonical(bare))).decode()
@@ -151,7 +152,7 @@ def signed(record: Mapping[str, Any], key: str | Path) -> dict[str, Any]:
 
 
 def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
-    """Whether a record holds a signature made with the private key that belongs to a public one."""
+    """Whether a record has a signature made with the private key of a public one."""
     from cryptography.exceptions import InvalidSignature
 
     key = public_key(public)
@@ -166,7 +167,7 @@ def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
 
 
 def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
-    """What can be said of a record's signature, with the public key of who must have signed, or without."""
+    """The finding on a record's signature, with or without the public key of the expected signer."""
     if signer is not None:
         good = signed_by(record, signer)
         return Finding("signature", good, f"made with the key of {Path(signer).name}" if good else
@@ -180,7 +181,7 @@ def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
 
 
 def private_key(path: str | Path) -> Any:
-    """The private key in a PEM file; InputError when there is none."""
+    """The private key in a PEM file; InputError if there is none."""
     serialization, ed25519 = _library()
     try:
         key = serialization.load_pem_private_key(_read(path), password=None)
@@ -194,7 +195,7 @@ def private_key(path: str | Path) -> Any:
 
 
 def public_key(path: str | Path) -> Any:
-    """The public key in a PEM file; InputError when there is none."""
+    """The public key in a PEM file; InputError if there is none."""
     serialization, ed25519 = _library()
     try:
         key = serialization.load_pem_public_key(_read(path))
@@ -213,9 +214,9 @@ def _read(path: str | Path) -> bytes:
 
 
 def made_now() -> dict[str, Any]:
-    """{"made_by": versions, "made_at": the moment in UTC, to the second}.
+    """{"made_by": versions, "made_at": the time in UTC, to the second}.
 
-    The moment is SOURCE_DATE_EPOCH where the environment says it, so that the same inputs give the same bytes
+    If the environment sets SOURCE_DATE_EPOCH, it is the time, so that the same inputs give the same bytes
     (reproducible-builds.org).
     """
     said = os.environ.get("SOURCE_DATE_EPOCH", "")

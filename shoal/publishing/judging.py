@@ -1,6 +1,6 @@
-"""One judge for every kind of crosswalk: what its certificate file says, asked of what stands on disk.
+"""The judges of all kinds of crosswalks: they check the certificate file against the written files.
 
-Areas, pairs of neighbors and outlines are what a judge counts them again from.
+Areas, pairs of neighbors, and outlines are the sources from which a judge recounts.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from shoal.judge.places.tiles import judge_outlines, judge_tile_rows, judge_tile
 from shoal.model.certificate import Certificate, PublicCertificate
 from shoal.problems.catalogue import CATALOGUE, resolved
 
-OUTLINES = "outlines"  # of the second level "outlines2"
+OUTLINES = "outlines"  # for the second level "outlines2"
 
 
 class Sources(NamedTuple):
-    """What an answer was made from, as far as it is at hand.
+    """The data from which an answer was made, as far as available.
 
-    table  the table grouped: a row per record, value, area or point
-    pairs  of areas: neighbors, two names in a row
-    trees, places  of clusters: hierarchies, and tables of coordinates, by column
+    table   the table that was grouped: one row for each record, value, area, or point
+    pairs   for areas: neighbors, two names in a row
+    trees, places  for clusters: hierarchies, and tables of coordinates, by column
     shapes  polygons of areas, by name
     """
 
@@ -52,10 +52,11 @@ def findings(
     sources: Sources,
     part: str | None = None,
 ) -> list[Finding]:
-    """What the judge of a kind finds; VerificationError for a file that is no such table.
+    """The findings of a kind's judge; VerificationError for a file that is no such table.
 
-    held  the frame as read back; of outlines of regions what ``outlined`` reads, of those of tiles and of hierarchies
-          their path;  part  name of a companion of the crosswalk
+    held  the frame that was read back; for outlines of regions the result of ``outlined``, for those of tiles and for
+          hierarchies their path
+    part  name of another output of the crosswalk
     """
     bound: float | None = None
     details: Mapping[str, Any] = {}
@@ -68,7 +69,7 @@ def findings(
 
 
 class WrittenRelease(NamedTuple):
-    """What was written, as a judge of its kind gets it: arguments as for ``findings``."""
+    """A written output and its sources, as a judge gets it; fields as in ``findings``."""
 
     content: Any
     stated: StatedCrosswalk
@@ -78,13 +79,13 @@ class WrittenRelease(NamedTuple):
 
 
 def groups(held: WrittenRelease) -> list[Finding]:
-    """Findings on a crosswalk of labels or intervals; InputError where the certificate names a companion of it."""
+    """Findings on a crosswalk of labels or intervals; InputError if the certificate names another output."""
     _refuse_part(held.part)
     return judge_groups(held.stated.kind, held.content, held.stated, held.form, held.sources.table)
 
 
 def regions(held: WrittenRelease) -> list[Finding]:
-    """Findings on regions, on a level's outlines or on the hierarchy of levels; InputError for another part."""
+    """Findings on regions, on a level's outlines, or on the hierarchy of levels; InputError for another part."""
     content, stated, form, sources, part = held
     own = (sources.table, sources.pairs)
     if part == "hierarchy":
@@ -98,7 +99,7 @@ def regions(held: WrittenRelease) -> list[Finding]:
 
 
 def tiles(held: WrittenRelease) -> list[Finding]:
-    """Findings on a crosswalk of tiles, their outlines, list or table of points; InputError for another part."""
+    """Findings on a crosswalk of tiles, their outlines, list, or table of points; InputError for another part."""
     content, stated, form, sources, part = held
     if part == "outlines":
         return judge_outlines(content, stated)
@@ -109,11 +110,11 @@ def tiles(held: WrittenRelease) -> list[Finding]:
 
 
 def clusters(held: WrittenRelease) -> list[Finding]:
-    """Findings on the clusters or on the points assigned to them; InputError for another part."""
+    """Findings on clusters, or on the points assigned to them; InputError for another part."""
     if held.part != "assignments":
         _refuse_part(held.part)
     sources = held.sources
-    with np.errstate(all="ignore"):  # of numbers that no table can have: what is not finite does not hold
+    with np.errstate(all="ignore"):  # impossible numbers become values that aren't finite, and fail
         return judge_clusters(held.content, held.stated, held.form, sources.table, (sources.trees, sources.places))
 
 
@@ -123,7 +124,7 @@ def _refuse_part(part: str | None) -> None:
 
 
 def outlined(path: Path) -> ReadOutlines:
-    """Outlines of regions as they stand in a file; KML has its own word for a name."""
+    """The outlines of regions in a file; KML has another word for a name."""
     found = read_drawing(path)
     return ReadOutlines([{"region": held.get("Name"), **held} for held in found.properties], found.drawn)
 
@@ -131,9 +132,9 @@ def outlined(path: Path) -> ReadOutlines:
 def tables(
     given: Geography, names: Sequence[str], centers: Sequence[str | None] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Names, the columns named that there are as text, and the centers where they are known; then pairs.
+    """The areas with their names, the named columns as text, and the centers if known; and the pairs of neighbors.
 
-    centers  columns that the centers were taken from: without them other centers would be compared
+    centers  columns from which the centers were taken; if one is missing, other centers would be compared
     """
     columns = [pl.Series(NAMED, given.ids, dtype=pl.String)]
     for name in dict.fromkeys(names):

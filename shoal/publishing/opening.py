@@ -1,6 +1,6 @@
-"""Whatever a user hands over: as one frame in memory, counted as a population, or as what an answer was made from.
+"""Opening of a user's tables: as one frame in memory, as a population, or as the sources of an answer.
 
-What a release is made of and what it is verified with are opened here alike.
+The inputs of a release and those of its verification are opened in the same way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["like", "opened", "read_census", "region_tree", "sources_of", "with_p
 def opened(
     data: Any, separator: str | None = None, encoding: str | None = None, scope: Scope | None = None
 ) -> pl.DataFrame:
-    """Any table as a Polars frame, the text of a CSV as it stands; scope: which table or query of a database."""
+    """Any table as a Polars frame, with the text of a CSV as written. scope: the table or query of a database."""
     if isinstance(data, pl.DataFrame) and not any(scope or ()):
         return data
     table = open_table(data, separator=separator, encoding=encoding, scope=scope)
@@ -43,7 +43,7 @@ def opened(
 
 
 def like(data: Any, frame: pl.DataFrame) -> Any:
-    """A Polars frame as the kind of frame that data are; of a path it stays one."""
+    """A Polars frame as the same kind of frame as data; unchanged if data is a path."""
     if isinstance(data, (str, Path)):
         return frame
     return frame.lazy() if isinstance(data, pl.LazyFrame) else open_table(data).from_polars(frame)
@@ -57,9 +57,9 @@ def with_place(table: Table, coordinates: tuple[str, str]) -> Table:
 
 
 def with_regions(asked: Policy) -> Policy:
-    """A policy in which columns published as regions have the tree of the areas that it names.
+    """A policy in which columns published as regions have the hierarchy of its areas.
 
-    Raises InputError if the policy was read from a certificate, and that has another graph.
+    Raises InputError if the policy was read from a certificate with another graph.
     """
     words = [n for n, h in asked.hierarchies.items() if h == REGIONS]
     if not words:
@@ -72,9 +72,9 @@ def with_regions(asked: Policy) -> Policy:
 
 
 def region_tree(areas: Any, edges: str | Path | None, by: str) -> Hierarchy:
-    """The tree of connected regions of areas and their neighbors; by: the column by which regions lose.
+    """The hierarchy of connected regions of areas. by: the column that defines the loss of regions.
 
-    Raises InputError and PolicyError for areas that cannot be read, or have no such column.
+    Raises InputError and PolicyError for areas that can't be read, or lack this column.
     """
     with within("the areas"):
         given = areas if isinstance(areas, Geography) else read_areas(areas, edges)
@@ -89,7 +89,7 @@ def read_census(
 ) -> Census:
     """A population from a path or a frame, counted by its engine.
 
-    Raises PolicyError for a column that it lacks.
+    Raises PolicyError for a missing column.
     """
     if isinstance(given, Census):
         return given
@@ -109,7 +109,7 @@ def sources_of(
     source: Any, record: Mapping[str, Any], separator: str | None, encoding: str | None,
     hierarchies: tuple[Mapping[str, Any], Path], layer: str | None = None,
 ) -> Sources:  # fmt: skip
-    """The sources as the judge takes them; arguments as of ``shoal.publishing.verifying.recheck.recheck``."""
+    """The sources for the judge; arguments as in ``shoal.publishing.verifying.recheck.recheck``."""
     given = [] if source is None else list(source) if isinstance(source, (list, tuple)) else [source]
     if not given:
         return Sources()
@@ -146,7 +146,7 @@ def _points(
 
 
 def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
-    """Areas, pairs, polygons: files as ``shoal regions`` takes them (polygons in place of pairs too), or two frames."""
+    """Areas, pairs, and polygons: files as for ``shoal regions`` (also polygons instead of pairs), or two frames."""
     if len(given) > 3:
         raise InputError("regions are made of areas, pairs of neighbors and polygons; name a file of each at most")
     named = asked.get("column")

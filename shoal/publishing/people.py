@@ -1,11 +1,11 @@
-"""The people behind the rows of a table: those that its rows are about, and those that it was drawn from.
+"""Persons and populations: the persons behind rows, and the population from which a table was drawn.
 
-If persons have several rows, who is behind the rows is counted like a sensitive column and never published.  If rows
-with a missing quasi-identifier are grouped among themselves, that is counted on the rows that leave.
+If persons have several rows, the person column is counted like a sensitive column, and is never published. If rows with
+a missing quasi-identifier are grouped separately, both parts are counted on the published rows.
 
-A sample is bound to its population: what a group must cover of it, or what the weights of its rows must add up to.
-``shoal.problems.tables.constraints`` says how a search keeps that; the judge counts what is covered once more, from the
-texts that are published.
+A sample is bound to its population by the number of people that a group must cover, or by the weights of its rows.
+``shoal.problems.tables.constraints`` enforces this in a search; the judge counts the covered people again, from the
+published texts.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from shoal.publishing.tables.limits import scales_of
 
 
 def models_of(policy: Policy) -> Sequence[Model]:
-    """The models on rows and persons: at least k different persons is distinct l = k of the column that names them, and
-    what counts the rows of a value counts persons."""
+    """The models on rows and persons. At least k different persons are distinct l = k of the person column, and models
+    that count the rows of a value count persons."""
     if not policy.units:
-        return [m for m in policy.privacy if m.speaks != "population"]  # those are bound to a population later
+        return [m for m in policy.privacy if m.speaks != "population"]  # models of a population are bound to it later
     if policy.publish == "centers":
         raise PolicyError("⟨publish='centers'⟩ counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
@@ -71,13 +71,13 @@ def models_of(policy: Policy) -> Sequence[Model]:
             columns = policy.sensitive if model.column is None else (model.column,)
             named = [replace(model, column=name) for name in columns]  # type: ignore[call-arg, type-var]
             out += [OfPersons(m, unit, column=m.column) for m in named for unit in policy.units]
-        else:  # of rows that differ pairwise: in who they are about as well
+        else:  # a model of rows that differ pairwise: they also differ in their persons
             out.append(model)
     return out or [KAnonymity(1)]
 
 
 def refuse_missing(counted: Counted, policy: Policy) -> None:
-    """InputError for a row of nobody."""
+    """InputError for a row without a person."""
     for column in counted.sensitive[len(policy.sensitive) :][: len(policy.units)]:
         if None in column.texts():
             raise InputError(
@@ -86,7 +86,7 @@ def refuse_missing(counted: Counted, policy: Policy) -> None:
 
 
 def without_units(counted: Counted, partition: Partition, policy: Policy) -> tuple[Counted, Partition]:
-    """What is published: cells that differ in who, or how many, stand behind them joined."""
+    """The published table: cells that differ only in their persons or numbers of persons are merged."""
     if not policy.counting:
         return counted, partition
     old, s = counted.histogram, len(policy.sensitive)
@@ -108,10 +108,10 @@ def without_units(counted: Counted, partition: Partition, policy: Policy) -> tup
 
 
 def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tuple[Check, ...]], Covered | None]:
-    """The placed table without the columns that name persons, and the fewest in a class, counted on its own rows.
+    """The placed table without the person columns, and the smallest number of persons in a class, counted on its rows.
 
-    Likewise the levels of the models that count persons, and the weights of every class, where weights say how many
-    people a row stands for.  Raises VerificationError where a class has fewer than k.
+    Also the levels of the models that count persons, and the weights of every class if rows represent several people.
+    Raises VerificationError if a class has fewer than k.
     """
     if not policy.counting:
         return placed, ({}, ()), None
@@ -142,11 +142,12 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tupl
     return table.without(policy.units), (found, checks), None
 
 
-FLAG = "__incomplete__"  # the column that says of a row whether it lacks a quasi-identifier; it never leaves
+FLAG = "__incomplete__"  # the column that marks rows without a quasi-identifier; it is never published
 
 
 def flagged(table: Table, policy: Policy) -> Table:
-    """The table with a column that says which rows lack a quasi-identifier; PolicyError for another of its name."""
+    """The table with a column that marks rows without a quasi-identifier; PolicyError if this column's name is
+    taken."""
     if policy.missing != "apart":
         return table
     if FLAG in table.columns:
@@ -155,9 +156,9 @@ def flagged(table: Table, policy: Policy) -> Table:
 
 
 def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray | None:
-    """int64[cells]: 1 where a quasi-identifier is missing, 0 elsewhere; None where that is no matter.
+    """int64[cells]: 1 if a quasi-identifier is missing, otherwise 0; None if missing values aren't grouped separately.
 
-    Raises InfeasibleError where one of the two parts does not meet the models by itself.
+    Raises InfeasibleError if one of the two parts alone doesn't meet the models.
     """
     if policy.missing != "apart":
         return None
@@ -178,11 +179,11 @@ def parts_of(counted: Counted, policy: Policy, need: Requirement) -> np.ndarray 
 
 
 def judged_by_part(placed: Any, counted: Counted, policy: Policy) -> tuple[Any, Mapping[str, Any] | None]:
-    """The placed table without the column ``FLAG``, and what was counted: rows that lack a value, the smallest classes.
+    """The placed table without the column ``FLAG``, and figures: rows that lack a value, the smallest classes.
 
-    The columns with missing values are named too: of the others a blank in a file of text is an empty text.
+    The columns with missing values are also named, because in other columns of a text file a blank is an empty text.
 
-    Every class is judged twice, its rows that lack a value and the others.  VerificationError where a model fails.
+    Rows that lack a value and the other rows are judged separately. Raises VerificationError if a model fails.
     """
     if policy.missing != "apart":
         return placed, None
@@ -220,8 +221,9 @@ def _facts(lacking: np.ndarray, shown: Sequence[Any], counts: np.ndarray) -> dic
 class Sample:
     """A table that was drawn from a population.
 
-    population  what the search is told of it, but for how the columns are recoded
-    values      per column the texts of the population's codes;  census: the population
+    population  the population for the search, except for the recoding of columns
+    values      for each column, the texts of the population's codes
+    census      the population's table
     """
 
     population: Population
@@ -232,10 +234,10 @@ class Sample:
         self, asked: Policy, histogram: Histogram, recoding: Recoding, texts: list[list[str | None]],
         labels: list[Labels],
     ) -> Population:  # fmt: skip
-        """The population for columns that are recoded so; InputError for a hierarchy that lacks one of its values."""
+        """The population for a recoding; InputError for a hierarchy that lacks one of its values."""
 
         def covers(partition: Partition) -> bool:
-            """Whether what the groups publish covers enough people, by the judge's own reading of their texts."""
+            """Whether the published texts of the groups cover enough people, as the judge counts them."""
             shows = recoding.publish(histogram, partition)
             columns = column_texts(histogram, partition, recoding, shows, texts, labels, asked.star)
             shown = {c.name: pl.Series(c.texts, dtype=pl.String).gather(c.index) for c in columns}
@@ -247,10 +249,10 @@ class Sample:
         return replace(self.population, classes=classes, exact=exact, covers=covers)
 
     def _classes(self, asked: Policy, recoding: Recoding) -> tuple[tuple[np.ndarray, ...] | None, bool]:
-        """Per column the classes of the population's codes, and whether nobody is covered beyond those counted.
+        """The classes of the population's codes for each column, and whether only counted people are covered.
 
-        Of a hierarchy generated from the sample nobody can say where values lie that only the population has: they are
-        in no class below the star, which covers too few rather than too many.
+        In a hierarchy that is generated from the sample, the position of a value that only the population has is
+        unknown. It is in no class below the star, so the count of covered people is a lower bound.
         """
         columns, exact = recoding.hierarchies, True
         if columns is None:
@@ -274,7 +276,7 @@ class Sample:
 
 
 def _unknown_classes(column: Levels, values: int) -> np.ndarray:
-    """int64[levels, values]: a column's classes; values after its codes have classes of their own below a root."""
+    """int64[levels, values]: a column's classes. Values after its codes have classes of their own below a root."""
     new = np.arange(max(column.size, int(column.node.max(initial=0)) + 1), dtype=np.int64)[-1:] + 1
     out = [np.concatenate([level, new + np.arange(values - column.size)]) for level in column.node.astype(np.int64)]
     if (column.node[-1] == column.node[-1, :1]).all():
@@ -283,9 +285,9 @@ def _unknown_classes(column: Levels, values: int) -> np.ndarray:
 
 
 def sample_of(asked: Policy, counted: Counted, census: Census | None) -> Sample | None:
-    """A table bound to the population it was drawn from; None where nothing is asked of one.
+    """A table bound to its population; None if no model refers to a population.
 
-    Raises PolicyError for a model that cannot be enforced; InputError where the table is no part of the population.
+    Raises PolicyError for a model that can't be enforced, InputError if the table isn't a part of the population.
     """
     models = _of_population(asked)
     if census is None or asked.weighed:
@@ -293,14 +295,15 @@ def sample_of(asked: Policy, counted: Counted, census: Census | None) -> Sample 
     census.refuse_smaller(counted.histogram.rows)
     values, codes = _in_codes(counted, census)
     made = Population(models, codes, census.rows.astype(np.int64))
-    made.of_tuples(counted.histogram)  # a population holds its sample, also where nothing is asked of it
+    made.of_tuples(counted.histogram)  # check that the population contains the sample, even without a model
     return Sample(made, values, census) if models else None
 
 
 def weighed_need(asked: Policy, counted: Counted, need: Requirement) -> Requirement:
-    """What every group must meet, also of the people that its rows stand for by their weights, where these are given.
+    """The requirement for every group, extended to the people whom its rows represent if the table has weights.
 
-    The need has an entry for every column counted beside the sensitive.  Raises InputError for a weight that is none.
+    It has an entry for each column that is counted in addition to the sensitive ones. Raises InputError for an invalid
+    weight.
     """
     models, histogram = _of_population(asked), counted.histogram
     if not asked.weighed:
@@ -322,7 +325,7 @@ def _of_population(asked: Policy) -> tuple[Model, ...]:
 
 
 def _heaviest(weight: np.ndarray, count: np.ndarray, least: int) -> int:
-    """Fewest rows whose weights add up to so many people; all of them where none do."""
+    """The smallest number of rows whose weights add up to ``least`` people; all rows if there is none."""
     order = np.argsort(-weight, kind="stable")
     rows = count[order].cumsum()
     people = (weight * count)[order].cumsum()
@@ -338,7 +341,8 @@ def _k(model: Model) -> int:
 
 
 def _in_codes(counted: Counted, census: Census) -> tuple[tuple[list[str | None], ...], np.ndarray]:
-    """The population's tuples in the sample's codes, matched by text; values the sample lacks get codes after its."""
+    """The population's tuples in the sample's codes, matched by text; values that the sample lacks get further
+    codes."""
     out, values = [], []
     for column in counted.quasi:
         texts = column.texts()
@@ -351,7 +355,7 @@ def _in_codes(counted: Counted, census: Census) -> tuple[tuple[list[str | None],
 
 
 def refuse_uncovered(audit: Audit) -> None:
-    """InfeasibleError where one group of all rows, the widest that ranges and sets can show, covers too few people."""
+    """InfeasibleError if one group of all rows, the widest for ranges and sets, covers too few people."""
     for check in audit.checks:
         if not check.passes and check.short == KMap.short:
             raise uncovered(KMap.short, "all rows in one group", check.asked["k"], int(check.level or 0))

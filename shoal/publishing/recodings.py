@@ -1,10 +1,10 @@
-"""How each quasi-identifier of a table is recoded: hierarchies read, built, or generated from the table's own counts.
+"""The recoding of each quasi-identifier: hierarchies that are read, built, or generated from the table's counts.
 
-A column of ranges may have a grid, to which they are widened outwards so that no end of one is somebody's value:
-multiples of a number, counted exactly in decimals; multiples of so many days since 1970-01-01; or the first days of
-months or years.  ``column_text`` turns published codes into text: one short list of texts per column, and an index into
-it per group.  ``replacement`` gives the new values the type in which they are published, and ``of_columns`` says what
-they leave unsaid.
+A column of ranges may have a grid to which ranges are widened outward, so that their ends are no one's values:
+multiples of a number, computed exactly in decimals; multiples of a number of days since 1970-01-01; or the first days
+of months or years. ``column_text`` turns published codes into text: a short list of texts for each column, and an index
+into it for each group. ``replacement`` gives the published values their type, and ``of_columns`` gives sentences on the
+recoding.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DAY = {unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("n
 
 
 class _Ruler(NamedTuple):
-    """The grid as whole numbers: below and above give the marks around a value; place and text those of a mark."""
+    """A grid of integer marks: below and above give the marks around a value; place and text belong to a mark."""
 
     below: Callable[[str], int]
     above: Callable[[str], int]
@@ -51,12 +51,12 @@ class _Ruler(NamedTuple):
 
 
 def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple[RangeGrid, list[str | None]]:
-    """The ends that ranges of a column may have, and the text of each; a missing value is an end of its own, the last.
+    """The possible ends of a column's ranges with their texts; a missing value is an end of its own, the last.
 
-    position  float64[size] of the column's codes, None where they lie on no line
+    position  float64[size] of the column's codes, None if they have none
     step      as in ``Policy.range_step``
 
-    Raises PolicyError for a column of neither numbers nor dates, or a step that does not fit it.  O(size log size).
+    Raises PolicyError for a column of neither numbers nor dates, or a step that doesn't fit it. O(size log size).
     """
     ruler = _ruler(column, position, step)
     texts = [t for t in column.texts() if t is not None]
@@ -70,7 +70,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         raise _no(column.name, step, "the dates around its values cannot be written") from None
     number = {mark: i for i, mark in enumerate(marks)}
     for code, (a, b) in enumerate(zip(low, high, strict=True)):
-        if a == b:  # a value on the grid is written and lies as it always does
+        if a == b:  # a value on the grid keeps its text and position
             names[number[a]], ends[number[a]] = texts[code], position[code]
     lows, highs = [number[a] for a in low], [number[b] for b in high]
     if len(texts) < column.size:
@@ -83,7 +83,7 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
-    """How the ends of a column's ranges are put on steps; PolicyError for a column or a step without such ends."""
+    """The grid of a column with a step; PolicyError for a column or a step without a grid."""
     present = column.values.drop_nulls()
     kind = present.dtype
     number = not column.ordered and (kind.is_numeric() or (kind == pl.String and _of_numerals(column, present)))
@@ -93,7 +93,7 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
         what = "times or zoned moments" if kind.is_temporal() else "values that are neither numbers nor dates"
         raise _no(column.name, step, f"the column holds {what}; leave the step out, or turn them into numbers or dates")
     zero = 0
-    if kind.is_integer() or moment:  # positions of wide whole numbers are counted from the lowest
+    if kind.is_integer() or moment:  # positions of large integers are relative to the lowest
         whole = present.to_physical().to_list()
         zero = min(whole) if max(map(abs, whole)) > 2**53 else 0
     if number and isinstance(step, str):
@@ -110,13 +110,13 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     if not isinstance(step, str) and step != int(step):
         raise _no(column.name, step, "the column holds dates; give a whole number of days, 'month' or 'year'")
     a_day, clock = (_DAY[kind.time_unit], " 00:00:00") if isinstance(kind, pl.Datetime) else (1, "")
-    if kind == pl.String and column.notation is None:  # of a text with a time, midnight in its form
+    if kind == pl.String and column.notation is None:  # for text with a time, midnight in the same form
         clock = re.sub("[0-9]", "0", present[0][10:])
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
     texts, as_day = present.to_list(), reader_of(column.notation)
-    assert as_day is not None  # it reads all texts, or the column has no line
+    assert as_day is not None  # it can read all texts, because the column has positions
     write = writer_of(texts, column.notation)
     return _of_days(
         first, a_day, zero, lambda text: datetime.datetime.fromisoformat(str(as_day(text))), lambda day: write(str(day))
@@ -138,7 +138,7 @@ def _of_numbers(
     kind: pl.DataType, zero: int, step: Fraction,
     read: Callable[[str], Fraction] = Fraction, write: Callable[[str], str] = str,
 ) -> _Ruler:  # fmt: skip
-    """zero: what was taken off all positions.  read, write: a number of a column that writes them its own way."""
+    """A grid of multiples of a number. zero: the offset of all positions; read, write: for a column's own notation."""
 
     def text(mark: int) -> str:
         end = mark * step
@@ -161,9 +161,10 @@ def _of_days(
     first: Callable[[int | datetime.date], Any], a_day: int, zero: int,
     read: Callable[[str], datetime.datetime], write: Callable[[datetime.date], str],
 ) -> _Ruler:  # fmt: skip
-    """A ruler of days.
+    """A grid of days.
 
-    first  of a mark, the day it is; of a day, the last mark not after it.  a_day: its length on the line
+    first  maps a mark to its day, and a day to the last mark at or before it
+    a_day  length of a day in positions
     """
 
     def above(text: str) -> int:
@@ -200,12 +201,13 @@ Labels = Sequence[Sequence[str | None]] | None
 def recodings(
     asked: Policy, counted: Counted, texts: list[list[str | None]], smallest: int
 ) -> tuple[Recoding, list[Labels]]:
-    """One ColumnRecoding per quasi-identifier, and the labels of its levels from 1 on, or of a range's ends.
+    """One ColumnRecoding for each quasi-identifier, with the labels of its levels from 1 on, or of a range's ends.
 
-    texts     per column, the text of every code
-    smallest  the least rows a group can have; generated levels hold at least this many rows, then 4, 16, ... times that
+    texts     for each column, the text of every code
+    smallest  minimum number of rows in a group; generated levels have at least this many rows, then 4, 16, ... times as
+              many
     """
-    reader(asked.publish)  # what the judge cannot read is not begun
+    reader(asked.publish)  # refuse a way to publish that the judge can't read
     columns: list[ColumnRecoding] = []
     labels: list[Labels] = []
     for j, (column, values) in enumerate(zip(counted.quasi, texts, strict=True)):
@@ -213,7 +215,8 @@ def recodings(
         ceiling = asked.max_level.get(column.name)
         if asked.publish == "hierarchy" and column.name in asked.hierarchies:
             source = asked.hierarchies[column.name]
-            given = not (isinstance(source, str) and source in GENERATED)  # how high others grow follows from the table
+            # the height of generated hierarchies depends on the table
+            given = not (isinstance(source, str) and source in GENERATED)
             if not given:
                 held = np.bincount(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
@@ -230,7 +233,7 @@ def recodings(
         if step is not None:
             position = column.positions()
             ends, names = grid(column, position, step)
-            assert position is not None  # or the grid has refused it
+            assert position is not None  # otherwise, ``grid`` has raised an error
             columns.append(Ranges.of(position, weight, ends))
             labels.append([names])
             continue
@@ -243,7 +246,7 @@ def recodings(
 
 
 def _regions(asked: Policy, name: str, hierarchy: Any, values: list[str | None], tree: Levels) -> ColumnRecoding:
-    """Any connected sets of a graph's areas, or the classes of its tree where levels are asked or there are many."""
+    """Connected sets of a graph's areas, or the classes of its tree if levels are requested or there are many areas."""
     levels = asked.global_recoding or asked.coarsen or name in asked.max_level
     if hierarchy.kind != REGIONS or levels or len(hierarchy.steps[0]) > AREAS:
         return tree
@@ -251,7 +254,7 @@ def _regions(asked: Policy, name: str, hierarchy: Any, values: list[str | None],
 
 
 def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
-    """A sentence for every hierarchy that joins no two values below the star, so that it might as well not be given."""
+    """A sentence for each hierarchy that joins no two values below the star, so it has no effect."""
     return tuple(
         f"the hierarchy of {name!r} joins no two values below the star, so the column is published as without it"
         for name, column in zip(names, recoding.columns, strict=True)
@@ -261,7 +264,7 @@ def without_effect(recoding: Recoding, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def by_classes(recoding: Recoding, names: Sequence[str], asked: Policy) -> tuple[str, ...]:
-    """A sentence for every column of regions whose groups publish classes of a hierarchy, as the bound supposes."""
+    """A sentence for each column of regions whose groups publish classes of a tree, on which the bound depends."""
     return tuple(
         f"the groups publish {name!r} by a hierarchy of its graph, and the lower bound counts only releases that do "
         "so; other connected sets may lose less"
@@ -286,9 +289,10 @@ def _generate(
     smallest: int,
     coordinates: tuple[str, str] | None,
 ) -> list[list[str]]:
-    """Rows of a hierarchy made from the table's counts: groups of at least ``smallest`` rows, then 4, 16, ... times.
+    """Rows of a hierarchy from the table's counts: classes of at least ``smallest`` rows, then 4, 16, ... times as
+    many.
 
-    coordinates  names of the columns behind a place: longitude and latitude are tiled with the date line as no border
+    coordinates  names of the columns of a place: longitude and latitude are tiled across the date line
     """
     present = [i for i, text in enumerate(values) if text is not None]
     counts = held[present]
@@ -329,7 +333,7 @@ def _generate(
 
 
 def _place(text: str, column: str) -> tuple[float, float]:
-    """The two numbers of a place "x y"; InputError when they are not."""
+    """The two numbers of a place "x y"; InputError for other texts."""
     x, _, y = text.partition(" ")
     try:
         point = float(x), float(y)
@@ -348,10 +352,10 @@ def shown(
     texts: Sequence[Sequence[str | None]],
     labels: Sequence[Labels],
 ) -> tuple[Grouping, PublishedCodes, list[ColumnText]]:
-    """What the groups of a grouping publish: codes, and the texts of every column.
+    """The published codes of the groups, and the texts of every column.
 
-    texts   per column, the text of every code
-    labels  as from ``recodings``
+    texts   for each column, the text of every code
+    labels  from ``recodings``
     """
     partition = grouping.partition
     if asked.global_recoding or asked.coarsen:
@@ -371,18 +375,18 @@ def one_level_per_column(
     texts: Sequence[Sequence[str | None]],
     labels: Sequence[Labels],
 ) -> tuple[Grouping, PublishedCodes]:
-    """A global recoding, or one of coarsened columns with stars, as it is published; its certificate counts that cost.
+    """A global recoding, or coarsened columns with stars, as published; the certificate then has the published cost.
 
-    texts   per column, the text of every code
-    labels  as from ``recodings``
+    texts   for each column, the text of every code
+    labels  from ``recodings``
 
-    The bound stays that of all releases; ``uniform_bound`` among the details is that of one level per column.
+    The bound remains that for all releases; ``uniform_bound`` in the details is that for one level for each column.
     """
     facts = dict(grouping.certificate.details)
     if "levels" not in facts:
         raise PolicyError(f"method {grouping.method!r} does not take one level per column; leave the method out")
     found, cost = grouping.certificate, facts["uniform_cost"]
-    lower = tight(found.lower_bound, cost, found.unit, found.bound or "")  # the two are added up in different orders
+    lower = tight(found.lower_bound, cost, found.unit, found.bound or "")  # both sums are computed in different orders
     certificate = replace(found, cost=cost, lower_bound=lower)
     shows = recoding.at_levels(histogram, partition, facts["levels"], grouping.starred)
     return replace(grouping, certificate=certificate), as_they_are(shows, recoding, texts, labels)
@@ -391,7 +395,7 @@ def one_level_per_column(
 def as_they_are(
     shows: PublishedCodes, recoding: Recoding, texts: Sequence[Sequence[str | None]], labels: Sequence[Labels]
 ) -> PublishedCodes:
-    """A class of one value that is called like the value publishes the value: nobody can tell a level by the text."""
+    """Publish the value instead of a class of one value with the same name, because a text doesn't show its level."""
     first, second = shows.first.copy(), shows.second.copy()
     for j, (column, own, named) in enumerate(zip(recoding.columns, texts, labels, strict=True)):
         if named is None or not column.levels:
@@ -401,7 +405,7 @@ def as_they_are(
             node, loss = column.classes(level, codes), column.lifted(level, codes)
             alone = np.bincount(node, minlength=len(called)) == 1
             for code in np.flatnonzero(alone[node] & (loss == 0)).tolist():
-                if called[node[code]] == (own[code] or ""):  # a missing value's class is called by the empty text
+                if called[node[code]] == (own[code] or ""):  # the class of a missing value has the empty text
                     here = (shows.first[:, j] == level) & (shows.second[:, j] == node[code])
                     first[here, j], second[here, j] = 0, code
     return PublishedCodes(first, second)
@@ -409,13 +413,13 @@ def as_they_are(
 
 @dataclass(frozen=True, eq=False)
 class ColumnText:
-    """What one quasi-identifier publishes.
+    """The published texts of one quasi-identifier.
 
-    texts    distinct published texts; None is a missing value published as it is
-    index    int[groups]    text of each group, as narrow as the texts allow
-    code     int64[texts]   the code a text publishes unchanged, -1 where it publishes something coarser
+    texts    distinct published texts; None is an unchanged missing value
+    index    int[groups]    text of each group, in the narrowest type
+    code     int64[texts]   the code that a text publishes unchanged, -1 if the text is coarser
     starred  bool[texts]    whether the text is a star
-    shows    int64[texts]   the code whose value the text is, -1 where it is a star, a level, a set or a range
+    shows    int64[texts]   the code of the text's value, -1 if it is a star, a level, a set, or a range
     """
 
     name: str
@@ -436,11 +440,11 @@ def column_text(
     labels: Sequence[Sequence[str | None]] | None = None,
     star: str = "*",
 ) -> ColumnText:
-    """Texts of column j.
+    """The texts of column j.
 
     values  text of each code, None for a missing value
-    labels  per level from 1 on: text of each class (index 0 is level 1); of a range widened to a grid one line, the
-            texts of its ends; None for plain suppression and other ranges
+    labels  for each level from 1 on, the text of each class (index 0 is level 1); for ranges on a grid one list, the
+            texts of the ends; None for suppression alone and for other ranges
     """
     shown = recoding.shown(histogram, partition, published, j)
     index, texts, plain = recoding.columns[j].texts(shown, values, labels, star)
@@ -458,15 +462,16 @@ def column_texts(
     labels: Sequence[Sequence[Sequence[str | None]] | None],
     star: str,
 ) -> list[ColumnText]:
-    """Texts of every column; arguments by column as of ``column_text``."""
+    """The texts of every column; arguments by column as in ``column_text``."""
     made = (histogram, partition, recoding, published)
     return [column_text(*made, j, own, named, star) for j, (own, named) in enumerate(zip(values, labels, strict=True))]
 
 
 def at_limits(columns: Sequence[ColumnText], sizes: np.ndarray, notation: str, name: str) -> dict[str, int]:
-    """The rows that show the limits of a column, by themselves or in a range or a set: "rows_bottom", "rows_top".
+    """The number of rows that show a column's limits, alone or in a range or set: "rows_bottom", "rows_top".
 
-    sizes  int64[groups]  rows of each group;  notation: the limits, as in ``<=18 >=90``
+    sizes     int64[groups]  number of rows of each group
+    notation  the limits, such as ``<=18 >=90``
     """
     column = next(c for c in columns if c.name == name)
     rows = np.bincount(column.index, weights=sizes, minlength=len(column.texts))
@@ -478,7 +483,7 @@ def at_limits(columns: Sequence[ColumnText], sizes: np.ndarray, notation: str, n
 
 
 def replacement(column: ColumnText, coded: Any, numeric_stars: str, as_text: bool) -> Replacement:
-    """The new values of a column: its own type where every published value is its own or missing, else text.
+    """The published values of a column: of its own type if all are its own values or missing, otherwise text.
 
     as_text  write stars as text in a column that also has missing values, so that the two differ
     """
@@ -496,12 +501,12 @@ def replacement(column: ColumnText, coded: Any, numeric_stars: str, as_text: boo
 
 
 def _both(column: ColumnText) -> bool:
-    """Whether stars stand beside missing values that are published as they are."""
+    """Whether a column has both stars and unchanged missing values."""
     return bool(column.starred.any()) and any(t is None for t in column.texts)
 
 
 def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
-    """A sentence for each column in which a star and a missing value are one."""
+    """A sentence for each column in which stars and missing values are published alike."""
     return tuple(
         Sentence(
             f"column {c.name!r}: stars and missing values are both published as missing, so nobody can distinguish "
@@ -513,9 +518,9 @@ def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replac
 
 
 def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
-    """A sentence for each column with a published label that is a value of the table too.
+    """A sentence for each column with a published label that is also a value of the table.
 
-    own  per column, the texts of its values
+    own  for each column, the texts of its values
     """
     both = {
         c.name: len({t for t, code in zip(c.texts, c.code, strict=True) if code < 0} & set(held) - {None})
@@ -530,7 +535,7 @@ def like_values(columns: Sequence[ColumnText], own: Sequence[Sequence[str | None
 
 
 def coded_place(counted: Counted, own: Sequence[Sequence[str | None]], pair: tuple[str, str] | None) -> list[str]:
-    """A sentence where longitudes and latitudes, joined as the last quasi-identifier, are codes; pair: their names."""
+    """A sentence if longitudes and latitudes in the last quasi-identifier are codes. pair: their column names."""
     if pair is None or metric.kind_of(*pair) != "geographic":
         return []
     points = np.array([(text or "nan nan").split(" ") for text in own[-1]], np.float64)
@@ -539,7 +544,7 @@ def coded_place(counted: Counted, own: Sequence[Sequence[str | None]], pair: tup
 
 
 def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -> tuple[str, ...]:
-    """A sentence for each sensitive column of numbers or dates whose values t-closeness takes for equally far apart."""
+    """A sentence for each sensitive column of numbers or dates to which t-closeness by the equal distance applies."""
     equal = [m for m in models if isinstance(m, TCloseness) and m.distance == "equal"]
     return tuple(
         Sentence(
@@ -552,7 +557,7 @@ def ordered_as_equal(columns: Sequence[Coded], models: Sequence[PrivacyModel]) -
 
 
 def published_classes(replacements: list[Replacement]) -> int:
-    """Number of classes as they will stand there: a starred number and a missing one are published alike."""
+    """Number of published classes. A starred number and a missing one are published alike."""
     seen = [r.values.rank("dense").fill_null(0).to_numpy()[r.index] for r in replacements]
     sizes = [int(s.max(initial=0)) + 1 for s in seen]
     return int(np.unique(mixed_radix_columns(seen, sizes, seen[0].size)).size)
@@ -565,7 +570,7 @@ def of_columns(
     recoding: Recoding,
     asked: Policy,
 ) -> tuple[str, ...]:
-    """What whoever publishes should know of the columns as they are recoded; own as for ``like_values``."""
+    """Sentences on the recoded columns for the publisher; own as in ``like_values``."""
     alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
     idle = without_effect(recoding, counted.histogram.quasi_names)
     trees = by_classes(recoding, counted.histogram.quasi_names, asked)

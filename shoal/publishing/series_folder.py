@@ -1,22 +1,22 @@
-"""The folder of a series: what lies where, and how a part is added whole or not at all.
+"""The folder of a series: its files, and how a part is added atomically.
 
 ::
 
-    series.json                    what is asked, once; public
+    series.json                    the request; public
     0001/release.csv               a part; public
-    0001/release.certificate.json  its certificate, which names the SHA-256 of the one before; of the first part, of
-                                   series.json
+    0001/release.certificate.json  its certificate, which names the SHA-256 of the previous one, and in the first part
+                                   that of series.json
     private/                       only its owner may enter: key, head.json, ledger-0001/ ...
 
-A part comes into being in three renames: its ledger, its folder, the head.  Killed before the second, the series is as
-before, and the ledger that no part belongs to is passed over; after it the series is one part longer, and the head is
-brought up to date by the next look.  A head that names more parts than there are, or a part without its ledger, is
-refused: something published would be forgotten.
+A part is added by three renames: its ledger, its folder, the head. If the process is killed before the second rename,
+the series is unchanged, and a ledger without a part is ignored. After the second rename, the series has one part more,
+and the head is updated the next time the series is opened. A head that names more parts than there are, or a part
+without its ledger, is refused, because the record of something published would be lost.
 
-The ledger says what has been shown of every person.  Each part has a folder of two files that only its owner may enter:
-``persons.parquet`` with a line per person whom the part holds, and ``ledger.json``, which names the certificate it
-belongs to, the hash of the other file and that of the ledger.json before, under an HMAC.  No value of the table stands
-in it: persons, published tuples and sensitive values are BLAKE2b hashes under the series' key.
+The ledger records what was published about each person. Each part has a folder of two files that only its owner may
+enter: ``persons.parquet`` with a line for each person in the part, and ``ledger.json``, which names the part's
+certificate, the hash of the other file, and the hash of the previous ledger.json, with an HMAC. No value of the table
+is in the ledger: persons, published tuples, and sensitive values are BLAKE2b hashes with the series' key.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ SCHEMA = {
 }
 
 
-_HASHED = 1 << 17  # texts hashed at a time: as objects of Python they take several times what they take in a column
+_HASHED = 1 << 17  # texts hashed at a time, because as Python objects they take several times the memory of a column
 
 
 class Keyed:
-    """Keyed hashes of texts: 16 bytes of BLAKE2b in hexadecimal; ``what`` keeps persons and values apart.
+    """Keyed hashes of texts: 16 bytes of BLAKE2b in hexadecimal. ``what`` separates persons from values.
 
     A loop over distinct texts, about a microsecond each.
     """
@@ -77,7 +77,7 @@ class Keyed:
         return hashlib.blake2b(data, key=self._key, digest_size=16).hexdigest()
 
     def column(self, what: str, texts: pl.Series) -> pl.Series:
-        """A hash for each text of a column, as ``one`` gives it; equal texts are hashed once."""
+        """The hash of each text in a column, as by ``one``; equal texts are hashed once."""
         distinct = texts if texts.n_unique() == texts.len() else texts.unique()
         some = (distinct.slice(at, _HASHED) for at in range(0, max(distinct.len(), 1), _HASHED))
         made = pl.concat([pl.Series("hash", self._each(what, part), dtype=pl.String) for part in some])
@@ -91,7 +91,7 @@ class Keyed:
 
     def _each(self, what: str, texts: pl.Series) -> Iterator[str]:
         begin = hashlib.blake2b(f'["{what}", '.encode(), key=self._key, digest_size=16).copy
-        escaped = texts.str.contains(r'["\\\x00-\x1f]').any()  # a text that json.dumps writes otherwise
+        escaped = texts.str.contains(r'["\\\x00-\x1f]').any()  # a text that json.dumps would escape
         quoted = json.encoder.encode_basestring
         for text in texts:
             hashed = begin()
@@ -102,21 +102,21 @@ class Keyed:
             yield hashed.hexdigest()
 
     def mac(self, content: Mapping[str, Any]) -> str:
-        """HMAC-SHA-256 of a JSON object, its own ``mac`` left out."""
+        """HMAC-SHA-256 of a JSON object without its own ``mac``."""
         return hmac.new(self._key, canonical(content, ("mac",)), "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """What has been shown by the parts up to ``number``.
+    """What the parts up to ``number`` have published about each person.
 
-    lines     what each part says of its people, in the order of the parts: a line per person, see ``persons``
-    waiting   person -> number of parts they have waited for
+    lines     for each part, a line for each person in it, see ``persons``
+    waiting   person -> number of parts for which they have waited
     units     of mode "again": [tuple, possible, copies], see ``shoal.publishing.series.again``
     sealed    SHA-256 of the ledger.json that was read, which the next one names
 
-    A part writes its own lines alone, and finds who is known in a column of the files before, so that adding one costs
-    what the part holds, and a look at the persons of the others.
+    A part writes only its own lines, and looks persons up in one column of the earlier files. So the cost of adding a
+    part is that of its own content plus a lookup in the other parts' persons.
     """
 
     number: int = 0
@@ -127,20 +127,20 @@ class Ledger:
 
     @property
     def persons(self) -> pl.DataFrame:
-        """A line per person ever published: ``person``, the last ``part`` with them, the ``tuple`` they were published
-        in, their ``value``, and the values that remain ``possible`` (hashes with blanks between)."""
+        """A line for each person ever published: ``person``, the last ``part`` that contains them, their published
+        ``tuple``, their ``value``, and the ``possible`` values that remain (hashes separated by blanks)."""
         every = pl.concat([pl.LazyFrame(schema=SCHEMA), *self.lines])
         return every.unique("person", keep="last", maintain_order=True).collect()
 
     @property
     def people(self) -> int:
-        """How many people were ever published."""
+        """The number of people who were ever published."""
         if not self.lines:
             return 0
         return int(pl.concat([part.select("person") for part in self.lines]).collect()["person"].n_unique())
 
     def known(self, persons: pl.Series) -> int:
-        """How many of these different people were published before."""
+        """The number of these different people who were published before."""
         if not self.lines:
             return 0
         every, new = (
@@ -156,7 +156,7 @@ class Ledger:
         waiting: Mapping[str, int] | None = None,
         units: Sequence[tuple[str, str, int]] = (),
     ) -> Ledger:
-        """The ledger one part later; new: the lines of the people whom the part holds, in the order of their hashes."""
+        """The ledger after one more part. new: lines of the people in the part, in the order of their hashes."""
         lines = (*self.lines, new)
         return replace(self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units)
 
@@ -177,9 +177,10 @@ class Ledger:
 
     @classmethod
     def read(cls, inside: Path, keyed: Keyed, series: str, certificates: Sequence[str]) -> Ledger:
-        """The ledger after the parts with these certificates; VerificationError for a lost, changed or other one.
+        """The ledger after the parts with these certificates; VerificationError if one is lost, changed, or of another
+        series.
 
-        inside  the private folder, which holds the ledger of each part
+        inside  the private folder, with the ledger of each part
         """
         ledger = cls()
         for number, certificate in enumerate(certificates, start=1):
@@ -221,7 +222,7 @@ _PART = re.compile(r"\d{4,}\Z")
 
 
 def sha256(data: bytes) -> str:
-    """In hexadecimal."""
+    """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -234,9 +235,12 @@ def part_name(number: int) -> str:
 class Folder:
     """An opened series.
 
-    place    the folder;  about: what series.json says;  policy: what is asked
+    place    the folder
+    about    the content of series.json
+    policy   the request
     digests  SHA-256 of series.json and of the certificate of every part, in order
-    keyed    hashes under its key;  ledger: the ledger of the last part
+    keyed    hashes with its key
+    ledger   the ledger of the last part
     """
 
     place: Path
@@ -256,18 +260,18 @@ class Folder:
         return self.place / part_name(number) / RELEASE
 
     def shown(self, number: int) -> pl.DataFrame:
-        """The distinct published rows of a part: columns of text, quasi-identifiers and sensitive ones."""
+        """The distinct published rows of a part: quasi-identifiers and sensitive columns as text."""
         cells = count_release(self.release(number), [*self.policy.grouped, *self.policy.sensitive]).cells
         cells = cells.with_columns(pl.all().cast(pl.String))
         return cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
 
     def private(self, name: str) -> Path:
-        """A file or folder that only the owner may read."""
+        """The path of a file or folder that only the owner may read."""
         return self.place / PRIVATE / name
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder inside the private one for a part on its way; its files are moved from there, not copied."""
+        """A folder inside the private one for an unfinished part; its files are moved from there, not copied."""
         clear_stale(self.private(KEY).parent)
         made = folder_next_to(self.private("part"))
         try:
@@ -284,7 +288,7 @@ class Folder:
         private: Mapping[str, bytes] | None = None,
         closed: int = 0,
     ) -> Folder:
-        """The series one part longer; judge: gets the folder of the part before it has its name, and may refuse it.
+        """The series with one more part. judge gets the folder of the part before it has its name, and may refuse it.
 
         release  the table, in the folder ``scratch``
         private  further files for the private folder
@@ -331,11 +335,11 @@ def _head(keyed: Keyed, number: int, certificate: str) -> bytes:
 
 
 def start(place: Path, policy: Policy, mode: str, settings: Mapping[str, Any]) -> None:
-    """Make the folder of a series without a part, whole or not at all.
+    """Create the folder of a series without parts, completely or not at all.
 
-    settings  of the mode; they stand in series.json
+    settings  of the mode; they are stored in series.json
 
-    Raises PolicyError for what no series can keep, ExistsError for a folder that exists and is not empty.
+    Raises PolicyError for a request that no series can keep, ExistsError for a folder that exists and isn't empty.
     """
     if mode not in MODES:
         raise PolicyError.unknown("mode of a series", mode, MODES)
@@ -379,12 +383,12 @@ def start(place: Path, policy: Policy, mode: str, settings: Mapping[str, Any]) -
         (folder / SERIES).write_text(text, encoding="utf-8")
 
     if place.is_dir():
-        place.rmdir()  # empty
+        place.rmdir()  # it is empty
     temporary = place.parent / f".shoal-series-{secrets.token_hex(6)}"
     temporary.mkdir()
     try:
         fill(temporary)
-        open_series(temporary)  # what was written says what was asked
+        open_series(temporary)  # check that the files contain the request
         os.rename(temporary, place)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -398,7 +402,7 @@ def _owner_only(path: Path, data: bytes) -> None:
 
 
 def refuse_policy(policy: Policy, mode: str) -> None:
-    """PolicyError for a setting whose promise a series does not keep from part to part."""
+    """PolicyError for a setting whose promise a series can't keep across parts."""
     odd = {
         "population": policy.population is not None or policy.population_weights is not None,
         "household": policy.household is not None,
@@ -423,7 +427,7 @@ def refuse_policy(policy: Policy, mode: str) -> None:
 
 
 def refuse_again(policy: Policy) -> None:
-    """PolicyError for what the mode "again" does not promise."""
+    """PolicyError for a request that mode "again" doesn't support."""
     if len(policy.sensitive) != 1:
         raise PolicyError("mode 'again' keeps the possible values of one sensitive column; name one")
     shorts = {m.short for m in policy.privacy}
@@ -447,15 +451,15 @@ def is_series(place: str | Path) -> bool:
 
 
 def part_numbers(place: Path) -> list[int]:
-    """The numbers of the parts that lie there, in order."""
+    """The numbers of the existing parts, in order."""
     return sorted(int(p.name) for p in place.iterdir() if p.is_dir() and _PART.match(p.name))
 
 
 def open_series(place: Path) -> Folder:
     """A series with its key and its last ledger.
 
-    Raises InputError for a folder that is none, VerificationError where parts or ledgers were lost, changed, reordered
-    or are older than what was published.
+    Raises InputError for a folder that isn't a series, VerificationError if parts or ledgers are lost, changed,
+    reordered, or older than what was published.
     """
     if not is_series(place):
         raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
@@ -504,7 +508,7 @@ def _gap(numbers: list[int]) -> int:
 
 @contextlib.contextmanager
 def held(place: Path) -> Iterator[Folder]:
-    """An opened series that nobody else adds to meanwhile; a process that dies lets it go."""
+    """Open a series and lock it, so that no other process adds to it. The lock ends with the process."""
     if not is_series(place):
         raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
     inside = place / PRIVATE
@@ -516,12 +520,12 @@ def held(place: Path) -> Iterator[Folder]:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # a system without such locks
+        except ImportError:  # the system has no such locks
             pass
         except OSError:
             raise InputError(f"another process adds to the series {place.name!r}; wait until it is done") from None
         found = open_series(place)
-        for path in inside.glob("ledger-*"):  # of a part that was never published
+        for path in inside.glob("ledger-*"):  # ledgers of parts that were never published
             if int(path.name.removeprefix("ledger-")) > found.parts:
                 shutil.rmtree(path, ignore_errors=True)
         yield found

@@ -1,9 +1,10 @@
-"""Privacy models, small values with a name, a statement on monotonicity, and a source; and what they ask together.
+"""Privacy models, and the requirement that the models of a request form together.
 
-``MODELS`` has every model to which ``shoal.model.settings`` gives a keyword: a file here and a line there, and
-policies, flags, audits and certificates know it.  Algorithms see models only as a ``Requirement``, all models of a
-request bound to one table.  The judge reads each model in a module of the same name in ``shoal.judge.models``, and
-shares no code with those here.
+A model is a small immutable value with a name, a statement about monotonicity, and a source. ``MODELS`` has every model
+with a keyword in ``shoal.model.settings``. To add a model, add a module here and a line there; policies, flags, audits,
+and certificates then support it. Algorithms see models only as a ``Requirement``: all models of a request, applied to
+one table. The judge implements each model again in a module of the same name in ``shoal.judge.models``, and shares no
+code with this package.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ PrivacyModel = Model
 
 
 class _Models(Mapping[str, type[Model]]):
-    """Name -> class, imported when asked for from the file that the model's keyword names."""
+    """Name -> class. A class is imported on first access, from the module that the model's keyword names."""
 
     def __getitem__(self, name: str) -> type[Model]:
         for short in SHORTHANDS.values():
@@ -80,7 +81,7 @@ MODELS = _Models()
 
 
 def restore(data: dict[str, Any]) -> Model:
-    """A model from ``describe`` or from a policy file; PolicyError for an unknown name or parameter."""
+    """The inverse of ``describe``, also for a policy file; PolicyError for an unknown name or parameter."""
     values = dict(data)
     name = values.pop("model", None)
     if not isinstance(name, str) or name not in MODELS:
@@ -97,10 +98,10 @@ def restore(data: dict[str, Any]) -> Model:
 
 @dataclass(frozen=True)
 class Rule:
-    """One model on one table, where size, share and number of values do not say all of it.
+    """A model on a table that size, share, and number of values don't express completely.
 
-    columns  positions of the sensitive columns it speaks of: one, or all for a model of tuples; for one of persons the
-             column of their values and the one that names them
+    columns  positions of its sensitive columns: one, or all for a model of tuples; for a model of persons, the column
+             of their values and the person column
     table    rows (or persons) of each value in the whole table; empty for a model of tuples
     """
 
@@ -117,11 +118,11 @@ class Rule:
         return found
 
     def holds(self, sensitive: np.ndarray, count: np.ndarray) -> bool:
-        """Whether the rows of some cells, sensitive int[x, s] with count int64[x], meet the model."""
+        """Whether rows of some cells, sensitive int[x, s] with count int64[x], meet the model."""
         return self.model.holds(self.counts(sensitive, count), np.array(self.table, np.int64))
 
     def counts(self, sensitive: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """What the model looks at: rows by value, or the distinct tuples."""
+        """The counts that the model needs: rows by value, persons by value, or the distinct tuples."""
         if self.model.speaks == "tuples":
             return np.unique(sensitive[count > 0][:, list(self.columns)], axis=0)
         if self.model.speaks == "persons":
@@ -131,13 +132,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the algorithms enforce on every group.
+    """The condition that algorithms enforce on every group.
 
-    k          at least this many rows
-    frequency  per sensitive column: at most 1/l of the rows share a value; 1 asks nothing
-    distinct   per sensitive column: at least this many different values; 1 asks nothing
-    rules      models that these three do not say; k, frequency and distinct hold what follows from them as well, so
-               that everything which holds for the three alone, bounds above all, holds for the requirement
+    k          minimum number of rows
+    frequency  for each sensitive column: at most 1/l of the rows share a value; 1 is no condition
+    distinct   for each sensitive column: minimum number of different values; 1 is no condition
+    rules      further models. k, frequency, and distinct include what follows from them, so everything that holds for
+               these three alone, such as lower bounds, also holds for the requirement
     """
 
     k: int = 1
@@ -151,24 +152,25 @@ class Requirement:
 
     @property
     def sensitive_columns(self) -> tuple[int, ...]:
-        """Positions of the sensitive columns of which anything is asked."""
+        """Positions of the sensitive columns with a condition."""
         ruled = {j for rule in self.rules for j in rule.columns}
         pairs = zip(self.frequency, self.distinct, strict=True)
         return tuple(j for j, (f, u) in enumerate(pairs) if f > 1 or u > 1 or j in ruled)
 
     @property
     def smallest(self) -> int:
-        """No group can have fewer rows than this."""
+        """A lower bound for the number of rows of any group."""
         return max((self.k, *self.frequency, *self.distinct))
 
     @property
     def closed(self) -> bool:
-        """Whether a union of groups that meet it is sure to meet it."""
+        """Whether a union of groups that meet it always meets it."""
         return all(rule.model.speaks != "persons" for rule in self.rules)
 
     @property
     def stand_in(self) -> Requirement | None:
-        """A requirement without rules that implies this one, if there is one; its answers hold here, its bounds not."""
+        """A requirement without rules that implies this one, if there is one. Its answers are valid here, its bounds
+        are not."""
         frequency = list(self.frequency)
         for rule in self.rules:
             implies = rule.model.stand_in()
@@ -179,7 +181,7 @@ class Requirement:
 
 
 def refuse_unenforced(model: Model) -> None:
-    """PolicyError for a model that can be audited only."""
+    """PolicyError for a model that can be audited but not enforced."""
     if model.enforced is not None:
         raise PolicyError(
             f"{model.name} in this reading can be audited, not enforced; it is {model.enforced}; choose another one"
@@ -187,9 +189,9 @@ def refuse_unenforced(model: Model) -> None:
 
 
 def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Histogram | None = None) -> Requirement:
-    """The conjunction of models as a Requirement on a table; without a table the request alone is checked.
+    """The conjunction of models as a Requirement on a table. Without a table, only the request is checked.
 
-    Raises PolicyError for a model of a column that is not there, and for one that is not monotone.
+    Raises PolicyError for a model of a column that doesn't exist, and for a model that isn't monotone.
     """
     k = 1
     frequency, distinct = [1] * len(sensitive), [1] * len(sensitive)
@@ -216,7 +218,7 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
 
 
 def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
-    """Positions of the sensitive columns a model speaks of; [-1] for none."""
+    """Positions of the sensitive columns of a model; [-1] if it has none."""
     if model.speaks == "rows":
         return [-1]
     if model.speaks == "population":
@@ -231,7 +233,7 @@ def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
 
 
 def _table(histogram: Histogram | None, columns: tuple[int, ...]) -> np.ndarray:
-    """Rows of the whole table by value of a sensitive column, int64[m]; beside a column of persons see ``pairs``."""
+    """int64[m]: rows of the whole table by value of a sensitive column. With a person column, see ``pairs``."""
     j = columns[0]
     if histogram is None or j < 0:
         return np.ones(len(columns), np.int64)

@@ -1,12 +1,10 @@
-"""What every privacy model is: a frozen value with words, a level, an exact test, and what follows from it.
+"""The base class of privacy models: an immutable value with a text, a level, an exact test, and implied conditions.
 
-All models are statements about one group of rows published alike.  Counts are int64[m], rows of the group by value of
-the sensitive column, for the m values of the whole table in their order; ``table`` has the same counts for the whole
-table.  A model is monotone when the union of two groups that meet it meets it too: merging groups and publishing less
-can then never hurt, and some partition exists exactly when the whole table meets it.
-
-Levels are compared with a tolerance of ``CLOSE``: shares of integers that small tables and decimal parameters make
-differ by far more, and rounding by far less.
+A model is a condition on one group of rows with equal published values. Counts are int64[m]: the group's rows by value
+of the sensitive column, for the m values of the whole table in order. ``table`` has the same counts for the whole
+table. A model is monotone if the union of two groups that meet it also meets it. Then merging groups never breaks it,
+and a partition exists if and only if the whole table meets it. Levels are compared with the tolerance ``CLOSE``. Shares
+of integers in small tables and decimal parameters differ by far more, and rounding errors are far smaller.
 """
 
 from __future__ import annotations
@@ -23,17 +21,17 @@ import numpy as np
 from shoal.errors import PolicyError
 from shoal.model.settings import SHORTHANDS
 
-CLOSE = 1e-9  # two levels nearer than this are one; the judge has the same
-LOOKED_AT = 2000  # sizes of a group tried for the least that a model allows
+CLOSE = 1e-9  # levels with a smaller difference are equal; the judge has the same constant
+LOOKED_AT = 2000  # group sizes that are tried to find the smallest one that a model allows
 
 
 @dataclass(frozen=True)
 class Implied:
-    """What every group that meets a model meets as well, hence what bounds may use.
+    """Conditions that every group meets if it meets a model. Lower bounds may use them.
 
-    size      it has at least so many rows
-    share     integer L: at most 1/L of its rows share a value; 1 says nothing
-    distinct  it has at least so many different values
+    size      minimum number of rows
+    share     integer L: at most 1/L of the rows share a value; 1 is no condition
+    distinct  minimum number of different values
     """
 
     size: int = 1
@@ -43,11 +41,12 @@ class Implied:
 
 @dataclass(frozen=True)
 class Measure:
-    """A model as numbers that one compiled function understands (``shoal.kernels.tables.eligible``).
+    """A model as numbers for the compiled test (``shoal.kernels.tables.eligible``).
 
-    kind    "band" (shares within limits per value), "entropy", "recursive", "equal", "ordered", "tree" or "tuples";
-            "persons' band" and so on where persons are counted by value
-    number  its parameter; table  its limits or shares, one or two per value
+    kind    "band" (limits of the share of each value), "entropy", "recursive", "equal", "ordered", "tree", or "tuples";
+            "persons' band" and so on if persons are counted by value
+    number  its parameter
+    table   its limits or shares, one or two for each value
     """
 
     kind: str
@@ -57,19 +56,21 @@ class Measure:
 
 
 def named(short: str, level: Any) -> str:
-    """What would pass, for a sentence: the keyword with its value, where a keyword has that name."""
+    """A parameter that would pass, for a message: marked as a setting if there is a keyword of that name."""
     return f"⟨{short}={level}⟩" if short in SHORTHANDS else f"{short}={level}"
 
 
 class Model(ABC):
-    """A privacy model.  Subclasses are frozen dataclasses; ``MODELS`` lists them.
+    """A privacy model. Subclasses are frozen dataclasses; ``MODELS`` lists them.
 
-    short     the level's name in JSON; weaker: which of two levels is the worse one, ``min`` or ``max``
-    speaks    "rows", "column" (one sensitive column at a time), "persons" (a column, by persons) or "tuples" (all of
-              them together)
-    monotone  why a union of groups that meet it meets it; begins with "not monotone" where it does not
-    simple    whether size, share and distinct of ``implied`` say all of it
-    compares  whether it compares a group with the whole table: tables that each meet it may miss it together
+    short     name of its level in JSON
+    weaker    which of two levels is the worse one, ``min`` or ``max``
+    speaks    what it applies to: "rows", "column" (one sensitive column at a time), "persons" (a column, by persons),
+              or "tuples" (all sensitive columns together)
+    monotone  why a union of groups that meet it meets it; begins with "not monotone" if this is false
+    simple    whether size, share, and distinct of ``implied`` express it completely
+    compares  whether it compares a group with the whole table. Then tables that meet it separately may break it
+              together
     """
 
     name: ClassVar[str]
@@ -84,12 +85,13 @@ class Model(ABC):
 
     @property
     def enforced(self) -> str | None:
-        """None, or why the model can be audited only."""
+        """None, or why the model can be audited but not enforced."""
         return None if self.monotone.startswith("monotone") else self.monotone
 
     @property
     def most(self) -> float | None:
-        """The largest share that a value may have, where that is all the model asks of a column; else None."""
+        """The largest share that a value may have, if this is the model's only condition on a column; otherwise
+        None."""
         return None
 
     @property
@@ -99,7 +101,7 @@ class Model(ABC):
 
     @abstractmethod
     def words(self) -> str:
-        """What every group is like, in words."""
+        """The condition on every group, as text."""
 
     @abstractmethod
     def level(self, counts: np.ndarray, table: np.ndarray) -> float:
@@ -110,21 +112,21 @@ class Model(ABC):
         """Whether a group meets the model."""
 
     def implied(self, table: np.ndarray) -> Implied:
-        """Size, share and number of values that follow; never more than the model asks."""
+        """Size, share, and number of values that follow from the model; never stricter than the model."""
         return Implied()
 
     def stand_in(self) -> int | None:
-        """An l whose frequency form implies the model, if there is one; searches start from it."""
+        """An l such that l-diversity by frequency implies the model, if there is one; searches start from it."""
         return None
 
     def measure(self, table: np.ndarray) -> Measure | None:
-        """The model as numbers for the compiled test; None if ``implied`` states all of it."""
+        """The model as numbers for the compiled test; None if ``implied`` expresses it completely."""
         return None
 
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         """Why no table can meet the model, by how much, and what would pass.
 
-        counts of all rows that a group may have: those of the whole table, or of a part kept apart
+        counts  of all rows that a group may have: those of the whole table, or of a part that is grouped separately
         """
         level = said(self.level(counts, table), up=self.weaker is max)
         end = "least" if self.weaker is max else "most"
@@ -133,7 +135,7 @@ class Model(ABC):
         return f"{self.reached(counts, name, table)}, so no table in which {self.words()} exists; {way}"
 
     def reached(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
-        """The level of one group of all these rows; ``refusal`` says what follows from it."""
+        """The level of one group of all these rows, for ``refusal``."""
         level = self.level(counts, table)
         if self.compares and not math.isfinite(level):
             return f"a value of {name} is in none of these rows"
@@ -141,7 +143,7 @@ class Model(ABC):
 
 
 def said(level: float, *, up: bool) -> str:
-    """A level in six digits, rounded so that asking for what is said can be met."""
+    """A level with six digits, rounded so that a request with the shown number can be met."""
     text = f"{level:.6g}"
     off = float(text) - level
     if not math.isfinite(off) or (off >= 0 if up else off <= 0):
@@ -151,7 +153,7 @@ def said(level: float, *, up: bool) -> str:
 
 
 def at_least_one(model: Any, name: str, *, whole: bool = False) -> None:
-    """PolicyError unless a parameter is a finite number of at least 1; numpy's whole numbers become Python's."""
+    """PolicyError unless a parameter is a finite number of at least 1. NumPy integers become Python integers."""
     value = getattr(model, name)
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)
@@ -170,31 +172,32 @@ def above_zero(model: Any, name: str, most: float = math.inf, says: str = "a num
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """A model as plain values, ready for JSON; ``restore`` is the way back."""
+    """A model as plain values for JSON. ``restore`` is the inverse."""
     values = {f.name: getattr(model, f.name) for f in fields(model)}  # type: ignore[arg-type]
     plain = {k: [list(r) for r in v] if isinstance(v, tuple) else v for k, v in values.items()}
     return {"model": type(model).__name__, **{k: v for k, v in plain.items() if v is not None}}
 
 
 def reach(shares: Sequence[float] | np.ndarray, total: float) -> int:
-    """How many of the largest shares it takes to reach a total."""
+    """The minimum number of shares whose sum reaches a total: that of the largest ones."""
     upto = np.cumsum(np.sort(np.asarray(shares, float))[::-1])
     return int(np.searchsorted(upto, total - CLOSE) + 1)
 
 
 def least_size(possible: Any, most: int) -> int:
-    """The least number of rows for which ``possible(rows)``; the end of the range looked at when none is."""
+    """The smallest number of rows with ``possible(rows)``, or the end of the tried range."""
     most = max(min(most, LOOKED_AT), 1)
     return next((n for n in range(1, most) if possible(n)), most)
 
 
 def nearest(q: np.ndarray, n: int) -> float:
-    """The least half sum of |p - q| that n rows can have: shares rounded down, the rows left where most was cut off."""
+    """The minimum over distributions p of n rows of half the sum of |p - q|: round down, then add the remaining rows
+    where the remainders are largest."""
     down = np.floor(n * q + CLOSE)
     over = np.sort(n * q - down)[::-1][: n - int(down.sum())]
     return 1 - (float(down.sum()) + float(over.sum())) / n
 
 
 def whole_share(share: float) -> int:
-    """The largest integer L with 1/L at least a share."""
+    """The largest integer L with 1/L of at least a share."""
     return max(math.floor(1 / min(max(share, CLOSE), 1.0) + CLOSE), 1)

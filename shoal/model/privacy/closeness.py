@@ -1,6 +1,6 @@
-"""Privacy models that compare a group with the table: t-closeness, beta-likeness and delta-disclosure privacy.
+"""Privacy models that compare a group with the table: t-closeness, beta-likeness, and delta-disclosure privacy.
 
-t-closeness by the hierarchical distance is bound to the classes that a column's values lie in.
+``TCloseness.on`` applies the hierarchical distance to the classes of a column's values.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, above_zero,
 
 @dataclass(frozen=True)
 class TreeCloseness(Model):
-    """What ``TCloseness(t, "hierarchical")`` asks of one column of one table.
+    """``TCloseness(t, "hierarchical")`` on one column of one table.
 
-    node  h tuples of m numbers from 0: the class of every value at every level; first the values by themselves, last
-          one class of all; every class lies in one class of the next level
+    node  h tuples of m numbers from 0: the class of every value at every level, from the values themselves to one class
+          of all; every class lies in one class of the next level
 
-    Two values are level / (h - 1) apart, level being the lowest at which they are in one class.  That is half the path
-    between two leaves of a tree whose edges are all 1 / (h - 1) long, so the earth mover's distance carries over every
-    edge what the class below it has too much or too little: it is the mean, over the levels below the last, of the
+    The distance of two values is level / (h - 1) for the lowest level at which they are in one class. This is half the
+    path between two leaves of a tree in which each edge has length 1 / (h - 1). The earth mover's distance moves over
+    every edge the surplus or deficit of the class below it. So it is the mean, over all levels except the last, of the
     equal distance between the classes of that level.
     """
 
@@ -45,7 +45,7 @@ class TreeCloseness(Model):
         return f"the distribution of every group is within {self.t} of the table's (hierarchical distance)"
 
     def _below(self, table: np.ndarray) -> list[np.ndarray]:
-        """The class of every value, level by level up to the last but one."""
+        """The class of every value at each level except the last."""
         if any(len(level) != table.size for level in self.node):
             raise PolicyError(f"the classes of {len(self.node[0])} values are given, and the column has {table.size}")
         return [np.array(level, np.int64) for level in self.node[:-1]]
@@ -60,12 +60,13 @@ class TreeCloseness(Model):
         return self.level(counts, table) <= self.t + CLOSE
 
     def implied(self, table: np.ndarray) -> Implied:
-        """Size: the classes of every level rounded by themselves, as for the equal distance.
+        """Size: as for the equal distance, with the classes of every level rounded separately.
 
-        Share: with a share p of one value its class at a level has at least p, so the sum over levels of
-        max(0, p - share of the class) is at most t times their number.  As classes grow, that sum is the largest over j
-        of j p less the shares of the j lowest classes.
-        Values: u of them lie in at most u classes of a level, and what the table has in the others is lacking.
+        Share: if a value has the share p, its class at each level has at least p. So the sum over levels of max(0, p -
+        share of the class) is at most t times the number of levels. Classes grow with the level, so that sum is the
+        maximum over j of j p minus the shares of the j lowest classes.
+
+        Values: u values lie in at most u classes of a level, and the table's share of the other classes is missing.
         """
         rows = max(int(table.sum()), 1)
         levels = self._below(table)
@@ -83,7 +84,7 @@ class TreeCloseness(Model):
         return Implied(size, whole_share(top), distinct)
 
     def measure(self, table: np.ndarray) -> Measure:
-        """How many classes there are, the class of every value level by level, the share of every class."""
+        """The number of classes, the class of every value level by level, and the share of every class."""
         levels = self._below(table)
         q = [np.bincount(level, weights=table) / max(table.sum(), 1) for level in levels]
         first = np.cumsum([0, *(s.size for s in q)])
@@ -128,7 +129,7 @@ class TCloseness(Model):
         return f"t-closeness by the hierarchical distance needs the hierarchy of {where}"
 
     def on(self, node: np.ndarray, column: str) -> TreeCloseness:
-        """The model bound to the classes int[h, m] of a column's values; see ``Hierarchy.resolve``."""
+        """The model applied to the classes int[h, m] of a column's values; see ``Hierarchy.resolve``."""
         return TreeCloseness(self.t, tuple(map(tuple, node.tolist())), column)
 
     def words(self) -> str:
@@ -147,10 +148,10 @@ class TCloseness(Model):
         return self.level(counts, table) <= self.t + CLOSE
 
     def implied(self, table: np.ndarray) -> Implied:
-        """Equal: no share above q + t, and values present that make up 1 - t of the table.
+        """Equal distance: no share exceeds q + t, and the values that are present make up 1 - t of the table.
 
-        The least distance n rows can have: equal, see ``nearest``; ordered, every cumulated share rounded by itself,
-        which keeps their order.
+        Size, by the smallest distance that n rows can have: for the equal distance, see ``nearest``; for the ordered
+        one, every cumulative share is rounded separately, which keeps their order.
         """
         if self.unbound is not None:
             return Implied()
@@ -206,7 +207,7 @@ class BetaLikeness(Model):
         return max(float(gain.max(initial=0)), 0.0)
 
     def ceilings(self, table: np.ndarray) -> np.ndarray:
-        """float64[m]: the largest share each value may have."""
+        """float64[m]: the largest share that each value may have."""
         q = table / max(table.sum(), 1)
         with np.errstate(divide="ignore"):
             most = np.minimum(self.beta, -np.log(q)) if self.enhanced else np.full(q.size, self.beta)

@@ -1,14 +1,13 @@
-"""Models of a group beside the population that its rows were drawn from: k-map and delta-presence.
+"""Models of a group and a population, and models that count persons.
 
-A group *covers* a row of the population when each of its published values may stand for that row's value: the value
-itself, a class of the hierarchy it lies in, a range or a set it lies in, a star.  Counts of a group are
+k-map and delta-presence: a group *covers* a row of the population if each of its published values may stand for that
+row's value: the value itself, or a hierarchy class, range, set, or star that contains it. Counts of a group are
 int64[2]: its rows, and the rows of the population that it covers.
 
-A model of a sensitive column that counts persons, where one has several rows.
-
-In a group a person counts once for each value that any of its rows there has.  A share (of l-diversity by frequency, of
-alpha) is one of the persons: no value is one that more than 1/l of them have.  The others compare distributions, and
-are asked of the values so counted.  Counts are int64[m + 1]: persons by value, and last the persons of the group.
+``OfPersons``, for tables in which a person may have several rows: in a group, a person counts once for each value of
+their rows there. A share (of l-diversity by frequency, or alpha) is a share of the persons: at most 1/l of them have
+any one value. The other models compare distributions of the values counted in this way. Counts are int64[m + 1]:
+persons by value, then the number of persons in the group.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class KMap(Model):
         return int(counts[1]) >= self.k
 
     def charge(self, rows: np.ndarray, population: np.ndarray) -> Charge:
-        """A rule that implies the model: the population of the different tuples of a group, each counted once."""
+        """A rule that implies the model: the sum over the group's different tuples of their population."""
         return Charge(self, tuple(population.tolist()), float(self.k), once=True)
 
 
@@ -99,16 +98,20 @@ class DeltaPresence(Model):
         return self.low - CLOSE <= self.level(counts, table) <= self.high + CLOSE
 
     def charge(self, rows: np.ndarray, population: np.ndarray) -> Charge:
-        """A rule that implies the model: each row counts high times its part of its tuple's population, less itself."""
+        """A rule that implies the model: the sum over rows of high times the row's share of its tuple's population,
+        minus 1."""
         return Charge(self, tuple((self.high * population / np.maximum(rows, 1) - 1).tolist()), 0.0, once=False)
 
 
 @dataclass(frozen=True)
 class Charge(Model):
-    """Charges of a group's rows or of its different values add up to a sum: how the search asks after a population.
+    """A sum of charges over a group's rows or different values must reach a minimum. It represents a population's
+    model.
 
-    asked   the model that this implies
-    charge  float[m] by value of a column of the histogram; once: a value counts once per group, else once per row
+    asked   the model that this rule implies
+    charge  float[m] by value of a column of the histogram
+    least   the minimum of the sum
+    once    whether a value counts once for each group, otherwise for each row
     """
 
     asked: Model
@@ -141,17 +144,17 @@ class Charge(Model):
         )
 
 
-OF_PERSONS = 2  # ``whole`` of a band whose shares are of the persons; the kernels have the same
+OF_PERSONS = 2  # ``whole`` of a band with shares of persons; the kernels have the same constant
 
 
 @dataclass(frozen=True)
 class OfPersons(Model):
-    """A model of one column, asked of the values of persons.
+    """A model of one column, applied to the values of persons.
 
-    Merging is not sure to help: a person counts twice in two groups and once in their union.  Persons A (flu) and C
-    (cold) are a group of l = 2, so are B (flu) and C (cold), and their union has flu for two of its three persons.  So
-    every group of a release is asked by itself, groups that fail are merged until they hold, and the table as one
-    group, where that ends, has to hold.
+    It isn't monotone: a person counts twice in two groups, but once in their union. For example, persons A (flu) and C
+    (cold) form a group with l = 2, and so do B (flu) and C (cold). In their union, two of three persons have flu. So
+    every group of a release is tested separately, groups that fail are merged until they pass, and the whole table, as
+    the last possible group, must pass.
     """
 
     asked: Model
@@ -166,7 +169,8 @@ class OfPersons(Model):
 
     @property
     def enforced(self) -> str | None:
-        """How the same model of rows is enforced; what is not monotone in persons alone is enforced by merging."""
+        """How the same model of rows is enforced. A model that isn't monotone only because of persons is enforced by
+        merging."""
         return self.asked.enforced
 
     @property
@@ -188,7 +192,8 @@ class OfPersons(Model):
         return bool(counts[:-1].max() <= (self.asked.most + CLOSE) * counts[-1])
 
     def implied(self, table: np.ndarray) -> Implied:
-        """Rows are at least as many as different values of persons; a share of these is none of the rows."""
+        """Implied conditions: a group has at least as many rows as persons' values. A share of persons is not one of
+        rows."""
         own = self.asked.implied(table[:-1])
         return Implied(size=max(own.size, own.share), distinct=max(own.distinct, own.share))
 
@@ -197,20 +202,21 @@ class OfPersons(Model):
         if most is not None:
             return Measure("persons' band", 0.0, OF_PERSONS, (0.0, most) * (table.size - 1))
         own = self.asked.measure(table[:-1])
-        assert own is not None  # what size, share and values say alone has a largest share
+        assert own is not None  # a model that ``implied`` expresses completely has a largest share
         return replace(own, kind=f"persons' {own.kind}")
 
     def most_common(
         self, sensitive: np.ndarray, count: np.ndarray, table: np.ndarray, columns: tuple[int, ...]
     ) -> CommonValue:
-        """The value that stands most in the way of the table's least share, by a count that every release must meet.
+        """The value with the smallest possible share above the limit, by a count that every release must satisfy.
 
-        sensitive, count  cells and their rows;  columns: of the values, of the persons
+        sensitive, count  cells and their rows
+        columns           of the values, and of the persons
 
-        Let at most 1/s of what is counted in a group be one value v.  Then the persons with v in a group need s - 1
-        times as many others counted there, and each of these takes a row without v.  A person with v is counted in at
-        least one group.  So a release exists only if the rows without v are at least s - 1 times the persons with v.
-        O(x log x) for x cells.
+        Let v be a value with at most 1/s of the counted persons in each group. Then the persons with v in a group need
+        s - 1 times as many other counted persons there, and each of these needs a row without v. Each person with v is
+        counted in at least one group. So a release exists only if the number of rows without v is at least s - 1 times
+        the number of persons with v. O(x log x) for x cells.
         """
         of_value, person = sensitive[:, columns[0]].astype(np.int64), sensitive[:, columns[1]].astype(np.int64)
         values = table.size - 1
@@ -224,7 +230,7 @@ class OfPersons(Model):
         return CommonValue(code, int(persons[code]), int(without[code]), float(reach[code]), asked)
 
     def distance(self, counts: np.ndarray, table: np.ndarray) -> float:
-        """Level reached over level asked, the smaller the farther from it."""
+        """The reached level divided by the requested one; smaller is worse."""
         value = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
         level = self.level(counts, table)
         near = level / value if self.weaker is min else value / max(level, 1e-12)
@@ -244,7 +250,7 @@ class OfPersons(Model):
 
 
 class CommonValue(NamedTuple):
-    """A value held by many persons: its code, the persons who have it, the rows without it, s reached and s asked."""
+    """A value of many persons: its code, its persons, the rows without it, the possible s, and the requested s."""
 
     code: int
     persons: int
@@ -254,17 +260,17 @@ class CommonValue(NamedTuple):
 
     @property
     def impossible(self) -> bool:
-        """Whether no release can keep the value's share as low as asked."""
+        """Whether no release can keep the value's share at the requested limit."""
         return self.reach < self.asked - CLOSE * self.asked
 
 
 def counts_rows(model: Model) -> bool:
-    """Whether a model counts the rows of a value, so that beside persons it means another thing."""
+    """Whether a model counts the rows of a value, so that it has another meaning for persons."""
     return model.speaks == "column" and model.short != "distinct_l"
 
 
 def pairs(sensitive: np.ndarray, columns: tuple[int, ...], values: int) -> np.ndarray:
-    """int64[values + 1]: persons by value, and persons, of cells int[x, s]; columns: of values, of persons."""
+    """int64[values + 1]: persons by value, and all persons, of cells int[x, s]. columns: of values, of persons."""
     held = np.unique(sensitive[:, list(columns)], axis=0)
     by_value = np.bincount(held[:, 0], minlength=values)
     return np.append(by_value, np.unique(held[:, 1]).size).astype(np.int64)

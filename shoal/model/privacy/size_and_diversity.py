@@ -1,4 +1,4 @@
-"""Models of a group by itself: k-anonymity, (alpha,k)-anonymity, and the forms of l-diversity.
+"""Models of a single group: k-anonymity, (alpha,k)-anonymity, and the forms of l-diversity.
 
 These are by frequency, by distinct values, by entropy, recursive, and of several columns at once.
 """
@@ -72,7 +72,7 @@ class AlphaKAnonymity(Model):
 
     @property
     def simple(self) -> bool:  # type: ignore[override]
-        """Whether 1 / alpha is whole: the model is then k together with l-diversity by frequency."""
+        """Whether 1 / alpha is an integer. Then the model is k-anonymity together with l-diversity by frequency."""
         return abs(self.alpha * whole_share(self.alpha) - 1) <= CLOSE
 
     @property
@@ -198,11 +198,12 @@ class EntropyLDiversity(Model):
         return bool(_entropy(counts) >= math.log(self.l) - CLOSE)
 
     def implied(self, table: np.ndarray) -> Implied:
-        """What follows: with one of m values on the share p, the entropy is at most that of the rest spread evenly."""
+        """Implied conditions: if one of m values has the share p, the entropy is at most that with all others equally
+        frequent."""
         m, asked = int((table > 0).sum()), math.log(self.l) - CLOSE
         if asked <= 0 or m < 2:
             return Implied()
-        low, high = 1 / m, 1.0  # the entropy falls in p from 1/m on
+        low, high = 1 / m, 1.0  # from p = 1/m on, the entropy decreases in p
         for _ in range(60):
             p = (low + high) / 2
             rest = 1 - p
@@ -225,7 +226,7 @@ def _entropy(counts: np.ndarray) -> float:
 
 
 def _even(n: int, m: int) -> np.ndarray:
-    """n rows spread over m values as evenly as can be: the most entropy."""
+    """n rows distributed over m values as evenly as possible, which maximizes the entropy."""
     return np.full(m, n // m) + (np.arange(m) < n % m)
 
 
@@ -261,14 +262,15 @@ class RecursiveLDiversity(Model):
         return self.level(counts, table) < self.c - CLOSE
 
     def implied(self, table: np.ndarray) -> Implied:
-        """r1 < c (n - r1) for l >= 2; of u values the tail has at most (u - l + 1) r1 rows, so u > l - 1 + 1 / c."""
+        """Implied conditions: r1 < c (n - r1) for l >= 2; with u values the tail has at most (u - l + 1) r1 rows, so u
+        > l - 1 + 1 / c."""
         m = max(int((table > 0).sum()), 1)
         share = self.c / (1 + self.c) if self.l >= 2 else 1.0
         size = least_size(lambda n: self.holds(_even(n, m), table), int(table.sum()))
         return Implied(size=size, share=whole_share(share), distinct=self.stand_in())
 
     def stand_in(self) -> int:
-        """r1 <= n / L leaves a tail of at least n - (l - 1) n / L."""
+        """If r1 <= n / L, the tail has at least n - (l - 1) n / L rows."""
         return math.floor(self.l - 1 + 1 / self.c) + 1
 
     def measure(self, table: np.ndarray) -> Measure:
@@ -290,9 +292,9 @@ class RecursiveLDiversity(Model):
 class SimultaneousLDiversity(Model):
     """Every row is in l rows of its group that differ pairwise in every sensitive column.
 
-    The strict reading of Blocki and Williams' Definition 1. Their Theorem 1.6 uses the weaker one, in which each
-    column separately has l different values; that is ``DistinctLDiversity`` on each column.
-    The counts of a group are its distinct sensitive tuples, int64[g, s].
+    This is the strict interpretation of Blocki and Williams' Definition 1. Their Theorem 1.6 uses a weaker one: each
+    column separately has l different values, as with ``DistinctLDiversity`` on each column. The counts of a group are
+    its distinct sensitive tuples, int64[g, s].
     """
 
     l: int
@@ -329,7 +331,8 @@ class SimultaneousLDiversity(Model):
 
 
 def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> int:
-    """Most tuples, up to wanted, that differ pairwise everywhere, this one among them; exponential in wanted."""
+    """The largest number of tuples, up to ``wanted``, that include this one and differ pairwise everywhere;
+    exponential."""
     left = [t for t in tuples if all(a != b for a, b in zip(t, row, strict=True))]
     best = 1
     for i, t in enumerate(left):

@@ -1,8 +1,8 @@
-"""How the values of a group are published, and what each published value costs: a file for each way.
+"""Recodings: how the values of a group are published, and the loss of each published value.
 
-``column`` states what every way answers; ``levels`` (hierarchies, and stars), ``ranges``, ``sets``, and ``regions``
-answer it.  ``Recoding`` puts columns together.  A further way is a file that answers the same, and a line in
-``shoal.model.settings``.
+``column`` defines the interface. ``levels`` (hierarchies and stars), ``ranges`` (ranges and sets), and ``regions``
+implement it. ``Recoding`` combines columns. To add a recoding, add a module that implements the interface, and a line
+in ``shoal.model.settings``.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class PublishedCodes:
-    """What each group publishes: int32[g, d] twice.
+    """The published values of each group: int32[g, d] twice.
 
-    levels columns: ``first`` the level, ``second`` the class at that level.
-    range columns: lowest and highest end.  set columns: number of values, and -1.
+    Levels: ``first`` is the level, ``second`` the class at that level. Ranges: lowest and highest end. Sets: number of
+    values, and -1.
     """
 
     first: np.ndarray
@@ -50,9 +50,9 @@ class PublishedCodes:
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
-    """One ColumnRecoding per quasi-identifier, and the unit in which the loss is counted.
+    """A ColumnRecoding for each quasi-identifier, and the unit of the loss.
 
-    unit "stars": loss of a row is its number of stars, an integer.  unit "ncp": mean over rows and columns.
+    Unit "stars": the loss of a row is its number of stars, an integer. Unit "ncp": mean over rows and columns.
     """
 
     columns: tuple[ColumnRecoding, ...]
@@ -60,17 +60,17 @@ class Recoding:
 
     @classmethod
     def stars(cls, histogram: Histogram) -> Recoding:
-        """Plain suppression of every quasi-identifier."""
+        """The recoding that suppresses values of every quasi-identifier."""
         return cls(tuple(Levels.stars(size) for size in histogram.quasi_sizes), "stars")
 
     @property
     def hierarchies(self) -> tuple[Levels, ...] | None:
-        """The columns where all of them are levels; None where one is not."""
+        """The columns if all of them are levels; otherwise None."""
         found = tuple(c for c in self.columns if isinstance(c, Levels))
         return found if len(found) == len(self.columns) else None
 
     def publish(self, histogram: Histogram, partition: Partition) -> PublishedCodes:
-        """The published value of every group in every column.  O(p d h) for p triples."""
+        """The published value of every group in every column. O(p d h) for p triples."""
         g, d = partition.groups, len(self.columns)
         first, second = np.zeros((g, d), np.int32), np.zeros((g, d), np.int32)
         for j, column in enumerate(self.columns if g else ()):
@@ -84,9 +84,10 @@ class Recoding:
     def at_levels(
         self, histogram: Histogram, partition: Partition, levels: Mapping[str, int], starred: bool = False
     ) -> PublishedCodes:
-        """Every group at its column's level, at the top where its rows have different classes there.
+        """Each group's published value at the level of its column, or at the top level if its rows differ there.
 
-        levels   of every column, by name; starred  the last group is a block of rows starred whole
+        levels   the level of every column, by name
+        starred  whether the last group is a block of completely starred rows
         """
         first = np.zeros((partition.groups, len(self.columns)), np.int32)
         second = np.zeros_like(first)
@@ -100,12 +101,12 @@ class Recoding:
         return PublishedCodes(first, second)
 
     def shown(self, histogram: Histogram, partition: Partition, published: PublishedCodes, j: int) -> PublishedColumn:
-        """What the groups publish in one column."""
+        """The published values of the groups in one column."""
         first, second = published.first[:, j], published.second[:, j]
         return PublishedColumn(first, second, partition.group, partition.cell, histogram.quasi[:, j])
 
     def losses(self, histogram: Histogram, partition: Partition, published: PublishedCodes | None = None) -> np.ndarray:
-        """float64[g, d]: weighted loss of one row of each group in each column."""
+        """float64[g, d]: the weighted loss of one row of each group in each column."""
         published = published or self.publish(histogram, partition)
         out = np.zeros(published.first.shape)
         if not partition.groups:
@@ -116,9 +117,10 @@ class Recoding:
         return out
 
     def alone(self, histogram: Histogram) -> float:
-        """What every row loses though it were in no group: above 0 where ranges are widened to a grid; mean as in cost.
+        """The loss that every row has even as a single row: above 0 if ranges are widened to a grid. A mean as in
+        ``cost``.
 
-        A little below the truth, so that rounding cannot lift it above a cost.
+        It is slightly below the exact value, so that rounding can't lift it above a cost.
         """
         total = sum(
             float(((c.pure * c.weight)[histogram.quasi[:, j]] * histogram.count).sum())
@@ -128,7 +130,7 @@ class Recoding:
         return total * (1 - 1e-12) / max(histogram.rows * len(self.columns), 1)
 
     def cost(self, histogram: Histogram, partition: Partition, published: PublishedCodes | None = None) -> float:
-        """The loss of a partition in this recoding's unit: int for stars, mean over rows and columns for ncp."""
+        """The loss of a partition in this recoding's unit: an int for stars, the mean over rows and columns for NCP."""
         total = float((self.losses(histogram, partition, published).sum(axis=1) * partition.sizes).sum())
         if self.unit == "stars":
             return round(total)

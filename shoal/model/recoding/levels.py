@@ -1,6 +1,6 @@
-"""Generalization: values replaced by the lowest class of a hierarchy that holds them all.
+"""Generalization: values are replaced by the lowest hierarchy class that contains them all.
 
-All leaves of a hierarchy have one depth; suppression is the hierarchy of height one.
+All leaves of a hierarchy have the same depth. Suppression is the hierarchy of height one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from shoal.errors import PolicyError
 from shoal.model.members import Members
 from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
-FORBIDDEN = float(2**20)  # loss of a level above its ceiling: more than any row can lose otherwise
+FORBIDDEN = float(2**20)  # loss of a level above its ceiling: larger than any other loss of a row
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Levels(ColumnRecoding):
     """The levels of a hierarchy over a column of codes.
 
-    node     int32[h, size]    the class of each code at each level; node[0] numbers the codes themselves, classes at
-                               level i+1 are unions of classes at level i
+    node     int32[h, size]    class of each code at each level; node[0] numbers the codes themselves, classes at level
+                               i + 1 are unions of classes at level i
     loss     float64[h, size]  loss of publishing a code's class at that level, rising with the level
-    ceiling  highest level that may be published (h - 1 unless the user forbids more)
-    leaves   how many leaves the hierarchy has; 0 for a star alone
+    ceiling  highest level that may be published (h - 1 unless the user forbids it)
+    leaves   number of leaves of the hierarchy; 0 for a star alone
     """
 
     kind: ClassVar[str] = "levels"
@@ -40,7 +40,7 @@ class Levels(ColumnRecoding):
 
     @classmethod
     def stars(cls, size: int, weight: float = 1.0) -> Levels:
-        """The value or a star; a star costs 1."""
+        """The hierarchy of value and star; a star has loss 1."""
         node = np.stack([np.arange(size), np.zeros(size, int)]).astype(np.int32)
         loss = np.stack([np.zeros(size), np.ones(size)])
         return cls(size=size, weight=weight, node=node, loss=loss, ceiling=1)
@@ -49,9 +49,9 @@ class Levels(ColumnRecoding):
     def tree(
         cls, node: np.ndarray, weight: float = 1.0, ceiling: int | None = None, leaves: np.ndarray | None = None
     ) -> Levels:
-        """A hierarchy, node int[h, size] as above; loss is NCP: (leaves under the class - 1) / (leaves - 1).
+        """A hierarchy, node int[h, size] as above. The loss is NCP: (leaves under the class - 1) / (leaves - 1).
 
-        leaves  int[h, size]  of the class of each code, as the hierarchy was given, its root last; None: the codes
+        leaves  int[h, size]  leaves of the class of each code in the given hierarchy, its root last; None: the codes
         """
         node = np.ascontiguousarray(node, dtype=np.int32)
         h, size = node.shape
@@ -66,24 +66,24 @@ class Levels(ColumnRecoding):
             leaves = np.array([np.bincount(level, minlength=1)[level] if size else level for level in node])
         total = int(leaves[-1].max(initial=1))
         loss = (leaves - 1) / max(total - 1, 1)
-        if h > 1 and size and (node[-1] == node[-1][0]).all():  # a star is a star, also over a single leaf
+        if h > 1 and size and (node[-1] == node[-1][0]).all():  # a star is a star, even above a single leaf
             loss[-1] = 1.0
         top = h - 1 if ceiling is None else min(ceiling, h - 1)
         return cls(size=size, weight=weight, node=node, loss=loss.astype(np.float64), ceiling=top, leaves=total)
 
     @classmethod
     def of_column(cls, size: int, line: Line, weight: float) -> Levels:
-        """The value or a star."""
+        """The hierarchy of value and star."""
         return cls.stars(size, weight)
 
     @classmethod
     def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
-        """Nothing: without a hierarchy, every text that is no star is a value."""
+        """Each text stands for itself: without a hierarchy, every text except the star is a value."""
         return {t: Members(named=frozenset([t])) for t in texts}
 
     @property
     def levels(self) -> int:
-        """Number of levels, the values themselves included."""
+        """Number of levels, including the values themselves."""
         return int(self.node.shape[0])
 
     @property
@@ -93,7 +93,7 @@ class Levels(ColumnRecoding):
 
     @property
     def limit(self) -> str:
-        """The ceiling, in words."""
+        """The ceiling as text."""
         return f"level {self.ceiling} of {self.levels - 1}"
 
     def top(self) -> tuple[int, np.ndarray]:
@@ -105,11 +105,11 @@ class Levels(ColumnRecoding):
         return np.asarray(self.node[level, code])
 
     def lifted(self, level: int | np.ndarray, code: np.ndarray) -> np.ndarray:
-        """Loss of the level."""
+        """The loss of the level."""
         return np.asarray(self.loss[level, code])
 
     def order(self) -> np.ndarray:
-        """The order of the values, class by class from the top down."""
+        """The order of the values by class, from the top level down."""
         return np.argsort(np.lexsort(self.node))
 
     def allowed(self) -> np.ndarray:
@@ -126,12 +126,12 @@ class Levels(ColumnRecoding):
 
     @property
     def pure(self) -> np.ndarray:
-        """Loss of level 0: above 0 if the codes stand for classes of values."""
+        """The loss of level 0: above 0 if codes are classes of values."""
         found: np.ndarray = self.loss[0] if self.levels else np.zeros(self.size)
         return found
 
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The lowest level at which a group is of one class, and the class."""
+        """The lowest level at which the codes of a group are in one class, and that class."""
         first, second = np.zeros(start.size, np.int32), np.zeros(start.size, np.int32)
         done = np.zeros(start.size, bool)
         for level, node in enumerate(self.node):
@@ -148,7 +148,7 @@ class Levels(ColumnRecoding):
         return (first, second) if done.all() else None
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Loss of the class."""
+        """The loss of the class."""
         out: np.ndarray = self.loss[shown.first, someone]
         return out
 
@@ -157,19 +157,19 @@ class Levels(ColumnRecoding):
         return np.asarray(shown.first == 0)
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
-        """Whether a group is published at the last level, if there is one above the values."""
+        """Whether a group is published at the last level, if it is above the values."""
         return np.asarray(shown.first == self.levels - 1) & (self.levels > 1)
 
     def height(self, shown: PublishedColumn) -> np.ndarray:
-        """The level, over the number of levels above the values."""
+        """The level divided by the number of levels above the values."""
         return np.asarray(shown.first / max(self.levels - 1, 1))
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Numbers of levels with classes."""
+        """A number for each pair of level and class."""
         return shown.first.astype(np.int64) * max(self.size, 1) + shown.second
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
-        """Rows of the class."""
+        """The rows of the class."""
         out = np.zeros(shown.groups)
         for level in range(self.levels):
             here = shown.first == level
@@ -177,7 +177,7 @@ class Levels(ColumnRecoding):
         return out
 
     def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
-        """Codes of the class."""
+        """The codes of the class."""
         out = np.zeros((self.size, of.size), bool)
         for level in range(self.levels):
             here = np.flatnonzero(shown.first[of] == level)
@@ -185,7 +185,7 @@ class Levels(ColumnRecoding):
         return out
 
     def steps(self) -> np.ndarray:
-        """Loss of the lowest class of two codes."""
+        """The loss of a code's lowest class with at least two codes."""
         out = np.full(self.size, np.inf)
         for level in range(self.levels):
             wide = np.bincount(self.node[level])[self.node[level]] > 1
@@ -193,7 +193,7 @@ class Levels(ColumnRecoding):
         return out
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Loss of the lowest common class."""
+        """The loss of the lowest common class."""
         out = np.full(np.broadcast_shapes(first.shape, second.shape), np.nan)
         for level in range(self.levels - 1, -1, -1):
             joined = self.node[level][first] == self.node[level][second]
@@ -201,24 +201,24 @@ class Levels(ColumnRecoding):
         return out
 
     def pair_table(self) -> np.ndarray:
-        """Losses float64[h, size] of each class."""
+        """float64[h, size]: the loss of each class."""
         return self.loss * self.weight
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """Losses of classes, each read by itself."""
+        """The loss of each class as a fraction."""
         values, inverse = np.unique(self.loss, return_inverse=True)
         known = [read(float(v)) for v in values]
         return [known[i] for i in inverse.reshape(-1)]
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Loss of the lowest common class."""
+        """The loss of the lowest common class."""
         out = np.zeros(np.broadcast_shapes(first.shape, second.shape), table.dtype)
         for level in range(self.levels - 1):
             out = np.where(self.node[level][first] != self.node[level][second], table[level + 1][first], out)
         return out
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """Loss of the lowest class that holds one; 0 where none does."""
+        """The loss of the lowest class with a present code; 0 if there is none."""
         out = np.zeros(self.size)
         for level in range(self.levels - 1, -1, -1):
             held = np.zeros(int(self.node[level].max(initial=0)) + 1, bool)
@@ -227,16 +227,18 @@ class Levels(ColumnRecoding):
         return out
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """The levels up to the ceiling, their classes numbered 0, 1, 2, ..."""
+        """The levels up to the ceiling, with classes numbered 0, 1, 2, ..."""
         top = self.ceiling + 1
         return np.stack([np.unique(level, return_inverse=True)[1].reshape(-1) for level in self.node[:top]]), self.loss[
             :top
         ]
 
     def nodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The tree's nodes numbered level by level: parent int32, weighted loss float64, node of each code int64[size].
+        """The nodes of the tree, numbered level by level: parent int32, weighted loss float64, node of each code
+        int64[size].
 
-        Levels above the ceiling cost ``FORBIDDEN``; so does a root added above a hierarchy that has none.
+        Levels above the ceiling have the loss ``FORBIDDEN``, and so has a root that is added to a hierarchy without
+        one.
         """
         of, first, loss = [], [], []
         total = 0
@@ -262,7 +264,7 @@ class Levels(ColumnRecoding):
     def texts(
         self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
-        """Values as they are, classes by their labels, the root a star."""
+        """Values unchanged, classes as their labels, the root as a star."""
         width = max(self.size, int(shown.second.max(initial=0)) + 1)
         distinct, index = np.unique(shown.first.astype(np.int64) * width + shown.second, return_inverse=True)
         texts: list[str | None] = []

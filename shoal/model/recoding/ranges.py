@@ -1,6 +1,6 @@
-"""Ranges and sets: numbers and dates from lowest to highest, or the values that a group has.
+"""Ranges and sets: numbers and dates from lowest to highest, or the values of a group.
 
-Ranges are widened to a grid if that is asked for.
+If requested, ranges are widened to a grid.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from shoal.model.members import Members, of_ranges
 from shoal.model.notation import range_text, set_text, single
 from shoal.model.recoding.column import ColumnRecoding, Labels, Line, PublishedColumn, Slot
 
-BITS = 60  # of a slot
+BITS = 60  # bits of a slot
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sets(ColumnRecoding):
-    """Sets of a column's codes; loss (values of the set - 1) / (size - 1)."""
+    """Sets of a column's codes. The loss is (values of the set - 1) / (size - 1)."""
 
     kind: ClassVar[str] = "set"
     shape: ClassVar[str | None] = "set"
@@ -34,7 +34,7 @@ class Sets(ColumnRecoding):
 
     @property
     def step(self) -> float:
-        """Loss of one value more."""
+        """The loss of each further value."""
         return 1 / max(self.size - 1, 1)
 
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -44,7 +44,7 @@ class Sets(ColumnRecoding):
         return first, np.full(start.size, -1)
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Values beyond the first."""
+        """The loss of the values beyond the first."""
         return np.asarray((shown.first - 1) / max(self.size - 1, 1))
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
@@ -56,7 +56,7 @@ class Sets(ColumnRecoding):
         return np.asarray((shown.first == self.size) & (self.size > 1))
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Equal exactly for equal sets.  Refined by one element at a time; O(total size log groups)."""
+        """A number for each set, equal for equal sets. Refined by one element at a time; O(total size log groups)."""
         group, code = shown.present
         groups = shown.groups
         size = np.bincount(group, minlength=groups)
@@ -70,12 +70,12 @@ class Sets(ColumnRecoding):
         return np.unique(number, return_inverse=True)[1].reshape(-1)
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
-        """Rows of the values of the set."""
+        """The rows of the values of the set."""
         group, code = shown.present
         return np.bincount(group, weights=held[code], minlength=shown.groups)
 
     def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
-        """Values of the set."""
+        """The values of the set."""
         out = np.zeros((self.size, of.size), bool)
         groups, code = shown.present
         start = np.searchsorted(groups, np.arange(shown.groups + 1))
@@ -85,31 +85,31 @@ class Sets(ColumnRecoding):
         return out
 
     def steps(self) -> np.ndarray:
-        """Loss of one value more."""
+        """The loss of one further value."""
         return np.full(self.size, self.step if self.size > 1 else np.inf)
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Loss of one value more, the same for any two codes."""
+        """The loss of one further value, the same for any two codes."""
         return np.asarray((first != second) * self.step)
 
     def pair_table(self) -> np.ndarray:
-        """The loss of any two values, float64[1]."""
+        """float64[1]: the loss of any two values."""
         return np.array([self.weight / max(self.size - 1, 1)])
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """One step of as many as there are, as a fraction."""
+        """The loss of one further value as a fraction."""
         return [Fraction(1, max(self.size - 1, 1))]
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The table's one number for codes that differ, 0 for equal ones."""
+        """The number in the table for different codes, 0 for equal ones."""
         return (first != second) * table[0]
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """Loss of one value more; 0 for codes that are present."""
+        """The loss of one further value; 0 for present codes."""
         return np.asarray(~present * self.step)
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """The levels of a search: every value by itself, then all together."""
+        """The levels of a search: single values, then all values together."""
         size = max(self.size, 1)
         classes = np.stack([np.arange(size), np.zeros(size, np.int64)])
         return classes, np.stack([np.zeros(size), np.full(size, float(size > 1))])
@@ -119,7 +119,7 @@ class Sets(ColumnRecoding):
         return np.repeat(np.diff(border) < self.size, np.diff(border))
 
     def slots(self) -> list[Slot]:
-        """A bit for each value; many take several slots."""
+        """One bit for each value; columns with many values need several slots."""
         slot, bit = np.divmod(np.arange(self.size, dtype=np.int64), BITS)
         unit = self.weight * self.step
         leaves = [np.where(slot == i, np.int64(1) << bit, 0) for i in range(max(-(-self.size // BITS), 1))]
@@ -128,7 +128,7 @@ class Sets(ColumnRecoding):
     def texts(
         self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
-        """Each group's set, as ``model.notation`` writes it; the full set is a star."""
+        """Each group's set in the notation of ``model.notation``; the full set is a star."""
         group, code = shown.present
         start = np.searchsorted(group, np.arange(shown.groups))
         known: dict[bytes, int] = {}
@@ -162,12 +162,11 @@ class RangeGrid(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges(ColumnRecoding):
-    """Ranges of a column's codes, which lie on a line; loss (high - low) / (max - min), 1 at most.
+    """Ranges of a column's codes, which have positions on a line. The loss is (high - low) / (max - min), at most 1.
 
-    position   float64[size]  where each code lies, rising with the code
-    ends       float64[e]     the places at which a published range may end, rising; the positions themselves unless
-                              ranges are widened to a grid
-    low, high  int32[size]    the ends published for a code by itself, as indices, around its position
+    position   float64[size]  position of each code, rising with the code
+    ends       float64[e]     positions at which a published range may end, rising; without a grid, ``position``
+    low, high  int32[size]    indices of the ends that are published for a code alone, around its position
     """
 
     kind: ClassVar[str] = "range"
@@ -180,7 +179,7 @@ class Ranges(ColumnRecoding):
 
     @classmethod
     def of(cls, position: np.ndarray, weight: float = 1.0, grid: RangeGrid | None = None) -> Ranges:
-        """Positions float[size], rising; grid None: ranges end at the positions themselves."""
+        """Ranges with positions float[size], rising. grid None: ranges end at the positions themselves."""
         position = np.asarray(position, dtype=np.float64)
         codes = np.arange(position.size, dtype=np.int32)
         ends, low, high = grid or RangeGrid(position, codes, codes)
@@ -188,37 +187,37 @@ class Ranges(ColumnRecoding):
 
     @classmethod
     def of_column(cls, size: int, line: Line, weight: float) -> ColumnRecoding:
-        """Ranges on a line, sets without one."""
+        """Ranges if the codes have positions, otherwise sets."""
         position = line()
         return Sets.of(size, weight) if position is None else cls.of(position, weight)
 
     @classmethod
     def meanings(cls, texts: Sequence[str], notation: str | None = None) -> Mapping[str, Members]:
-        """What each text stands for, read by ``shoal.model.notation``; a column of ranges may show sets."""
+        """The values that each text stands for, by ``shoal.model.notation``. A column of ranges may show sets."""
         return of_ranges(texts, notation)
 
     @property
     def span(self) -> float:
-        """Length of the line, at least a tiny positive number."""
+        """The length of the line; 1 for at most one code."""
         return float(self.position[-1] - self.position[0]) if self.size > 1 else 1.0
 
     def width(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """float64: loss of publishing codes ``low`` to ``high`` as a range, shapes broadcast."""
+        """float64: the loss of publishing codes ``low`` to ``high`` as a range; shapes broadcast."""
         return self.between(self.low[low], self.high[high])
 
     spread = width
 
     def between(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """float64: the same for ends, as indices.  Beyond the column's own span nothing is left to lose."""
+        """float64: the same for ends, given as indices. A range wider than the column's span has loss 1."""
         return np.minimum((self.ends[second] - self.ends[first]) / self.span, 1.0)
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """int64: lowest and highest code that lies between two ends, given as indices."""
+        """int64: the lowest and the highest code between two ends, given as indices."""
         return np.searchsorted(self.low, first, "left"), np.searchsorted(self.high, second, "right") - 1
 
     @property
     def pure(self) -> np.ndarray:
-        """Loss of a code by itself, which a grid widens."""
+        """The loss of a code alone, which a grid widens."""
         codes = np.arange(self.size)
         return self.width(codes, codes)
 
@@ -227,47 +226,47 @@ class Ranges(ColumnRecoding):
         return self.low[np.minimum.reduceat(code, start)], self.high[np.maximum.reduceat(code, start)]
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Loss by the width of the range."""
+        """The loss by the width of the range."""
         return self.between(shown.first, shown.second)
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """Whether a range has one end."""
+        """Whether both ends of a range are equal."""
         return np.asarray(shown.first == shown.second)
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Numbers of pairs of ends."""
+        """A number for each pair of ends."""
         return shown.first.astype(np.int64) * max(self.ends.size, 1) + shown.second
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
-        """Rows of the codes from end to end."""
+        """The rows of the codes between the ends."""
         upto = np.concatenate([[0.0], np.cumsum(held)])
         low, high = self.codes(shown.first, shown.second)
         return np.asarray(upto[high + 1] - upto[low])
 
     def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
-        """Codes from end to end."""
+        """The codes between the ends."""
         code = np.arange(self.size)[:, None]
         low, high = self.codes(shown.first[of], shown.second[of])
         return np.asarray((low <= code) & (code <= high))
 
     def steps(self) -> np.ndarray:
-        """Loss of a range to the nearer neighbor."""
+        """The loss of a range to the nearer neighbor."""
         if self.size < 2:
             return np.full(self.size, np.inf)
         gap = self.width(np.arange(self.size - 1), np.arange(1, self.size))
         return np.minimum(np.append(gap, np.inf), np.append(np.inf, gap))
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Loss of the range from one code to the other."""
+        """The loss of the range from one code to the other."""
         return self.width(np.minimum(first, second), np.maximum(first, second))
 
     def pair_table(self) -> np.ndarray:
-        """[3, size]: where each code's range begins and ends, from the first on, and the most there is to lose."""
+        """[3, size]: start and end of each code's range, measured from the first start, and the maximum loss."""
         ends = (self.ends - self.ends[self.low[:1]]) / self.span * self.weight
         return np.stack([ends[self.low], ends[self.high], np.full(self.size, self.weight)])
 
     def pair_fractions(self, read: Callable[[float], Fraction]) -> list[Fraction] | None:
-        """Positions as the decimals they print as."""
+        """Positions as the decimals that they print as."""
         at = [Fraction(repr(float(x))) for x in self.position[[0, -1]]]
         span = at[1] - at[0] if self.size > 1 else Fraction(1)
         ends = [Fraction(repr(float(x))) / span for x in self.ends]
@@ -275,11 +274,11 @@ class Ranges(ColumnRecoding):
         return [*(ends[i] - ends[low[0]] for i in [*low, *high]), *[Fraction(1)] * self.size]
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Losses of pairs: from the lower code's beginning to the higher code's end."""
+        """Losses of pairs: from the start of the lower code to the end of the higher code."""
         return np.minimum(table[1][np.maximum(first, second)] - table[0][np.minimum(first, second)], table[2, 0])
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """Loss of a range to the nearest present code; 0 for a code that is present."""
+        """The loss of a range to the nearest present code; 0 for a present code."""
         codes, there = np.arange(self.size), np.flatnonzero(present)
         place = np.searchsorted(there, codes)
         below, above = there[np.maximum(place - 1, 0)], there[np.minimum(place, there.size - 1)]
@@ -314,7 +313,7 @@ class Ranges(ColumnRecoding):
     def texts(
         self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
-        """``model.notation`` of both ends, a value by itself where they are one."""
+        """Both ends in the notation of ``model.notation``; a single value if they are equal."""
         width = max(self.size, int(shown.second.max(initial=0)) + 1)
         ends = values if labels is None else labels[0]
         at_end = {int(a): code for code, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a == b}

@@ -22,16 +22,16 @@ NONE = 2**60  # weight of a set that is not connected
 
 
 class AreaSet(NamedTuple):
-    """What a group publishes: areas, none for a star, and what a row of the group loses."""
+    """A published set of areas, empty for a star, and the loss of each row of the group."""
 
     loss: float
     areas: frozenset[int]
 
 
 class Covers:
-    """The sets that groups publish: each is found when a group of its codes is first seen, and has a number from then.
+    """The sets that groups publish. Each is computed when a group of its codes first occurs, and gets the next number.
 
-    found  by number
+    found  the sets by number
     """
 
     def __init__(self, network: Network, place: np.ndarray) -> None:
@@ -49,7 +49,7 @@ class Covers:
         vars(self).update(held, _lock=Lock())
 
     def number(self, codes: np.ndarray) -> int:
-        """The number of the set that a group of some codes publishes; codes are rising and distinct."""
+        """The number of the set that a group of codes publishes. codes: rising and distinct."""
         key = np.asarray(codes, np.int64).tobytes()
         with self._lock:
             if key not in self._of_codes:
@@ -62,7 +62,7 @@ class Covers:
             return self._of_codes[key]
 
     def ends(self, number: int) -> frozenset[int]:
-        """The areas without which a set still hangs together."""
+        """The areas that can be removed separately while the set stays connected."""
         if number not in self._ends:
             areas = set(self.found[number].areas)
             self._ends[number] = frozenset(a for a in areas if self._network.connected(areas - {a}))
@@ -80,15 +80,18 @@ class Covers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Regions(ColumnRecoding):
-    """Areas of a graph: a group publishes a connected set of areas, its own among them, or a star.
+    """Areas of a graph: a group publishes a connected set that contains its areas, or a star.
 
-    tree     levels of nested regions, from which a search begins;  network: the cheapest connected sets
-    names    of all areas;  place int64[size]: the area of each code, -1 for a missing value
+    tree     levels of nested regions, from which a search starts
+    network  the cheapest connected sets
+    names    of all areas
+    place    int64[size]: the area of each code, -1 for a missing value
     whole    weight of all areas
-    near     float64[size, size]  loss of two codes together: of the cheapest connected set with both, or of the star
-    covers   the sets that groups publish, found when a group is first seen
+    near     float64[size, size]: loss of two codes together, for the cheapest connected set with both, or for a star
+    covers   the sets that groups publish
 
-    Loss (weight - 1) / (weight of all areas - 1), as every person were a leaf of a hierarchy; 0 for an area by itself.
+    The loss is (weight - 1) / (weight of all areas - 1), as if every person were a leaf of a hierarchy; 0 for a single
+    area.
     """
 
     kind: ClassVar[str] = "region"
@@ -103,7 +106,7 @@ class Regions(ColumnRecoding):
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, values: Sequence[str | None], tree: Levels) -> Regions:
-        """A column of these values by a hierarchy of regions; tree: its levels.  O(areas^3)."""
+        """The column of these values for a hierarchy of regions. tree: its levels. O(areas^3)."""
         names, weights, first, second = hierarchy.steps
         number = {name: i for i, name in enumerate(names)}
         network = Network.of(
@@ -120,26 +123,26 @@ class Regions(ColumnRecoding):
         )  # fmt: skip
 
     def join(self, group: np.ndarray, code: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Numbers of ``covers``, and -1."""
+        """Numbers in ``covers``, and -1."""
         pair = np.unique(group * np.int64(max(self.size, 1)) + code)
         at = np.searchsorted(pair // max(self.size, 1), group[start])
         first = [self.covers.number(codes) for codes in np.split(pair % max(self.size, 1), at[1:])]
         return np.array(first, np.int32), np.full(start.size, -1)
 
     def lost(self, shown: PublishedColumn, someone: np.ndarray) -> np.ndarray:
-        """Loss of the set."""
+        """The loss of the set."""
         return np.array([cover.loss for cover in self.covers.found])[shown.first]
 
     def exact(self, shown: PublishedColumn) -> np.ndarray:
-        """Whether a group holds one code."""
+        """Whether a group has a single code."""
         return np.bincount(shown.present[0], minlength=shown.groups) == 1
 
     def starred(self, shown: PublishedColumn) -> np.ndarray:
-        """Whether no set has all areas of a group, or only the set of all areas has."""
+        """Whether no set except that of all areas contains a group's areas."""
         return np.array([not cover.areas for cover in self.covers.found])[shown.first] & ~self.exact(shown)
 
     def bared(self, group: np.ndarray, code: np.ndarray, border: np.ndarray) -> np.ndarray:
-        """The areas without which the set still hangs together: it would not have them if no row did."""
+        """The areas that can be removed while the set stays connected: the set contains them only because of a row."""
         out = np.zeros(group.size, bool)
         for first, last in zip(border[:-1].tolist(), border[1:].tolist(), strict=True):
             ends = self.covers.ends(self.covers.number(code[first:last]))
@@ -147,17 +150,17 @@ class Regions(ColumnRecoding):
         return out
 
     def numbers(self, shown: PublishedColumn) -> np.ndarray:
-        """Numbers of the sets."""
+        """The numbers of the sets."""
         return shown.first.astype(np.int64)
 
     def inside(self, shown: PublishedColumn, held: np.ndarray) -> np.ndarray:
-        """Rows of the areas of the set."""
+        """The rows of the areas of the set."""
         return np.asarray(held @ self.members(shown, np.arange(shown.groups)))
 
     def members(self, shown: PublishedColumn, of: np.ndarray) -> np.ndarray:
-        """Codes whose areas are in the set."""
+        """The codes of the areas of the set."""
         used, inverse = np.unique(shown.first[of], return_inverse=True)
-        areas = np.zeros((len(self.names) + 1, used.size), bool)  # the last line: a missing value
+        areas = np.zeros((len(self.names) + 1, used.size), bool)  # the last row is a missing value
         for i, number in enumerate(used.tolist()):
             areas[sorted(self.covers.found[number].areas), i] = True
         out = areas[self.place][:, inverse.reshape(-1)]
@@ -168,35 +171,36 @@ class Regions(ColumnRecoding):
         return out
 
     def order(self) -> np.ndarray:
-        """The order of the values by the hierarchy."""
+        """The order of the values in the hierarchy."""
         return self.tree.order()
 
     def steps(self) -> np.ndarray:
-        """Loss of the cheapest set with another code."""
+        """The loss of the cheapest set with another code."""
         return np.min(self.near, axis=1, where=~np.eye(self.size, dtype=bool), initial=np.inf)
 
     def pair(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Loss of the cheapest connected set with both."""
+        """The loss of the cheapest connected set with both codes."""
         return np.asarray(self.near[first, second])
 
     def beyond(self, present: np.ndarray) -> np.ndarray:
-        """Loss of the cheapest set with one of the present codes."""
+        """The loss of the cheapest set with a present code."""
         return np.asarray(self.near[:, present].min(axis=1))
 
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """The levels of the tree: no class of it loses less than the cheapest set."""
+        """The levels of the tree. No class of it has a smaller loss than the cheapest set."""
         return self.tree.ladder()
 
     @property
     def unit(self) -> float:
-        """Weighted loss of every unit of weight above one."""
+        """The weighted loss of each unit of weight beyond the first."""
         return self.weight / max(self.whole - 1, 1)
 
     @cached_property
     def numbered(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Areas numbered anew, those of the codes first: int64[size], of each code; apart, ahead as in ``Network``.
+        """Areas renumbered so that those of the codes come first: int64[size], of each code; apart and ahead as in
+        ``Network``.
 
-        A missing value is one more area without neighbors.
+        A missing value is a further area without neighbors.
         """
         n = len(self.names)
         apart, ahead = np.full((n + 1, n + 1), np.inf), np.tile(np.arange(n + 1), (n + 1, 1))
@@ -208,7 +212,7 @@ class Regions(ColumnRecoding):
         return rank[place], apart[np.ix_(order, order)], rank[ahead[np.ix_(order, order)]]
 
     def slots(self) -> list[Slot]:
-        """A bit for each area that a code has; many take several slots."""
+        """One bit for each area of a code; columns with many areas need several slots."""
         area, apart, ahead = self.numbered
         word, bit = np.divmod(area, BITS)
         leaves = [np.where(word == i, np.int64(1) << bit, 0) for i in range(max(-(-self.size // BITS), 1))]
@@ -221,7 +225,7 @@ class Regions(ColumnRecoding):
     def texts(
         self, shown: PublishedColumn, values: Sequence[str | None], labels: Labels | None, star: str
     ) -> tuple[np.ndarray, list[str | None], list[int]]:
-        """The set of areas; a value by itself as it is; a star."""
+        """The set of areas, a single value unchanged, or a star."""
         distinct, at, index = np.unique(shown.first, return_index=True, return_inverse=True)
         alone = self.exact(shown)
         begin = np.searchsorted(shown.present[0], np.arange(shown.groups))

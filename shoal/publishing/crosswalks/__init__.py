@@ -1,1 +1,1 @@
-"""The other problems on their way out: from what was given to its region, tile, cluster, label or interval."""
+"""Releases of the problems other than tables: crosswalks to regions, tiles, clusters, labels, and intervals."""

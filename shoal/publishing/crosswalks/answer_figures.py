@@ -1,4 +1,5 @@
-"""Figures and pictures of the report on a crosswalk: from what is written, its certificate and its groups' counts."""
+"""Figures and pictures of the report on a crosswalk: from the written files, the certificate, and the groups'
+counts."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from shoal.publishing.tables.figures import COLUMN_BINS, ROWS, round_step
 
 
 def pictures(made: Any) -> list[tuple[str, str]]:
-    """(what it shows, SVG or an image as data): the map, the scatter or the bars, as far as each can be drawn.
+    """(title, SVG or image data) of the map, the scatter plot, or the bars, as far as each can be drawn.
 
-    made  a ``Crosswalk``.  Without matplotlib the text of a map or a scatter is empty: the page says so.
+    made  a ``Crosswalk``. Without matplotlib, the text of a map or a scatter plot is empty, and the page says so.
     """
     wanted = [(f"Map: {made.title}", made.drawn_map), (f"Groups: {made.title}", made.picture)]
     out = []
@@ -47,11 +48,12 @@ def pictures(made: Any) -> list[tuple[str, str]]:
 
 
 def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[list[Any], Any]:
-    """Distinct values, and the records of each: of counts in order of appearance, of records, which tell it, by value.
+    """Distinct values, and the number of records of each, in order of appearance if there is a count column, else by
+    value.
 
-    count  column of the records of each row, whole numbers of at least 0; None: every row is one record
+    count  column with the number of records of each row, whole numbers of at least 0; None: every row is one record
 
-    Returns (values, int64[n], or Python integers where 64 bits do not hold them).
+    Returns (values, int64[n], or Python integers if 64 bits are too few).
     """
     from shoal.engines.codes import refuse_opaque
     from shoal.engines.store import column, integers
@@ -78,12 +80,14 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
     return list(sums), list(sums.values())
 
 
-THRESHOLD = 0.2  # of the risk above which a record counts as at risk, as in audits
-CLUSTERS = ("gather", "cellular")  # of these and of tiles rows are shown: the names of other groups are made of values
+THRESHOLD = 0.2  # risk above which a record counts as at risk, as in audits
+# the page shows rows of these and of tiles; other groups have names that consist of values
+CLUSTERS = ("gather", "cellular")
 
 
 def figures(made: Any) -> dict[str, Any]:
-    """Plain values for the page and for JSON; of the source nothing but how many records its values have.  O(n log n).
+    """Plain values for the page and for JSON. The source contributes only the number of records of its values. O(n log
+    n).
 
     made  a ``Crosswalk``
     """
@@ -104,9 +108,9 @@ def figures(made: Any) -> dict[str, Any]:
 
 
 def public_figures(made: Any) -> dict[str, Any]:
-    """Figures from what is written and its certificate file alone, so that they tell nothing of the source.
+    """Figures from the written files and the certificate file alone, so that they reveal nothing about the source.
 
-    PolicyError where the files written don't show the sizes of groups that a page states.
+    Raises PolicyError if the written files don't show the group sizes that a page states.
     """
     if {about.get("part") for about in made.written.get("also", ())} == {"hierarchy"} and "file" not in made.written:
         raise PolicyError(
@@ -133,7 +137,7 @@ def public_figures(made: Any) -> dict[str, Any]:
 
 
 def _shown_figures(made: Any) -> dict[str, Any]:
-    """What is written shows these, in both kinds of report."""
+    """The figures of both kinds of report, which the written files show."""
     sizes, least = [int(n) for n in made.groups], least_of(made.kind, made.parameters)
     return {
         **made_now(),
@@ -148,19 +152,19 @@ def _shown_figures(made: Any) -> dict[str, Any]:
 
 
 def least_of(kind: str, parameters: Mapping[str, Any]) -> int:
-    """The least that a group must hold: k, of several weights the first one's, or r."""
+    """The minimum size of a group: k, that of the first weight if there are several, or r."""
     asked = parameters["r"] if kind in CLUSTERS else parameters["k"]
     return int(asked[0] if isinstance(asked, (list, tuple)) else asked)
 
 
 def counted(sizes: list[int]) -> dict[int, int]:
-    """Size -> how many groups have it."""
+    """Size -> number of groups of this size."""
     values, often = np.unique(np.array(sizes, object), return_counts=True) if sizes else ((), ())
     return {int(v): int(n) for v, n in zip(values, often, strict=True)}
 
 
 def sizes_before(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str, Any]) -> list[int] | None:
-    """Records of each value, area, place or record as the table came; None where the table is not at hand."""
+    """Number of records of each original value, area, place, or record; None if the table isn't available."""
     if frame is None:
         return None
     if kind in ("labels", "intervals"):
@@ -177,7 +181,7 @@ def sizes_before(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str,
 
 
 def _places(frame: pl.DataFrame, parameters: Mapping[str, Any]) -> list[int]:
-    """What k counts at each place: persons, households, or records by their weights."""
+    """The number of units that k counts at each place: persons, households, or records by their weights."""
     at = [parameters["x"], parameters["y"]]
     one = next((parameters[name] for name in ("person", "household") if parameters.get(name)), None)
     if one is not None:
@@ -190,7 +194,7 @@ def _places(frame: pl.DataFrame, parameters: Mapping[str, Any]) -> list[int]:
 
 
 def size_figures(sizes: list[int], k: int) -> dict[str, Any]:
-    """Sizes of groups in figures."""
+    """Figures on the sizes of groups."""
     return {
         "groups": len(sizes),
         "records": sum(sizes),
@@ -204,7 +208,7 @@ def size_figures(sizes: list[int], k: int) -> dict[str, Any]:
 
 
 def risk(sizes: list[int]) -> dict[str, float]:
-    """Risk to be found for who knows the group alone: highest, mean, and the share of the records above a threshold."""
+    """The risk of being found by someone who knows only the group: maximum, mean, and the share of records at risk."""
     held = [n for n in sizes if n > 0]
     records = sum(held)
     if not held:
@@ -218,7 +222,7 @@ def risk(sizes: list[int]) -> dict[str, float]:
 
 
 def losses(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What each group lost, as a distribution: {"what", "unit", quantiles, "bars": [{"label", "groups"}]}."""
+    """The distribution of the groups' losses: {"what", "unit", quantiles, "bars": [{"label", "groups"}]}."""
     what, unit, values, without = _lost(kind, content, parameters)
     if not values.size:
         return None
@@ -235,7 +239,7 @@ def losses(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> d
 
 
 def _lost(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> tuple[str, str, np.ndarray, int]:
-    """What is lost, its unit, a number for each group, and how many groups have none."""
+    """The kind of loss, its unit, a number for each group, and the number of groups without one."""
     if kind in ("labels", "intervals"):
         return "values that became one", "values in a group", content.group_by("group").len()["len"].to_numpy(), 0
     if kind == "regions":
@@ -251,12 +255,12 @@ def _lost(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> tu
 
 
 def tiles_of(content: pl.DataFrame) -> pl.DataFrame:
-    """A row per tile of a crosswalk with a row per place."""
+    """One row for each tile, from a crosswalk with one row for each place."""
     return content.unique("tile", keep="first", maintain_order=True).sort("tile")
 
 
 def _half_perimeters(content: pl.DataFrame, parameters: Mapping[str, Any]) -> tuple[np.ndarray, int]:
-    """Width plus height of the tiles that have four sides, and how many have not."""
+    """Width plus height of the tiles with four sides, and the number of the other tiles."""
     x, y = parameters["x"], parameters["y"]
     own = tiles_of(content).select(f"{x}_low", f"{y}_low", f"{x}_high", f"{y}_high").cast(pl.Float64).to_numpy()
     whole = own[np.isfinite(own).all(axis=1)]
@@ -268,7 +272,7 @@ def _half_perimeters(content: pl.DataFrame, parameters: Mapping[str, Any]) -> tu
 
 
 def spread(values: np.ndarray) -> list[dict[str, Any]]:
-    """How many groups lie in each of at most a dozen round steps."""
+    """The number of groups in each of at most a dozen round intervals."""
     whole = bool((values == np.floor(values)).all())
     low, high = float(values.min()), float(values.max())
     step = round_step((high - low) / COLUMN_BINS)
@@ -289,9 +293,9 @@ def _span(low: float, high: float, whole: bool) -> str:
 
 
 def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Ten rows of tiles or clusters as they are published, a group each.
+    """Ten published rows of tiles or clusters, one for each group.
 
-    A sensitive value of a cluster that fewer records than a group's least hold in all is not repeated.
+    A sensitive value that fewer records have in total than the minimum size of a group isn't shown.
     """
     if kind != "tiles" and kind not in CLUSTERS:
         return {"columns": [], "rows": []}
@@ -307,7 +311,7 @@ def shown(kind: str, content: pl.DataFrame, parameters: Mapping[str, Any]) -> di
 
 
 def _common(column: pl.Series, least: int) -> pl.Series:
-    """Values with their counts as clusters tell them; those that fewer than ``least`` records hold are one."""
+    """Multisets of values as published for clusters, in which values of fewer than ``least`` records are combined."""
     held = [published_values(text, column.name) for text in column.to_list()]
     total: Counter[str | None] = Counter()
     for counts in held:

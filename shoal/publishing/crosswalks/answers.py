@@ -1,9 +1,8 @@
-"""One way out for every problem: an answer and the data it was found for, as something that may be written.
+"""Releases of answers to all problems other than tables, and repeated solutions for ``shoal.prove``.
 
-The question behind a certificate, put again to what the answer was made from, as ``shoal.prove`` asks it.
-
-Every function takes the certificate file, the sources as the judge has them, what the crosswalk shows, and an effort;
-it returns what is certified beside the certificate of a second answer, by the name of the finding that states it.
+The second part solves the problem of a certificate again, from the sources of the answer. Each function takes the
+certificate file, the sources, the certificate, and the search settings. It returns, by the name of a finding, the
+certified figures and the certificate of the second answer.
 """
 
 from __future__ import annotations
@@ -105,10 +104,11 @@ def release(
 
 
 def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) -> None:
-    """PolicyError for an argument that a maker of crosswalks does not take, or for one that it lacks."""
+    """PolicyError for an argument that the maker of a crosswalk doesn't accept, or for a missing one."""
     name, takes = make.__name__, signature(make).parameters.values()
     own = {p.name: p for p in takes if p.kind == p.KEYWORD_ONLY}
-    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():  # else the maker says what it takes
+    # with ``**kwargs``, the maker checks names itself
+    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():
         if given not in own:
             raise PolicyError.unknown(f"argument of a release of {name}", given, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
@@ -134,14 +134,14 @@ SAME = "same"
 Pairs = dict[str, tuple[Certificate, Certificate]]  # finding -> what is certified, what was found again
 
 
-How = dict[str, Any]  # method, effort, seed: how a search is run, as the function that answers takes it
+How = dict[str, Any]  # method, effort, seed: settings of a search as keyword arguments
 
 
 def solved_again(path: Path, record: Mapping[str, Any], sources: Sources, effort: str | float) -> Pairs:
-    """The second answer to the question of any problem; InputError where the certificate does not hold all of it.
+    """The second answer to any problem; InputError if the certificate doesn't contain the whole request.
 
-    path    the crosswalk, or what was written in its stead
-    effort  of the search, or "same": with the method, effort and seed that it was made with
+    path    the crosswalk, or another output if the crosswalk isn't written
+    effort  of the search, or "same": the method, effort, and seed of the first answer
     """
     hard = None if effort == SAME else Effort.of(effort)
     how = _as_made(record) if hard is None else {"effort": hard.recorded}
@@ -157,11 +157,11 @@ def solved_again(path: Path, record: Mapping[str, Any], sources: Sources, effort
 
 
 def _as_made(record: Mapping[str, Any]) -> How:
-    """The method, effort and seed that an answer was made with."""
+    """The method, effort, and seed of the first answer."""
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
-    limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # as certificates called it before
+    limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # names in older certificates
     kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
     return kept if "effort" in kept or not limits else {**kept, "effort": limits[0]}
 
@@ -188,13 +188,14 @@ def _intervals(_path: Path, record: Mapping[str, Any], sources: Sources, stated:
 
 
 def _plain(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
-    """The conditions of a certificate that name no column, as the function that solves the problem takes them."""
+    """The conditions of a certificate that name no column, as keyword arguments of the function that solves the
+    problem."""
     stated = _stated(asked, table)
     return {entry.keyword: stated[entry.key] for entry in table.values() if not entry.names_columns}
 
 
 def _stated(asked: Mapping[str, Any], table: Mapping[str, Condition]) -> dict[str, Any]:
-    """The conditions that a certificate states; KeyError for one that every certificate has, and this one lacks."""
+    """The conditions that a certificate states; KeyError if it lacks one that every certificate has."""
     always = {entry.key: asked[entry.key] for entry in table.values() if entry.setting.stated == "always"}
     return {entry.key: asked.get(entry.key) for entry in table.values()} | always
 
@@ -240,7 +241,7 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
 
 
 def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
-    """The metric as the certificate states it, of the table's columns."""
+    """The metric of the certificate on the table's columns."""
     made: list[Any] = []
     for feature in asked["features"]:
         name, kind = feature["name"], feature["kind"]
@@ -270,7 +271,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
 
 
 def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
-    """Every level by itself, of the areas that the crosswalk keeps; those above merge the regions below."""
+    """Each level separately, for the areas that the crosswalk keeps; higher levels merge the regions below."""
     from shoal.problems.regions import merge
     from shoal.problems.regions.merge import above, with_water
 
@@ -308,7 +309,7 @@ def _regions(path: Path, record: Mapping[str, Any], sources: Sources, stated: Ce
 
 
 def _columns(names: list[str]) -> list[str]:
-    """The columns that name regions, the finest first."""
+    """The columns with names of regions, the finest first."""
     return ["region", *(name for name in names if name.removeprefix("region").isdigit())]
 
 
@@ -319,7 +320,7 @@ def _given(sources: Sources) -> Geography:
 
 
 def _asked_of_areas(asked: Mapping[str, Any], given: Geography, sources: Sources) -> dict[str, Any]:
-    """What regions keep at every level, as ``merge`` takes it."""
+    """The conditions on regions at every level, as arguments of ``merge``."""
     table, wanted = _frame(sources), asked["objective"].split(",")
     places = None
     if measures_distance(wanted, asked):

@@ -1,6 +1,6 @@
 """Releases of regions: a crosswalk from areas to regions, with maps and outlines.
 
-Regions within regions have columns for every level and a hierarchy.
+Nested regions have columns for every level, and a hierarchy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shoal.publishing.opening import opened
 
 
 def levels_of(answer: Any) -> tuple[Any, ...]:
-    """The finest regions, then those of every level above; of ``Regions`` the one there is."""
+    """The finest regions, then those of each higher level; for ``Regions``, the only level."""
     held = getattr(answer, "levels", None)
     if held is None:
         return (answer,)
@@ -41,7 +41,7 @@ def levels_of(answer: Any) -> tuple[Any, ...]:
 def asked_of(
     levels: Sequence[Any], at_most: Mapping[str, Any], regions: Any, ids: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What each level had to keep: thresholds, maxima, number of regions, areas made neighbors."""
+    """The conditions of each level: thresholds, maxima, number of regions, and joined areas."""
     from shoal.problems.regions.limits import of_level
 
     found = []
@@ -78,7 +78,7 @@ def facts_of(answer: Any) -> list[dict[str, Any]]:
 
 
 def columns_of(ids: Sequence[str], levels: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    """region2, region2_weight, region2_areas, region2_NAME of further weights; region3 ..."""
+    """Columns region2, region2_weight, region2_areas, region2_NAME of further weights; region3 ..."""
     from shoal.problems.regions import region_names
 
     found: dict[str, list[Any]] = {}
@@ -93,7 +93,7 @@ def columns_of(ids: Sequence[str], levels: Sequence[Any], names: Sequence[str]) 
 
 
 def hierarchy(ids: Sequence[str], levels: Sequence[Any]) -> Drawing:
-    """A file that ``--hierarchy`` reads: area;region;region at the next level;...;*"""
+    """A file for ``--hierarchy``: area;region;region at the next level;...;*"""
     from shoal.problems.regions import hierarchy_rows
 
     def fill(path: Path) -> None:
@@ -105,9 +105,9 @@ def hierarchy(ids: Sequence[str], levels: Sequence[Any]) -> Drawing:
 
 
 def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
-    """Conditions as ``shoal.regions.merge`` takes them.
+    """Conditions as arguments of ``shoal.regions.merge``.
 
-    asked  by the names of ``AreaConditions``, or as the certificate of a crosswalk of regions has them
+    asked  by the names of ``AreaConditions``, or as in the certificate of a crosswalk of regions
     """
     read: dict[str, Callable[[Any], Any]] = {
         "texts": given.column,
@@ -127,30 +127,30 @@ def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
 
 
 def measures_distance(objective: Sequence[str], asked: Mapping[str, Any]) -> bool:
-    """Whether a request of regions needs the centers of the areas.
+    """Whether a request for regions needs the centers of the areas.
 
-    asked  by the names of ``AreaConditions``, or as the certificate of a crosswalk of regions has them
+    asked  by the names of ``AreaConditions``, or as in the certificate of a crosswalk of regions
     """
     lengths = (entry.key for entry in AREA_CONDITIONS.values() if entry.read == "distance")
     return "compact" in objective or any(asked[key] is not None for key in lengths)
 
 
 def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
-    """Largest sums over a region as ``merge`` takes them; "areas" counts areas where no column has that name."""
+    """Maximum sums of a region as arguments of ``merge``; "areas" counts areas unless a column has this name."""
     ones = np.ones(len(given.ids), np.int64)
     counted = {name: name == "areas" and name not in given.columns for name in at_most}
     return {name: (ones if counted[name] else given.whole(name), most) for name, most in at_most.items()}
 
 
 def _columns_of(asked: AreaConditions) -> list[str]:
-    """The columns that the judge looks at."""
+    """The columns that the judge needs."""
     held = [getattr(asked, name) for name, entry in AREA_CONDITIONS.items() if entry.names_columns]
     named = [[value] if isinstance(value, str) else list(value) for value in held if value]
     return [name for own in named for name in own]
 
 
 def _stated(asked: AreaConditions, finest: Mapping[str, Any]) -> dict[str, Any]:
-    """What a certificate says of them: of a sequence of levels what the first keeps, ``finest`` by ``asked_of``."""
+    """The conditions in a certificate; for nested regions those of the first level, ``finest`` from ``asked_of``."""
     held = asked._asdict() | {name: finest[name] for name in ("at_most", "regions")}
     plain = {n: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for n, v in held.items()}
     return {e.key: plain[n] for n, e in AREA_CONDITIONS.items() if e.setting.stated == "always" or plain[n]}
@@ -168,7 +168,8 @@ def regions(
     geographic: bool | None = None,
     **more: Any,
 ) -> Crosswalk:
-    """``Regions`` (or ``Nested``) of the areas in a Geography, or of a frame with a row per area and row numbers."""
+    """A crosswalk of ``Regions`` or ``Nested``, from a Geography, or from a frame of areas with edges as row
+    numbers."""
     nested, levels = answer, levels_of(answer)
     answer = levels[0]
     if unknown := [n for n in more if n not in AreaConditions._fields]:
@@ -214,9 +215,9 @@ def regions(
 
 
 def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> str:
-    """What the answer lowers first; PolicyError where the caller says something else.
+    """The answer's first objective; PolicyError if the caller names another.
 
-    regions  so many were asked for, and "count" then says nothing
+    regions  the requested number of regions; with it, "count" has no effect
     """
     own = str(answer.certificate.details["objective"][0])
     first = said.split(",")[0] if isinstance(said, str) else own if said is None else str(next(iter(said), ""))
@@ -226,7 +227,7 @@ def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> s
 
 
 def _refuse_others(answer: Any, own: np.ndarray) -> None:
-    """InputError for an answer that was found for other areas than those of these weights int64[n, t]."""
+    """InputError for an answer to other areas or weights than these, int64[n, t]."""
     held = answer.labels >= 0
     sums = np.zeros((answer.regions, own.shape[1]), np.int64)
     if len(answer.labels) == len(own) and own.shape[1] == len(answer.k):
@@ -236,7 +237,7 @@ def _refuse_others(answer: Any, own: np.ndarray) -> None:
 
 
 def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
-    """How the areas, their neighbors and their polygons were read."""
+    """How the areas, their neighbors, and their polygons were read."""
     how, facts = given.facts.get("read") or {}, given.facts
     drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
     drawn |= {"layer": how["layer"]} if how.get("layer") else {}
@@ -245,7 +246,7 @@ def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
 
 
 def _said(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:
-    """Title and note of the finest regions, with the numbers of those above."""
+    """Title and note of the finest regions, with the numbers of regions of higher levels."""
     answer = levels[0]
     least = " and ".join(f"{k:,} {name}" for k, name in zip(answer.k, names, strict=True))
     others = "".join(
@@ -259,7 +260,7 @@ def _said(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str,
 
 
 def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
-    """A Geography as it is; or areas from a frame, their neighbors by row number, int[m, 2]."""
+    """A given Geography; or areas from a frame, with neighbors by row number, int[m, 2]."""
     if isinstance(data, Geography):
         return data
     if edges is None:
@@ -287,7 +288,7 @@ def content(
     asked: AreaConditions,
     drawn: Sequence[_RegionOutlines] = (),
 ) -> pl.DataFrame:
-    """The crosswalk: the finest regions, with their measures where there are polygons, then those above."""
+    """The crosswalk: the finest regions, with measures if there are polygons, then the higher levels."""
     from shoal.problems.regions import crosswalk
 
     own = crosswalk(given.ids, levels[0], names, *_extra(given, names, asked))
@@ -327,7 +328,7 @@ def _map(given: Geography, answer: Any, weights: np.ndarray, unit: str, degrees:
 
 
 def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[str, float]:
-    """Where the weight of a region has its center: that of its areas' centers, float64[m, 2], by weights int64[m]."""
+    """The center of a region's weight: the mean of its areas' centers, float64[m, 2], weighted by int64[m]."""
     if not weights.sum():
         return {}
     x, y = places[:, 0], places[:, 1]
@@ -342,7 +343,7 @@ def _weighted(places: np.ndarray, weights: np.ndarray, degrees: bool) -> dict[st
 
 @dataclass(frozen=True, eq=False)
 class _RegionOutlines:
-    """The regions of a level put together from their areas' polygons, and measured, once for all that shows them."""
+    """The outlines and measures of the regions of a level, from their areas' polygons, computed once."""
 
     given: Geography
     answer: Any
@@ -356,20 +357,20 @@ class _RegionOutlines:
 
     @cached_property
     def shapes(self) -> list[Any]:
-        """The outline of each region; the areas left out stay out."""
+        """The outline of each region, without the areas that are left out."""
         from shoal.engines.shapes import closed
         from shoal.report.outlines import dissolve
 
         given, degrees = self.given, self.degrees
         tolerance = float(given.facts.get("tolerance") or 0.0)
         if degrees and given.facts.get("unit") != "km":
-            tolerance /= 1000  # the file was in meters, its outlines are drawn in degrees
+            tolerance /= 1000  # the file was in meters, the outlines are drawn in degrees
         own = [[given.shapes.get(given.ids[i], []) for i in member] for member in self.members]
         return [closed(shapes, degrees, tolerance) if tolerance else dissolve(shapes) for shapes in own]
 
     @cached_property
     def measures(self) -> list[dict[str, float]]:
-        """Measures of each region's polygons, if the extra ``geo`` is there, and the center of its weight."""
+        """Measures of each region's polygons, if the extra ``geo`` is installed, and the center of its weight."""
         from shoal.engines.shapes import has_geometry, measures
 
         found = [measures(shape, self.degrees) if has_geometry() and shape else {} for shape in self.shapes]
@@ -385,7 +386,7 @@ class _RegionOutlines:
 def _outlines(
     given: Geography, levels: Sequence[_RegionOutlines], names: Sequence[str], asked: AreaConditions
 ) -> dict[str, Drawing]:
-    """For each level a MultiPolygon per region with its measures, by the file's ending."""
+    """For each level, a file with one MultiPolygon and measures for each region, in the format of the file's ending."""
 
     def fill(drawn: _RegionOutlines, path: Path) -> None:
         from shoal.engines.vector import write_outlines

@@ -1,10 +1,10 @@
-"""New records given the region, tile, interval or label of a former answer.
+"""Assignment of new records to the regions, tiles, intervals, or labels of an earlier answer.
 
-What is promised: a record gets the group that its place or value had in the answer, and the groups are the answer's, so
-they say nothing about who is new.  What is not: that k of the *new* records share a group.  A group that held at least
-k of the old records may hold one of the new ones; who knows that a person is among the new alone is told which group
-they are in and finds them there.  So groups with fewer than k new records are counted, and the table is no release of
-its own: the answer's certificate does not speak of it.
+A record gets the group that its place or value has in the answer. The groups depend only on the answer, so they reveal
+nothing about new records. They don't promise that k of the *new* records share a group: a group with k old records may
+have a single new one, and someone who knows that a person is among the new records then finds them. So groups with
+fewer than k new records are counted. The table isn't a release of its own, and the answer's certificate doesn't cover
+it.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ from shoal.watching import watched
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Assigned(Shown):
-    """New records with the groups of a former answer.
+    """New records with the groups of an earlier answer.
 
-    table    the records without what was grouped (coordinates, areas, values) and with their groups in its place
-    groups   the name or number of each record's group, in the order of the data; None outside all of them
+    table    the records with their groups instead of the grouped columns (coordinates, areas, values)
+    groups   the name or number of each record's group, in the order of the data; None outside all groups
     outside  number of records in no group
-    alone    number of groups that hold some of the new records, and fewer than k of them
-    rows_alone  records in such groups;  k  of the answer;  kind  of it: "tiles", "regions", "labels", "intervals"
-    zeros    number of names of areas that differ from the answer's in leading zeros alone, and are read as those
+    alone    number of groups with at least one but fewer than k of the new records
+    rows_alone  number of records in such groups
+    k        of the answer
+    kind     of the answer: "tiles", "regions", "labels", "intervals"
+    zeros    number of names of areas that differ from the answer's only by leading zeros and were matched
     """
 
     table: pl.DataFrame
@@ -65,7 +67,7 @@ class Assigned(Shown):
     zeros: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+        """The figures as plain values for JSON."""
         return {
             "kind": self.kind, "rows": len(self.groups), "groups_met": len(set(self.groups) - {None}),
             "outside": self.outside, "groups_below_k": self.alone, "rows_in_groups_below_k": self.rows_alone,
@@ -76,7 +78,7 @@ class Assigned(Shown):
         return ["New records with the groups of a former answer", *self.sentences()]
 
     def sentences(self) -> list[str]:
-        """What came of it, and what is promised."""
+        """The result and its promise, as sentences."""
         what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
         own = "by the weights of their areas" if self.kind == "regions" else "with its own records"
         given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
@@ -89,7 +91,8 @@ class Assigned(Shown):
         ]
 
     def write(self, path: str | Path, *, overwrite: bool = True) -> None:
-        """Write the table by the file's ending, rows shuffled, read back before it gets its name."""
+        """Write the table in the format of the file's ending, with shuffled rows, and check it before it gets its
+        name."""
         path = Path(path)
         closed = check_outputs([(path, TABLE)], self.read, overwrite=overwrite)
         made = self.table[self.order]
@@ -165,7 +168,7 @@ def assign(
 
 
 def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, Any], pl.DataFrame, tuple[Path, ...]]:
-    """What is stated of an answer, its rows as read back, and the files read."""
+    """The certificate of an answer, its rows, and the files that were read."""
     if isinstance(answer, Crosswalk):
         return {"parameters": answer.parameters, "kind": answer.kind}, answer.content, ()
     if not isinstance(answer, (str, Path)):
@@ -192,7 +195,8 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
             f"{proof.name!r} is no certificate of tiles, regions, labels or intervals, so there is nothing to assign"
         )
     beside, said = record_path(proof), record.get("release") or {}
-    kept = read_json(beside) if "sha256" not in said and beside.is_file() else None  # of places the record says more
+    # for places, the record contains more
+    kept = read_json(beside) if "sha256" not in said and beside.is_file() else None
     for found in recheck(path, record, kept=kept)[0]:
         if not found.holds:
             raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
@@ -202,7 +206,7 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
 
 
 def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
-    """The column of the new records that is looked up where none is named."""
+    """The column of the new records to look up, if none is named."""
     options = [asked.get("column"), *(("area", "id") if kind == "regions" else ())]
     found = next((name for name in options if name in frame.columns), None)
     if found is None:
@@ -212,20 +216,20 @@ def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
 
 
 def _texts(column: pl.Series) -> list[str | None]:
-    """Values as a CSV shows them; an empty text and a missing value stay two."""
+    """Values as a CSV shows them; empty texts and missing values stay different."""
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return column.cast(pl.String).to_list()
     return [None if v is None else str(v) for v in spelled(column, "csv")]
 
 
 def _regions(content: pl.DataFrame) -> dict[Any, Any]:
-    """Area -> region; what is left out is in none."""
+    """Area -> region, without areas that are left out."""
     pairs = zip(_texts(content["area"]), _texts(content["region"]), strict=True)
     return {area: region for area, region in pairs if region != "*"}
 
 
 def _zeros_back(areas: Sequence[str | None], column: pl.Series) -> tuple[pl.Series, int]:
-    """The new names as the answer spells those that differ in leading zeros alone, and how many these are."""
+    """The new names, spelled as the answer's if they differ only by leading zeros, and their number."""
     named = [None if text is None else text.strip() for text in _texts(column)]
     found = restored([a for a in areas if a is not None], [n for n in named if n])
     turned = {theirs: ours for ours, theirs in found.first.items()} | found.second
@@ -235,9 +239,9 @@ def _zeros_back(areas: Sequence[str | None], column: pl.Series) -> tuple[pl.Seri
 
 
 def _known(own: Mapping[Any, Any], column: pl.Series) -> list[Any]:
-    """What each value has: by itself, or by what it stands for where that names one group.
+    """The group of each value: exact, or of a normalized value if this has a single group.
 
-    Blanks around a text say nothing, nor does an empty one; a number is the same in every type.
+    Blanks around a text and empty texts are ignored; numbers are equal in every type.
     """
     number = column.dtype.is_numeric()
     loose: dict[Any, set[Any]] = {}
@@ -258,7 +262,7 @@ def _plain(text: str | None, number: bool) -> Any:
 
 
 def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str, notation: str | None = None) -> list[Any]:
-    """The label of each value; of intervals also for values between two of one interval.
+    """The label of each value; for intervals also for values between two values of one interval.
 
     notation  of a column of texts that are dates or numbers
     """
@@ -281,7 +285,7 @@ def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str, nota
 
 
 def _key(value: Any, like: Any) -> Any:
-    """Where a value lies in the order of another: among numbers, moments or texts; None where it has no place there."""
+    """A value that is comparable with another one: a number, moment, or text; None if they aren't comparable."""
     text = value.strip() if isinstance(value, str) else value
     try:
         if isinstance(like, (np.datetime64, datetime.date)):
@@ -292,7 +296,7 @@ def _key(value: Any, like: Any) -> Any:
         if isinstance(value, bool) and not isinstance(like, bool):
             return None
         if isinstance(like, Number):
-            return Fraction(text)  # exact, so that every type of number compares with every other
+            return Fraction(text)  # exact, so that all types of numbers are comparable
         return value if type(value) is type(like) else None
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         return None
@@ -301,7 +305,7 @@ def _key(value: Any, like: Any) -> Any:
 def _tiles(
     content: pl.DataFrame, asked: Mapping[str, Any], frame: pl.DataFrame, names: tuple[str, str, str | None]
 ) -> tuple[list[Any], pl.DataFrame]:
-    """The tile of each point, and the table with it in place of the coordinates."""
+    """The tile of each point, and the table with tiles instead of coordinates."""
     x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
     kept = ["tile", *(f"{n}_{end}" for end in ("low", "high") for n in (x, y)), f"{x}_center", f"{y}_center"]
     sides = [boundary] if boundary else []
@@ -334,9 +338,10 @@ def locate(
 ) -> np.ndarray:
     """The rectangle of each point, int64[n], -1 for none.
 
-    bounds  float64[m, 4] x low, y low, x high, y high; missing where it has no end;  points  float64[n, 2]
-    around  degrees, so that a rectangle may lie across the end of the longitudes
-    sides   value of the boundary of each rectangle and of each point
+    bounds  float64[m, 4] x low, y low, x high, y high; NaN for an open end
+    points  float64[n, 2]
+    around  whether coordinates are degrees, so that a rectangle may cross 180 degrees
+    sides   boundary values of the rectangles and of the points
     """
     found = np.full(len(points), -1)
     order = np.argsort(points[:, 1], kind="stable")
@@ -358,7 +363,7 @@ def locate(
 
 
 def _in_place(frame: pl.DataFrame, name: str, called: str, groups: list[Any]) -> pl.DataFrame:
-    """The table with a column of groups where the looked up one was."""
+    """The table with a column of groups instead of the column that was looked up."""
     if called in frame.columns and called != name:
         raise InputError(f"the table already has a column {called!r}, which its groups would be named; rename it")
     held = pl.Series(called, groups, dtype=pl.String)

@@ -1,7 +1,7 @@
-"""Clusters as published: a center, how many records, how far they are from it in words, their sensitive values.
+"""Published clusters: center, number of records, radius as text, and sensitive values.
 
-Aggarwal et al. 2006 publish centers, sizes and radii.  Here the radius is told column by column, rounded up to two
-digits, because a mixed distance of 0.31 tells a reader nothing and "within 3 years and 5 km" does.
+Aggarwal et al. 2006 publish centers, sizes, and radii. Here, the radius is stated column by column, rounded up to two
+digits, because readers understand "within 3 years and 5 km" better than a mixed distance of 0.31.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.model.metric import Category, Metric, Number, Place, on_sphere, round
 
 KINDS = ("record", "mean", "medoid")
 MISSING = "missing"
-PAIRS = 2000  # a place's medoid compares all members of a cluster up to this many
+PAIRS = 2000  # up to this many members, a place's medoid is found by comparing all pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class Center:
     """One feature of every cluster's center.
 
     value   float64[m], int64[m] codes, or float64[m, 2] for a place
-    spread  float64[m]  farthest member: raw units, kilometers, or levels of the hierarchy at which it differs
+    spread  float64[m]  distance of the farthest member: raw units, kilometers, or number of hierarchy levels that
+            differ
     """
 
     feature: Number | Category | Place
@@ -38,13 +39,13 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """Clusters as they are published.
+    """Published clusters.
 
     records    int64[m]
-    radius     as words, column by column
-    distance   float64[m]  of the farthest member in the metric's unit; exact where centers are records, as the paper
-               publishes it, else rounded up to two digits
-    sensitive  per column the counts of its values, None for a missing one
+    radius     as text, column by column
+    distance   float64[m]  distance of the farthest member in the metric's unit; exact if centers are records, as in the
+               paper, otherwise rounded up to two digits
+    sensitive  for each column, the counts of its values, None for a missing one
     """
 
     centers: tuple[Center, ...]
@@ -54,7 +55,7 @@ class Centers:
     sensitive: dict[str, list[dict[str | None, int]]] = field(default_factory=dict)
 
     def multisets(self, name: str) -> list[str]:
-        """Per cluster the values of one sensitive column with their counts, most frequent first."""
+        """For each cluster, the values of a sensitive column with their counts, most frequent first."""
         return [multiset(counts) for counts in self.sensitive[name]]
 
 
@@ -68,15 +69,15 @@ def publish(
 ) -> Centers:
     """The published form of a clustering.
 
-    labels       int64[n]  cluster of each record, -1 where it is left out and absent from all that is said
-    center_rows  int64[m]  record at each center (not looked at for "mean" and "medoid")
-    columns      one array per feature of the metric
-    sensitive    texts per record, None for a missing value
-    center       "record"; "mean" (numbers and places averaged, of other columns the medoid); "medoid" (per column the
-                 value with the least total distance)
+    labels       int64[n]  cluster of each record, -1 if it is left out and excluded from everything published
+    center_rows  int64[m]  record at each center (not used for "mean" and "medoid")
+    columns      one array for each feature of the metric
+    sensitive    texts for each record, None for a missing value
+    center       "record"; "mean" (the mean of numbers and places, the medoid of other columns); "medoid" (for each
+                 column, the value with the smallest total distance)
 
-    A record that is left out is never shown: where one is a center, the member nearest to it stands in.  Spreads are
-    measured from the center published.  O(n log n), places' medoids O(sum of squared sizes).
+    A record that is left out is never shown: if it is a center, the nearest member replaces it. Spreads are measured
+    from the published center. O(n log n); medoids of places O(sum of squared sizes).
     """
     if center not in KINDS:
         raise PolicyError.unknown("kind of center", center, KINDS)
@@ -115,7 +116,7 @@ def publish(
 def _shown(
     labels: np.ndarray, rows: np.ndarray, metric: Metric, columns: Sequence[np.ndarray], members: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """The centers, those that are left out replaced by the nearest member."""
+    """The rows of the centers; one that is left out is replaced by the nearest member."""
     rows = rows.copy()
     for c in np.flatnonzero(labels[rows] < 0).tolist():
         own = [np.asarray(x)[members[c]] for x in columns]
@@ -125,7 +126,7 @@ def _shown(
 
 
 def radius_words(centers: Sequence[Center], c: int) -> str:
-    """How far the members of cluster c are: "within 3 years and 5 km; sex may differ"."""
+    """The radius of cluster c as text: "within 3 years and 5 km; sex may differ"."""
     units = Counter(_unit(x.feature) for x in centers)
     measured, other = [], []
     for x in centers:
@@ -146,8 +147,8 @@ def radius_words(centers: Sequence[Center], c: int) -> str:
 
 
 def multiset(counts: Mapping[str | None, int]) -> str:
-    """ "flu (3); gout (1)": most frequent first; a value that could be misread stands in quotes, one that is missing
-    is the word without them."""
+    """A multiset as text: "flu (3); gout (1)", most frequent first. An ambiguous value is quoted, and a missing one is
+    the word without quotes."""
 
     def shown(text: str | None) -> str:
         if text is None:
@@ -171,7 +172,7 @@ def texts(center: Center, values: Sequence[str | None] = ()) -> list[list[str | 
 
 
 def plain(value: float) -> str:
-    """A number as people write it: whole numbers without a point."""
+    """A number as text; integers without a point."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -186,7 +187,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _away(feature: Number | Category | Place, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[n]: raw units, kilometers or levels."""
+    """float64[n]: distances in raw units, kilometers, or levels."""
     if isinstance(feature, Number):
         return feature.apart(a, b)
     if isinstance(feature, Place):
@@ -214,7 +215,7 @@ def _middle(
 
 
 def _short(value: float, spread: float) -> float:
-    """A mean with about a hundredth of the spread as its last digit: more digits would tell the members' exact sum."""
+    """A mean rounded to about a hundredth of the spread, because more digits would reveal the members' exact sum."""
     return round(value, max(0, min(12, math.ceil(2 - math.log10(spread))))) if spread > 0 else value
 
 
@@ -225,7 +226,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _turned(feature: Number, values: np.ndarray, kind: str) -> float:
-    """The middle of values around a circle: their mean direction, or the one of them with the least total distance."""
+    """The center of cyclic values: their mean direction, or the value with the smallest total distance."""
     values = np.asarray(values, np.float64)
     kinds, counts = np.unique(values, return_counts=True)
     angle = feature.around(kinds) * (math.tau / feature.period)
@@ -253,13 +254,13 @@ def _middle_place(feature: Place, places: np.ndarray) -> np.ndarray:
     if feature.geometry == "plane":
         return np.asarray(places.mean(axis=0))
     x, y, z = on_sphere(places).mean(axis=0)
-    if math.hypot(x, y, z) < 1e-9:  # all around the globe: no direction is the middle
+    if math.hypot(x, y, z) < 1e-9:  # if the places are all around the globe, the mean has no direction
         return np.asarray(places[0], np.float64)
     return np.degrees([math.atan2(z, math.hypot(x, y)), math.atan2(y, x)])
 
 
 def _medoid_place(feature: Place, places: np.ndarray) -> list[float]:
-    """Least total distance to the others; of more than PAIRS members the one nearest to their mean."""
+    """The member with the smallest total distance; above ``PAIRS`` members, the one nearest to their mean."""
     if len(places) > PAIRS:
         total = feature.between(places, np.broadcast_to(_middle_place(feature, places), places.shape))
     else:

@@ -1,6 +1,5 @@
-"""Clusters on their way out: a row per cluster with its center, and if wanted a row per record; or a table in which
-every row shows its cluster's center (``by_centers``).
-"""
+"""Releases of clusters: a row for each cluster with its center, and optionally a row for each record; or a table in
+which every row shows its cluster's center (``by_centers``)."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def clusters(
     keep_order: bool = False,
     secret: bytes | str | Path | None = None,
 ) -> Crosswalk:
-    """A ``Gathering`` of the records in a frame, a row each."""
+    """A crosswalk of a ``Gathering`` of the records in a frame, one row each."""
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     trees = {name: Hierarchy.of(tree) for name, tree in (hierarchies or {}).items()}
     tables = {name: opened(table) for name, table in (coordinates or {}).items()}
@@ -99,7 +98,8 @@ def clusters(
 
 
 def _check(answer: Any, frame: pl.DataFrame, request: FeatureColumns, sensitive: Sequence[str]) -> None:
-    """Every column is there, once, and as many sensitive ones as the answer's conditions speak of."""
+    """Check that every column exists and is named once, and that all sensitive columns of the answer's conditions are
+    named."""
     names = [*request.columns, *(request.place or ()), *sensitive]
     distinct_names(names)
     for name in names:
@@ -112,7 +112,7 @@ def _check(answer: Any, frame: pl.DataFrame, request: FeatureColumns, sensitive:
 
 
 def _parameters(answer: Any, request: FeatureColumns, features: Features, sensitive: Sequence[str]) -> dict[str, Any]:
-    """What was asked for, and how the judge measures it again."""
+    """The request, and the features from which the judge measures distances again."""
     asked = dict(answer.details)
     described = zip(features.metric.features, features.names, features.codes, strict=True)
     rest = [1] * (len(sensitive) - len(asked["l"]))
@@ -136,7 +136,7 @@ def _rows(
     keep_order: bool,
     secret: bytes | str | Path | None,
 ) -> GroupedRecords:
-    """A row per record that is kept: its cluster's line and its own sensitive values; nothing else of it."""
+    """A row for each kept record: its cluster's row and its own sensitive values, and nothing else of the record."""
     kept = np.flatnonzero(labels >= 0)
     own = pl.DataFrame([pl.Series(name, texts)[kept] for name, texts in held.items()])
     rows = pl.concat([lines[labels[kept]], own], how="horizontal")
@@ -150,8 +150,8 @@ def _feature_columns(
     answer: Any, frame: pl.DataFrame, columns: Sequence[str] | None, place: tuple[str, str] | None,
     sensitive: Sequence[str], more: FeatureColumns,
 ) -> FeatureColumns:  # fmt: skip
-    """Which columns hold the features: as named, else by the features' names, else all in order where they are as many
-    as the features want."""
+    """The columns of the features: as named, otherwise by the features' names, otherwise all in order if their number
+    fits."""
     features = answer.metric.features
     if not features:
         raise PolicyError("centers are published column by column; a matrix or a function of distances has no columns")
@@ -175,7 +175,7 @@ def _feature_columns(
 
 
 def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Features:
-    """The features of the frame; InputError unless the answer's radii are those of its records."""
+    """The features of the frame; InputError unless the answer's radii are those of the frame's records."""
     if len(answer.labels) != frame.height:
         raise InputError(
             f"the answer clusters {len(answer.labels):,} records, the data have {frame.height:,}; pass what was "
@@ -197,7 +197,7 @@ def _belongs(answer: Any, frame: pl.DataFrame, request: FeatureColumns) -> Featu
 
 
 def distinct_names(names: Sequence[str]) -> None:
-    """PolicyError for a column that is named twice, or like one that is added."""
+    """PolicyError for a column that is named twice, or that has the name of an added column."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise PolicyError(f"column {name!r} is named twice among columns, coordinates and sensitive ones")
@@ -213,7 +213,7 @@ def _plain_texts(frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Centers, np.ndarray]:
-    """Clusters numbered by their centers, so that no number tells where in the table a cluster began."""
+    """Clusters renumbered by their centers, so that the numbers don't reveal the original order of rows."""
     keys: list[np.ndarray] = [form.distance, -form.records]
     for center, values in zip(reversed(form.centers), reversed(features.texts), strict=True):
         if center.value.ndim == 2:
@@ -237,7 +237,7 @@ def _in_order(form: Centers, labels: np.ndarray, features: Features) -> tuple[Ce
 
 
 def _content(form: Centers, features: Features, frame: pl.DataFrame, notations: Mapping[str, str]) -> pl.DataFrame:
-    """A row per cluster; what was a number or a date in the table is one here, and a notation is kept."""
+    """A row for each cluster. Numbers and dates keep their types, and notations are kept."""
     out: dict[str, Any] = {"cluster": np.arange(form.records.size)}
     shown: Sequence[Sequence[Any]]
     for center, names, values, codes in zip(form.centers, features.names, features.texts, features.codes, strict=True):
@@ -263,7 +263,7 @@ def _typed(shown: pl.Series, kind: pl.DataType, feature: Any, coded: bool) -> pl
 
 
 def _described(feature: Any, names: tuple[str, ...], coded: bool, notations: Mapping[str, str]) -> dict[str, Any]:
-    """A feature as the judge reads it again."""
+    """The description of a feature from which the judge reads it again."""
     record = {"columns": list(names), "name": feature.name, "weight": feature.weight}
     if isinstance(feature, Category):
         return {**record, "kind": "category", "levels": feature.depth - 1}
@@ -276,7 +276,7 @@ def _described(feature: Any, names: tuple[str, ...], coded: bool, notations: Map
 
 
 def _source(given: Mapping[str, Any] | None, name: str) -> str:
-    """A hierarchy by the name of its file, or as the builder it is."""
+    """A hierarchy as the name of its file, or as its builder."""
     source = (given or {})[name]
     return Path(source).name if isinstance(source, Path) or (isinstance(source, str) and Path(source).exists()) else (
         source if isinstance(source, str) else "given"
@@ -297,12 +297,12 @@ def _facts(answer: Any, form: Centers, center: str) -> dict[str, Any]:
 
 
 def _widest(form: Centers, unit: str) -> str:
-    """A line for pictures of a release: no more than it shows."""
+    """A note for pictures of a release, which shows no more than the release."""
     return f"largest radius {form.distance.max(initial=0.0):.4g} {unit}"
 
 
 def _note(answer: Any) -> str:
-    """A line for the owner of the table, with the bound."""
+    """A note for the owner of the table, with the bound."""
     unit = answer.metric.unit
     proof = answer.certificate
     low = f"no answer below {proof.lower_bound:.4g}"
@@ -364,11 +364,12 @@ def choices(
     path: str | Path, solve: Callable[[int, float], Any], records: int, r: int, epsilon: float = 0.0,
     read: Sequence[str | Path] = (),
 ) -> None:  # fmt: skip
-    """A picture of what other r and epsilon would cost, around those asked: internal, so only its owner may read it.
+    """Write a picture of the costs for other r and epsilon near the requested ones. It is private, so only its owner
+    may read it.
 
-    solve    the answer for an r and an epsilon
-    records  of the table: no larger r is tried
-    read     the files it was made from, which it neither replaces nor tells more people of
+    solve    gives the answer for an r and an epsilon
+    records  number of records of the table: no larger r is tried
+    read     the files from which it is made; it replaces none of them, and has the same readers at most
     """
     from shoal.report.clusters import draw_choices
 
@@ -388,9 +389,9 @@ def choices(
 def metric_of(
     asked: Policy, counted: Counted, texts: list[list[str | None]], cell: np.ndarray
 ) -> tuple[Metric, list[np.ndarray]]:
-    """A Metric over the quasi-identifiers, and the position or code in each of a row of every ``cell``.
+    """A Metric over the quasi-identifiers, and for each a position or code for the row of every ``cell``.
 
-    Numbers and dates are scaled to a span of 1; other values are 1 apart, or as far as their hierarchy says.
+    Numbers and dates are scaled to a span of 1. Other values have distance 1, or the distance of their hierarchy.
     """
     features: list[Feature] = []
     columns: list[np.ndarray] = []
@@ -412,7 +413,7 @@ def metric_of(
 
 
 def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | None:
-    """Whether a cluster meets the models that shares and numbers of values do not say, from its counts by column."""
+    """A test of the models that shares and numbers of values don't express, from a cluster's counts by column."""
     if not need.rules:
         return None
     wanted = list(need.sensitive_columns)
@@ -438,9 +439,9 @@ def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | 
 def by_centers(
     asked: Policy, counted: Counted, texts: list[list[str | None]], need: Requirement
 ) -> tuple[Grouping, Recoding, list[ColumnText]]:
-    """Gather the rows, at least ``need.k`` in every cluster and diverse; publish each cluster's center record.
+    """Cluster the rows into diverse clusters of at least ``need.k``, and publish each cluster's center record.
 
-    The certificate counts the largest radius.  The recoding is that of ranges and sets, for the loss measures alone.
+    The certificate counts the largest radius. The recoding is that of ranges and sets, only for the loss measures.
     """
     from shoal.problems.gathering import gather
 
@@ -448,7 +449,8 @@ def by_centers(
         raise PolicyError.unknown("method for ⟨publish='centers'⟩", asked.method, ["local", "disjoint", "threshold"])
     histogram = counted.histogram
     loss = Recoding(tuple(Ranges.of_column(c.size, c.positions, 1.0) for c in counted.quasi))
-    cell = np.repeat(np.arange(histogram.cells), histogram.count)  # rows of a cell are the same point to every engine
+    # rows of a cell have the same position on every engine
+    cell = np.repeat(np.arange(histogram.cells), histogram.count)
     metric, columns = metric_of(asked, counted, texts, cell)
     if not histogram.rows:
         nothing = Partition.of(*(np.zeros(0, np.int64),) * 3)

@@ -1,4 +1,4 @@
-"""What leaves of a problem that is no table of categories: a crosswalk, verified on its bytes, with its certificate."""
+"""``Crosswalk``: the release of a problem other than tables, verified on its bytes, with its certificate."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from shoal.publishing.documents import Documents, made_now, sealed
 from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
 from shoal.watching import watched
 
-PRIVATE = ("private", "method")  # entries of a record that its certificate file leaves out
+PRIVATE = ("private", "method")  # entries of a record that its certificate file omits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawing:
-    """How a release is drawn: the forms it may have, and what fills a file.
+    """A drawing of a release: its possible formats, and the function that fills a file.
 
-    private  whether it shows what the release doesn't, so that only the owner may read it
+    private  whether it shows more than the release, so that only the owner may read it
     """
 
     form: Form
@@ -43,9 +43,9 @@ class Drawing:
 
 
 class GroupedRecords(NamedTuple):
-    """A row per record, its group in place of its values.
+    """A row for each record, with its group instead of its values.
 
-    order  where the order of the rows comes from: a secret, or "as in the table"
+    order  source of the row order: a secret, or "as in the table"
     """
 
     table: pl.DataFrame
@@ -97,7 +97,7 @@ class Crosswalk(Shown):
 
     @property
     def table(self) -> Any:
-        """What is written."""
+        """The published table."""
         return self.native(self.content.select(without_levels(c) for c in self.content.iter_columns()))
 
     def _lines(self) -> list[str]:
@@ -111,9 +111,9 @@ class Crosswalk(Shown):
 
     @property
     def assignments(self) -> Any:
-        """A row per record: its group, and nothing that is not published; PolicyError where there are none.
+        """A row for each record, with its group and only published values; PolicyError if there are none.
 
-        In an order that only a secret tells, unless the release was asked to keep it.
+        The order is shuffled with a secret, unless the release was requested in the original order.
         """
         return self.native(self._rows().table)
 
@@ -136,24 +136,24 @@ class Crosswalk(Shown):
         record: bool = True,
         bound: str = "ratio",
     ) -> Path:
-        """Write the crosswalk by the file's ending, verified on the bytes written, with its certificate and its record.
+        """Write the crosswalk in the format of the file's ending, verified on the written bytes, with certificate and
+        record.
 
-        The certificate is as public as what is written: it holds what the files show, and one rounded ratio.  The
-        record holds what is known of the source; only its owner may read it, and no receiver needs it.
+        The certificate may be published with the output: it contains what the files show, and one rounded ratio. The
+        record contains what is known about the source. Only its owner may read it, and no receiver needs it.
 
-        path         CSV (also .gz), Parquet or Excel; None: only what is named in ``also`` or ``assignments``
-        certificate  a JSON file; OUTPUT.certificate.json when None
-        also         name of a companion -> its path, judged and certified with the crosswalk
-        drawn        maps and pictures that come into being with it or not at all, as ``drawing`` gives them
-        assignments  of clusters: the companion of that name, a table with a row per record
-        overwrite    False: refuse to replace files that exist
+        path         CSV (also .gz), Parquet, or Excel; None: only what is named in ``also`` or ``assignments``
+        certificate  a JSON file; OUTPUT.certificate.json if None
+        also         name of a companion -> its path; it is judged and certified with the crosswalk
+        drawn        maps and pictures, from ``drawing``, which are written together with it or not at all
+        assignments  for clusters: the companion of that name, a table with a row for each record
+        overwrite    False: refuse to replace existing files
         sign         file of a private key, see ``shoal keygen``
-        record       whether OUTPUT.record.json is written too
-        bound        "none": the certificate does not state the proved ratio
+        record       whether OUTPUT.record.json is also written
+        bound        "none": the certificate doesn't state the proved ratio
 
-        All files appear under their names only after the judge has read them back and counted them again from their
-        source; raises VerificationError otherwise, and then what was there before is still there.  Returns the
-        certificate's path.
+        The files get their names only after the judge has read them and recounted them from their source. Otherwise
+        raises VerificationError, and existing files are unchanged. Returns the certificate's path.
         """
         if self.refused:
             raise PolicyError(self.refused)
@@ -171,14 +171,14 @@ class Crosswalk(Shown):
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
     def _all_companions(self) -> Mapping[str, Drawing]:
-        """The companions, assignments among them."""
+        """The companions, including assignments."""
         if self.rows is None:
             return self.companions
         rows = self.rows.table
         return {**self.companions, "assignments": Drawing(form=TABLE, fill=lambda to: store(rows, to))}
 
     def _files(self, path: Path | None, more: Mapping[str, Path], abouts: list[dict[str, Any]]) -> list[Piece]:
-        """The crosswalk and its companions; what is known of each is added to ``abouts`` once it was judged."""
+        """The crosswalk and its companions; the description of each is added to ``abouts`` after it is judged."""
         companions = self._all_companions()
 
         def piece(place: Path, part: str | None, fill: Callable[[Path], object]) -> Piece:
@@ -196,7 +196,7 @@ class Crosswalk(Shown):
         self, path: Path | None, more: Mapping[str, Path], drawn: Sequence[tuple[str | Path, Drawing]],
         papers: Documents, overwrite: bool, bound: bool,
     ) -> Path:  # fmt: skip
-        """Write all files together, after the judge has read them back; returns the certificate's path."""
+        """Write all files together after the judge has read them; returns the certificate's path."""
         companions = self._all_companions()
         wanted: list[Wanted] = [] if path is None else [(path, TABLE)]
         wanted += [(p, companions[name].form) for name, p in more.items()]
@@ -225,17 +225,17 @@ class Crosswalk(Shown):
         return papers.certificate
 
     def _shown_of(self, about: Mapping[str, Any] | None, more: Collection[str]) -> Mapping[str, Any] | None:
-        """What a public file may say of the crosswalk's file; more: the companions written with it.
+        """What a public file may state about the crosswalk's file. more: the companions written with it.
 
-        A crosswalk of tiles has the exact places.  Whoever gets the tiles alone could try places for the last one that
-        they do not know, until the hash, or the number of bytes or rows, is right.
+        A crosswalk of tiles contains the exact places. If a receiver of the tiles knew its hash, or its number of bytes
+        or rows, they could guess the last place that they don't know, and check each guess.
         """
         if about is None or self.kind != "tiles" or not more:
             return about
         return {name: held for name, held in about.items() if name in ("file", "separator")}
 
     def _stated(self, part: str | None) -> dict[str, Any]:
-        """What the certificate says of a companion besides its file."""
+        """What the certificate states about a companion, other than its file."""
         if part is None:
             return {}
         if part == "assignments" and self.rows is not None:
@@ -243,13 +243,13 @@ class Crosswalk(Shown):
         return {"part": part}
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
-        """Write the record alone, of an answer that is written nowhere."""
+        """Write only the record, for an answer without an output."""
         closed = check_outputs([(path, JSON)], self.read, overwrite=overwrite)
         text = sealed(self.record(None, None))
         publish_together([Piece(path, lambda to: to.write_text(text, encoding="utf-8"), private=True)], closed=closed)
 
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
-        """What the judge finds in a file, the crosswalk or a companion; VerificationError unless all of it holds."""
+        """The judge's findings on a file, the crosswalk or a companion; VerificationError unless all of them hold."""
         if self.kind == "regions" and part is not None and part.startswith(OUTLINES):
             said = self.findings_in(part, outlined(path), "")
         elif part in (OUTLINES, "hierarchy"):
@@ -266,14 +266,14 @@ class Crosswalk(Shown):
     def record(
         self, about: Mapping[str, Any] | None, separator: str | None, also: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
-        """What the private record holds."""
+        """The content of the private record."""
         held, follow = self.certificate.details, shown_facts.FOLLOWING.get(self.kind, set())
         details = {name: detail for name, detail in held.items() if name not in follow}
         return {
             "format": FORMAT,
             "kind": self.kind,
             **made_now(),
-            "private": True,  # it holds figures of the source
+            "private": True,  # it contains figures of the source
             "release": about,
             **({"also": list(also)} if also else {}),
             "parameters": dict(self.parameters),
@@ -329,19 +329,19 @@ class Crosswalk(Shown):
         return public_figures(self)
 
     def plot(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """A picture of the groups; PolicyError where the problem has none."""
+        """A picture of the groups; PolicyError if the problem has none."""
         return self._draw("picture", path, overwrite)
 
     def map(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """A map; PolicyError where there is nothing to draw on one."""
+        """A map; PolicyError if there is nothing to draw."""
         return self._draw("map", path, overwrite)
 
     def geojson(self, path: str | Path, *, overwrite: bool = True) -> Path:
-        """The groups as GeoJSON; PolicyError where they have no places, or places that are no degrees."""
+        """The groups as GeoJSON; PolicyError if they have no places, or places that aren't degrees."""
         return self._draw("GeoJSON", path, overwrite)
 
     def drawing(self, what: str) -> Drawing:
-        """How it is drawn: "map", "picture" or "GeoJSON"; PolicyError where there is nothing to draw."""
+        """The drawing: "map", "picture", or "GeoJSON"; PolicyError if there is nothing to draw."""
         found = {"map": self.drawn_map, "picture": self.picture, "GeoJSON": self.outlines}[what]
         if found is None:
             needs = {"map": "coordinates or polygons", "GeoJSON": "coordinates in degrees"}.get(what)
@@ -359,7 +359,7 @@ class Crosswalk(Shown):
 
 
 def refuse_unless(said: list[Finding]) -> list[Finding]:
-    """What a judge found, where all of it holds; VerificationError otherwise."""
+    """The judge's findings, if all of them hold; otherwise VerificationError."""
     for found in said:
         if not found.holds:
             raise VerificationError(

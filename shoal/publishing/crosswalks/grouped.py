@@ -1,6 +1,6 @@
-"""Releases of labels, intervals and tiles: each value, or each place, with its group.
+"""Releases of labels, intervals, and tiles: each value, or each place, with its group.
 
-Of labels and intervals the column is tallied and its groups are named; of tiles there is a map.
+For labels and intervals, the column is tallied and its groups are named; for tiles, there is a map.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ SHORT = (
 def in_order(
     frame: pl.DataFrame, name: str, count: str | None = None, notation: str | None = None
 ) -> tuple[list[Any], Any, list[Any]]:
-    """Distinct values in their order, the records of each, and what each stands for (a number, a date or itself).
+    """Distinct values in order, the number of records of each, and its position (a number, a date, or the value
+    itself).
 
     notation  of a column of texts that are dates or numbers
     """
@@ -59,7 +60,7 @@ def in_order(
 
 
 def _plain(frame: pl.DataFrame, name: str, notation: str, values: list[Any]) -> list[str]:
-    """Values in a notation as 2024-12-31 and 1234.5; PolicyError where it does not read every one, each in one way."""
+    """Values in a notation, as 2024-12-31 and 1234.5; PolicyError if it can't read all of them unambiguously."""
     encode(column_of(frame, name), notation)
     read = reader_of(notation)
     assert read is not None
@@ -67,14 +68,14 @@ def _plain(frame: pl.DataFrame, name: str, notation: str, values: list[Any]) -> 
 
 
 def _finite(text: str) -> float:
-    """A number; ValueError for one that is infinite or none."""
+    """A number; ValueError for other texts and for infinite numbers."""
     if not math.isfinite(number := float(text)):
         raise ValueError
     return number
 
 
 def _ordered(values: list[Any], name: str) -> Any:
-    """Text as numbers or dates where all of it is, other text as it stands; InputError where it is only mostly so."""
+    """Texts as numbers or dates if all of them are, otherwise unchanged; InputError if only most of them are."""
     if not all(isinstance(v, str) for v in values):
         return values
     readers: list[tuple[str, Callable[[str], Any]]] = [
@@ -100,7 +101,7 @@ def _ordered(values: list[Any], name: str) -> Any:
 
 
 def notation_of(column: str, dates: Mapping[str, str], decimal: Mapping[str, str]) -> str | None:
-    """The notation of a column; PolicyError for one that is named for another column."""
+    """The notation of a column; PolicyError if another column is named."""
     refuse_notations(dates, decimal)
     for name in (*dates, *decimal):
         if name != column:
@@ -118,7 +119,7 @@ def labels(
     naming: str = "ends",
     names: Sequence[str] | None = None,
 ) -> Crosswalk:
-    """A ``Cover`` of the labels in a column, in their order of appearance."""
+    """A crosswalk of a ``Cover`` of the labels in a column, in their order of appearance."""
     from shoal.problems.labels import group_labels
 
     values, counts = tally(frame, label, count)
@@ -143,7 +144,7 @@ def intervals(
     dates: Mapping[str, str] | None = None,
     decimal: Mapping[str, str] | None = None,
 ) -> Crosswalk:
-    """A ``Cut`` of the values in a column."""
+    """A crosswalk of a ``Cut`` of the values in a column."""
     from shoal.problems.intervals import distinct, interval_labels
 
     notation = notation_of(value, dates or {}, decimal or {})
@@ -191,7 +192,7 @@ def _names(names: Sequence[str] | None, groups: int) -> list[str]:
 def _content(
     column: pl.Series, values: list[Any], group: np.ndarray, shown: list[str], loads: np.ndarray
 ) -> pl.DataFrame:
-    """A row per value, of the type that its column has."""
+    """A row for each value, with the type of its column."""
     held: list[Any] = loads.tolist()
     if max(held) >= 1 << 63:
         held = [str(load) for load in held]
@@ -265,9 +266,10 @@ def tiles(
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
 ) -> Crosswalk:
-    """``Tiles`` of the points in two columns, a row each.
+    """A crosswalk of ``Tiles`` of the points in two columns, one row each.
 
-    identifiers, insensitive  of the companion "table": columns left out of it, and those that are carried knowingly
+    identifiers, insensitive  of the companion "table": columns to remove, and columns to publish although they may
+                              identify people
     """
     columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
     _refuse_other_columns(answer, columns)
@@ -307,7 +309,7 @@ def tiles(
 
 
 def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
-    """What the tiles were asked for besides their coordinates."""
+    """The request for the tiles, without their coordinates."""
     sparse = "leave-out" if answer.asked.leave_out else "refuse"
     held = {**answer.asked._asdict(), **columns, "grid": answer.grid, "sparse": sparse}
     return {
@@ -317,7 +319,7 @@ def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def as_split(asked: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
-    """Conditions as ``shoal.tiles.split`` takes them; asked: by name, or as the certificate of a crosswalk has them."""
+    """Conditions as arguments of ``shoal.tiles.split``. asked: by name, or as in the certificate of a crosswalk."""
     held = {name: (entry, asked.get(entry.key)) for name, entry in TILE_CONDITIONS.items()}
     return {
         entry.keyword: column_of(frame, value).to_list() if entry.read == "texts" else value
@@ -327,7 +329,7 @@ def as_split(asked: Mapping[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _records(answer: Any, counts: Sequence[int]) -> np.ndarray:
-    """Records in each tile; InputError for an answer that was found for other points."""
+    """The number of records in each tile; InputError for an answer to other points."""
     sums, held = np.zeros(len(answer), np.int64), answer.labels >= 0
     if len(counts) == len(answer.labels):
         np.add.at(sums, answer.labels[held], np.asarray(counts)[held])
@@ -343,7 +345,8 @@ def _unassigned(
     insensitive: Sequence[str],
     units: tuple[str | None, ...],
 ) -> Callable[[], pl.DataFrame]:
-    """The table without what names people; InputError when it is asked for and a column would point at them."""
+    """A function that gives the table without columns that name people; it raises InputError if a column identifies
+    people."""
     _refuse_parts(frame, known, identifiers, insensitive)
 
     def table() -> pl.DataFrame:
@@ -356,9 +359,9 @@ def _unassigned(
 def refuse_unassigned(
     frame: pl.DataFrame, known: set[str | None], identifiers: Sequence[str], insensitive: Sequence[str]
 ) -> None:
-    """InputError for a column of the companion "table" that would identify people, before a point is cut where asked.
+    """InputError for a column of the companion "table" that would identify people; can be called before the search.
 
-    known  the columns that have a part in the tiles; PolicyError where an identifier has another part too
+    known  the columns with another role in the tiles; PolicyError if an identifier has another role
     """
     _refuse_parts(frame, known, identifiers, insensitive)
     others = [c for c in frame.columns if c not in known and c not in identifiers]
@@ -376,7 +379,7 @@ def _refuse_parts(
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
-    """A line for the owner of the table: size, bounds, and what was kept to."""
+    """A note for the owner of the table: size, bounds, and conditions."""
     proof, left = answer.certificate, facts["rows_left_out"]
     said = [
         f"{_largest(answer)}, no partition below {proof.lower_bound:,}; at most {proof.details['tiles_at_most']:,} "
@@ -393,7 +396,7 @@ def _largest(answer: Any) -> str:
 
 
 def _kept(answer: Any) -> list[str]:
-    """The conditions that every tile meets, in sentences."""
+    """The conditions that every tile meets, as sentences."""
     asked, said = answer.asked, list[str]()
     if answer.boundary is not None:
         said.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
@@ -408,7 +411,7 @@ def _kept(answer: Any) -> list[str]:
 
 
 def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> None:
-    """PolicyError where the answer was found for columns that are not named, or the other way round."""
+    """PolicyError if the named columns aren't those for which the answer was found."""
     asked = answer.asked
     needed = {
         "boundary": answer.boundary is not None,
@@ -424,7 +427,7 @@ def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> Non
 
 
 def _refuse_names(kept: list[str], added: list[str]) -> None:
-    """A column that is named twice, or one of the crosswalk that would stand beside the tiles' own of its name."""
+    """Refuse a column that is named twice, and one with the name of a column that describes the tiles."""
     for name in kept:
         if kept.count(name) > 1:
             raise PolicyError(f"column {name!r} is named twice among the coordinates and the boundary; name another")
@@ -433,7 +436,7 @@ def _refuse_names(kept: list[str], added: list[str]) -> None:
 
 
 def _of_these_sides(answer: Any, sides: list[Any]) -> bool:
-    """Has every row the value of its tile's boundary?"""
+    """Whether every row has the boundary value of its tile."""
     return all(
         t < 0 or s == answer.boundary[t] or (answer.boundary[t] is None and (s is None or s != s))
         for t, s in zip(answer.labels.tolist(), sides, strict=True)
@@ -454,7 +457,7 @@ def _companions(
     answer: Any, carried: Callable[[], pl.DataFrame], own: pl.DataFrame, names: tuple[str, str],
     order: tuple[Any, bool],
 ) -> dict[str, Drawing]:  # fmt: skip
-    """The row per tile, its polygons, and the table: what can be written beside the crosswalk."""
+    """The outputs that can be written with the crosswalk: a row for each tile, its polygons, and the table."""
 
     def rows(path: Path) -> None:
         store(own, path)
@@ -467,7 +470,7 @@ def _companions(
     def table(path: Path) -> None:
         secret, keep = order
         held = np.flatnonzero(answer.labels >= 0)
-        bare = tile_frame(answer, names)  # the boundary stands in the table already
+        bare = tile_frame(answer, names)  # the table already has the boundary
         made = replaced(carried()[held], bare, pl.Series("tile", answer.labels[held]), names)
         store(made if keep else made[shuffled(made.get_columns(), ShuffleKey.given(secret))], path)
 
@@ -479,7 +482,7 @@ def _companions(
 
 
 def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
-    """The table without its coordinates, with its tile's number, bounds and center in their place."""
+    """The table with its tile's number, bounds, and center instead of its coordinates."""
     added = [c for c in own.columns if c not in ("records", "persons", "households")]
     taken = sorted(set(added) & (set(frame.columns) - set(names)))
     if taken:
@@ -492,7 +495,7 @@ def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: t
 
 
 def tile_frame(found: Any, names: tuple[str, str], boundary: str | None = None) -> pl.DataFrame:
-    """A row per tile; a missing bound is no bound."""
+    """A row for each tile; a missing bound means that there is none."""
     x, y = names
     columns: dict[str, Any] = {"tile": np.arange(len(found))}
     if boundary is not None:
@@ -507,14 +510,15 @@ def tile_frame(found: Any, names: tuple[str, str], boundary: str | None = None) 
 
 
 def _decimals(found: Any) -> int:
-    """Digits for a center, about a thousandth of the smaller tiles' sides: more would single out the points summed."""
+    """Decimals of a center, about a thousandth of a small tile's side, because more would reveal the sum of the
+    points."""
     sides = (found.boxes[:, 2:] - found.boxes[:, :2]) % (360 if found.coordinates == "geographic" else np.inf)
     typical = np.quantile(sides.max(axis=1), 0.1)
     return int(np.clip(np.ceil(2 - np.log10(max(typical, 1e-12))), 0, 12))
 
 
 def write_hierarchy(made: Crosswalk, path: Path, rows: Iterable[list[str]], counts: Mapping[str, int]) -> None:
-    """Write a hierarchy in the form of ARX, value;group;...;*, whose bytes are judged before the file has its name."""
+    """Write a hierarchy in ARX's format, value;group;...;*, and judge its bytes before the file gets its name."""
     text = io.StringIO()
     csv.writer(text, delimiter=";", lineterminator="\n").writerows(sorted(rows))
     publish_file(

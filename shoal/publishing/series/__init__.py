@@ -1,4 +1,4 @@
-"""A series of releases: a part as it leaves, its table shuffled, with a certificate that names the part before.
+"""Parts of a series: a shuffled table, with a certificate that names the previous part.
 
 Each mode of a series has a module: ``increment``, ``again``, ``views``.
 """
@@ -33,10 +33,12 @@ from shoal.publishing.verifying.verify import verify
 
 @dataclass(frozen=True, kw_only=True)
 class NewPart:
-    """A part ready to be added: the file of its table, the bytes of its certificate, and what is said of it.
+    """A part that is ready to be added: the file of its table, the bytes of its certificate, and its figures.
 
-    made_up  rows without a person;  waiting: rows that wait for the next part;  held_back: rows of groups held back
-    loss     what the table shows
+    made_up    rows without a person
+    waiting    rows that wait for the next part
+    held_back  rows of groups that are held back
+    loss       the loss that the table shows
     """
 
     release: Path = field(repr=False)
@@ -51,13 +53,13 @@ class NewPart:
     held_back: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         names = ("rows", "groups", "smallest", "loss", "privacy", "made_up", "waiting", "held_back")
         return {name: getattr(self, name) for name in names}
 
 
 class _CertificateContent:
-    """What ``certificate_file`` asks of a release."""
+    """The attributes of a release that ``certificate_file`` needs."""
 
     def __init__(self, policy: Policy, audit: Audit, carried: Unassigned) -> None:
         self.policy, self.audit = policy, audit
@@ -80,9 +82,11 @@ def make_part(
 ) -> NewPart:
     """Write a published table, audit it, and make its certificate.
 
-    frame    columns of text, rows in a secret order;  scratch: the folder that the table is written into
-    series   what the certificate says of the series: id, mode, number, previous, ...
-    Raises VerificationError where the table does not meet its models.
+    frame    columns of text, rows in a secret order
+    scratch  the folder for the table
+    series   the certificate's entries about the series: id, mode, number, previous, ...
+
+    Raises VerificationError if the table doesn't meet its models.
     """
     names = [*policy.grouped, *policy.sensitive]
     held = _held(frame, names)
@@ -99,7 +103,7 @@ def make_part(
     shown = shown_loss(held.cells, held.counts, statement.published(paper, ()))
     written = {"sha256": hash_of(release), "bytes": release.stat().st_size}
     content = statement.certificate_file(paper, Path(RELEASE), written, shown, (), bound=False)
-    proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems speak of a release by itself
+    proof = {**content["certificate"], "guarantee": Guarantee().as_dict()}  # the theorems hold for single releases
     text = sealed({**content, "certificate": proof, "series": dict(series)}, sign)
     return NewPart(
         release=release, certificate=text.encode(), rows=audit.rows, groups=audit.classes,
@@ -109,9 +113,10 @@ def make_part(
 
 
 def refuse_together(earlier: Sequence[Path], part: NewPart, policy: Policy) -> None:
-    """InfeasibleError where the parts meet a model one by one and not all together.
+    """InfeasibleError if each part meets a model, but all parts together don't.
 
-    Only models that compare a group with the whole table can do so: groups that meet any other meet it together.
+    This is possible only for models that compare a group with the whole table. For all other models, parts that meet
+    the model also meet it together.
     """
     models = [m for m in policy.of_rows if m.compares]
     if not models or not earlier:
@@ -131,9 +136,9 @@ def _write(frame: pl.LazyFrame, path: Path) -> None:
 
 
 def _shown_in(frame: pl.LazyFrame, carried: Unassigned) -> Unassigned:
-    """The carried columns with the sample uniques of the part itself, so that rows that wait leave no trace.
+    """The insensitive columns with the unique rows of the part alone, so that waiting rows leave no trace.
 
-    Column by column, as the table may be larger than memory; the judge counts them in the file by code of its own.
+    Counted column by column, because the table may be larger than memory; the judge counts the file by its own code.
     """
     if not carried.columns:
         return carried
@@ -152,7 +157,7 @@ def _held(frame: pl.LazyFrame, names: list[str]) -> ReleaseContents:
 
 
 def judged_bytes(policy: Policy) -> Any:
-    """A judge for the folder of a part: everything its certificate says must hold of the bytes written."""
+    """A judge for the folder of a part, which checks every line of its certificate on the written bytes."""
 
     def look(folder: Path) -> None:
         found = verify(folder / RELEASE, folder / CERTIFICATE, hierarchies=dict(policy.hierarchies))

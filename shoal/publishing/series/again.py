@@ -1,20 +1,22 @@
-"""Mode "again": the whole table each time, while people come, stay, change and go.
+"""Mode "again": each part is the whole table, while people enter, stay, change, and leave.
 
-m-invariance (Xiao, Tao 2007): whoever stays keeps the *signature*, the set of at least l values that remain possible.
-A published class consists of hands; a hand has a signature and a row for each value of it, of a person or made up.  Who
-stays keeps the signature and need not keep the hand or the class, so each part is put together anew:
+m-invariance (Xiao, Tao 2007): a person who stays keeps the *signature*, the set of at least l values that remain
+possible. A published class consists of *hands*. A hand has a signature, and one row for each value of the signature, of
+a person or made up. A made-up row is a *seat* that a person with its value can take. A person who stays keeps the
+signature, but not necessarily the hand or the class, so each part is formed anew:
 
-1. a search groups the table as if there were no past; its classes, and those of the part before, offer their tuples;
-2. each tuple in turn, the finest first, takes in hands: of people who stay and have one signature, of newcomers beside
-   them, of newcomers alone;
-3. who stays and found no hand, gathered first where more than two values are possible, is seated with a newcomer of
-   the value that is missing, with somebody of the same signature, or with a made-up row; newcomers left over form
-   classes of their own;
-4. hands move between classes, classes are dissolved and new ones gathered, as long as less is lost;
-5. newcomers who would lose too much wait for the next part, where more newcomers may stand beside them.
+1. A search groups the table without regard to earlier parts. Its classes and those of the previous part give the
+   candidate tuples.
+2. For each tuple, the finest first, hands are formed from people whom it covers: people who stay and share a
+   signature, with newcomers for missing values, or newcomers alone.
+3. People who stay and have no hand are matched: first with each other, if more than two values are possible, then with
+   a newcomer who has the missing value, with a person of the same signature, or with a made-up row. The remaining
+   newcomers form classes of their own.
+4. Hands move between classes, classes are dissolved, and new ones are formed, while this lowers the loss.
+5. Newcomers with too large a loss wait for the next part, which may have more newcomers like them.
 
-Where few signatures are asked, hands of newcomers have one of a few, from the first part on: each is of more people
-then, so that more of those who leave are replaced, and classes are coarser.
+If few signatures are requested, hands of newcomers have one of a few from the first part on. Then each signature has
+more people, so more of those who leave are replaced, but classes are coarser.
 
 The proof is in docs/series.md.
 
@@ -57,17 +59,18 @@ def add(
     wait_above: float = 0.3,
     signatures: int | None = None,
 ) -> Added:
-    """The next part, of the whole table as it now is.
+    """The next part, from the whole current table.
 
-    frame     the table's columns as text;  persons: keyed hash of each row's person
-    search    publishes a table so that it meets the models, rows in their order
-    shown     number of a part -> its distinct published rows, columns of text
-    wait, wait_above  after the first part, newcomers who would lose more than this share wait, at most so many parts
-    signatures  about how many signatures newcomers may have; None: any
+    frame     the table's columns as text
+    persons   keyed hash of each row's person
+    search    publishes a table that meets the models, and keeps the order of its rows
+    shown     number of a part -> its distinct published rows as text
+    wait, wait_above  after the first part, newcomers whose loss exceeds this share wait, for at most this many parts
+    signatures  approximate number of signatures for newcomers; None: any
 
-    Raises InputError for a table without persons or with columns that made-up rows could not have, InfeasibleError
-    where no part can exist.  A search of the table and one of the newcomers without a seat, minimum-cost assignments
-    for each sensitive value and signature, O(hands x classes) for each round of moves.
+    Raises InputError for a table without persons or with columns that made-up rows can't have, InfeasibleError if no
+    part exists. Runs a search of the table and one of the remaining newcomers, and minimum-cost assignments for each
+    sensitive value and signature. O(hands x classes) for each round of moves.
     """
     if persons is None:
         raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
@@ -101,7 +104,7 @@ def add(
         held += hard
     elif hard:
         if not seating.classes:
-            search(frame)  # says what cannot be met
+            search(frame)  # raises an error with the unmet condition
         seating.squeeze(sorted(hard, key=lambda i: people.value[i]))
     may = {i for i, p in enumerate(people.persons) if i not in people.known and ledger.waiting.get(p, 0) < wait}
     waiting = seating.defer(may, wait_above) if ledger.number else []
@@ -120,10 +123,10 @@ def _seated(
     people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown,
     signatures: int | None,
 ) -> list[int]:  # fmt: skip
-    """Seat who stays, and newcomers beside them, in classes of the search or of the part before; who is left over.
+    """Put people who stay, with newcomers, in classes of the search or of the previous part; returns the others.
 
-    Whoever stays and finds no hand has one alone; the others left over are newcomers.  The first part is seated here
-    only where few signatures are asked.
+    People who stay but find no hand get a hand of their own, so the others are newcomers. The first part is handled
+    here only if few signatures are requested.
     """
     last = ledger.persons
     texts = _read(people, last, ledger.number, keyed, policy, shown)
@@ -138,7 +141,7 @@ def _seated(
     if not ledger.number and few is None:
         return [*range(len(people.persons))]
     tuples = Counter(texts.values())
-    with contextlib.suppress(InfeasibleError):  # who stays may be too much alike without made-up rows
+    with contextlib.suppress(InfeasibleError):  # without made-up rows, the people who stay may have too similar values
         tuples.update(search(people.frame).select(policy.grouped).rows())
     if few is not None:
         _offer_coarser(tuples, policy.star)
@@ -149,12 +152,12 @@ def _seated(
     return [i for i in left if i not in kept]
 
 
-Seats = dict[str, list[int]]  # value -> people who have it
-OFFERED = 100_000  # tuples to which coarser ones are added
+Seats = dict[str, list[int]]  # value -> people with this value
+OFFERED = 100_000  # maximum number of tuples to which coarser ones are added
 
 
 class _Few:
-    """A few signatures of l values, which hands of newcomers may have."""
+    """A small set of signatures of l values for hands of newcomers."""
 
     def __init__(self, signatures: Sequence[Signature]) -> None:
         self.signatures = signatures
@@ -164,7 +167,8 @@ class _Few:
             self._has[i, [self._at[v] for v in signature]] = 1
 
     def hands(self, fresh: Seats) -> list[Hand]:
-        """Hands of these newcomers, who leave ``fresh``: each of the signature whose values most of them have."""
+        """Hands from newcomers, who are removed from ``fresh``; each has the signature whose values are most frequent
+        among them."""
         many = np.zeros(len(self._at), np.float32)
         for v in fresh.keys() & self._at.keys():
             many[self._at[v]] = len(fresh[v])
@@ -179,10 +183,10 @@ class _Few:
 
 
 def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int | None) -> _Few | None:
-    """About so many signatures for newcomers; None where any may be had.
+    """About ``most`` signatures for newcomers; None if all are allowed.
 
-    Those that most people have who stay.  Where none stay, those of random deals: each takes in all people, as equal
-    values stand one after another, are dealt to as many hands as can be, and none is there more often.
+    The most frequent signatures of people who stay. If no one stays, those of random deals: all people are sorted by
+    value and dealt to the maximum number of hands, and no value occurs more often than there are hands.
     """
     values, hands = Counter(people.value), len(people.persons) // people.l
     if most is None or math.comb(len(values), people.l) <= most or max(values.values()) > hands:
@@ -201,7 +205,7 @@ def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int
 
 
 def _offer_coarser(tuples: Counter[Tuple], star: str) -> None:
-    """Offer the same tuples with one star more, then with two: people of few signatures need wider classes."""
+    """Add the same tuples with one or two more stars, because people with few signatures need wider classes."""
     given = [*tuples]
     for stars in (1, 2):
         if len(tuples) > OFFERED:
@@ -216,11 +220,11 @@ def _seat(
     people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int],
     few: _Few | None = None,
 ) -> list[int]:  # fmt: skip
-    """Seat people in classes of k rows or more with the given tuples, the finest first; who is left over.
+    """Form hands and classes of at least k rows with the given tuples, the finest first; returns the people left over.
 
-    kept    signature of everybody who stays
-    tuples  published tuple -> how many rows it had, where it is offered
-    few     the signatures that hands of newcomers may have; None: any
+    kept    signature of each person who stays
+    tuples  published tuple -> the number of rows it had
+    few     the possible signatures for hands of newcomers; None: any
 
     O(classes x (tuples of the table in the class's rarest column + people there without a hand)).
     """
@@ -243,10 +247,11 @@ def _seat(
 
 
 def _lacking(people: HashedRows, kept: Mapping[int, Signature]) -> dict[Signature, Counter[str]]:
-    """How many newcomers of each value may stand beside those who stay, by signature.
+    """The number of newcomers of each value who may join people who stay, by signature.
 
-    As many as the fewest hands lack that all can make: more would be people whose seats are made up later.  Of a
-    signature of two values any number, as a star less is worth more there than a made-up row.
+    This is the number that the smallest possible number of hands lacks; more newcomers would later leave seats for
+    made-up rows. For signatures of two values, any number may join, because saving a star is worth more there than a
+    made-up row.
     """
     held: dict[Signature, Counter[str]] = defaultdict(Counter)
     for i, signature in kept.items():
@@ -265,9 +270,10 @@ def _hands(
     rows: Sequence[int],
     few: _Few | None = None,
 ) -> list[Hand]:
-    """The hands that people of a class can make: of who stays, of newcomers beside them, of newcomers alone.
+    """The hands that people of a class can form: of people who stay, with newcomers for missing values, and of
+    newcomers.
 
-    lacking  how many newcomers of each value may still stand beside people of a signature
+    lacking  the number of newcomers of each value who may still join people of a signature
     """
     seats: dict[Signature, Seats] = defaultdict(lambda: defaultdict(list))
     fresh: Seats = defaultdict(list)
@@ -290,12 +296,13 @@ def _hands(
         return hands + few.hands(fresh)
     most = _most_hands({v: len(some) for v, some in fresh.items()}, people.l)
     common = sorted(fresh.values(), key=len, reverse=True)
-    dealt = [i for some in common for i in some[:most]][: people.l * most]  # in hands of l, the easiest to keep
+    # in hands of exactly l, which are the easiest to keep
+    dealt = [i for some in common for i in some[:most]][: people.l * most]
     return hands + people.dealt(dealt)
 
 
 class _Cover:
-    """Which people without a hand a published tuple takes in."""
+    """Finds the people without a hand whom a published tuple covers."""
 
     def __init__(self, people: HashedRows) -> None:
         self.people = people
@@ -309,13 +316,13 @@ class _Cover:
         self.known: dict[tuple[int, int], np.ndarray] = {}
 
     def _by_value(self, j: int) -> list[np.ndarray]:
-        """The numbers of the tuples that have each value of a column."""
+        """The indices of the tuples with each value of a column."""
         order = np.argsort(self.tuples[:, j], kind="stable")
         cut = np.searchsorted(self.tuples[order, j], np.arange(len(self.people.columns[j].values) + 1))
         return [order[a:b] for a, b in itertools.pairwise(cut)]
 
     def _takes(self, j: int, text: int) -> np.ndarray:
-        """bool[values]: what a text of a column takes in."""
+        """bool[values]: the values that a text of a column covers."""
         if (j, text) not in self.known:
             column = self.people.columns[j]
             every = range(len(column.values))
@@ -323,7 +330,7 @@ class _Cover:
         return self.known[j, text]
 
     def inside(self, texts: np.ndarray) -> np.ndarray:
-        """The rows without a hand that a tuple takes in."""
+        """The rows without a hand that a tuple covers."""
         takes = [self._takes(j, text) for j, text in enumerate(texts.tolist())]
         if not takes:
             return np.flatnonzero(self.free)
@@ -341,19 +348,19 @@ class _Cover:
         return found
 
     def taken(self, rows: list[int]) -> None:
-        """These have a hand now."""
+        """Record that these rows have a hand."""
         self.free[rows] = False
         np.subtract.at(self.many, self.of[rows], 1)
 
     def left(self) -> list[int]:
-        """Who has no hand."""
+        """The people without a hand."""
         return np.flatnonzero(self.free).tolist()
 
 
 def _read(
     people: HashedRows, last: pl.DataFrame, parts: int, keyed: Keyed, policy: Policy, shown: Shown
 ) -> dict[str, Tuple]:
-    """Hash -> tuple published last; and the words of the values that are possible for somebody, for made-up rows."""
+    """Hash -> previously published tuple; also adds the texts of the values that may be needed for made-up rows."""
     texts: dict[str, Tuple] = {}
     wanted = {v for s in last["possible"].unique().to_list() for v in s.split()} - set(people.words)
     for number in range(parts, 0, -1):
@@ -369,7 +376,7 @@ def _read(
 
 
 def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[int]:
-    """Take hands with a gap out: newcomers go on looking, those published before are held back."""
+    """Remove incomplete hands: their newcomers stay available, people who were published before are held back."""
     held: list[int] = []
     for hand in seating.take_gaps():
         for i in hand.rows.values():
@@ -378,7 +385,8 @@ def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[i
 
 
 def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int]]:
-    """The most newcomers that can be hands of their own, and the others: too many of some values, or too few in all."""
+    """The largest set of newcomers that can form hands of their own, and the others: too frequent values, or too few
+    people."""
     most = _most_hands(Counter(people.value[i] for i in fresh), people.l)
     rest: list[int] = []
     hard: list[int] = []
@@ -390,7 +398,7 @@ def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int
 
 
 def _most_hands(counts: Mapping[str, int], l: int) -> int:
-    """The most hands of l or more different values that people can make who have each value so often."""
+    """The largest number of hands of at least l different values for people with these counts of values."""
     most = sum(counts.values()) // l
     while most and sum(min(many, most) for many in counts.values()) < l * most:
         most -= 1
@@ -400,7 +408,7 @@ def _most_hands(counts: Mapping[str, int], l: int) -> int:
 def _new_classes(
     rest: list[int], people: HashedRows, published: pl.DataFrame, policy: Policy, seating: Seating
 ) -> None:
-    """Newcomers in classes of their own, each dealt out into hands of l or more different values."""
+    """Newcomers in classes of their own, each divided into hands of at least l different values."""
     rows: dict[Tuple, list[int]] = defaultdict(list)
     for i, texts in zip(rest, published.select(policy.grouped).rows(), strict=True):
         rows[texts].append(i)
@@ -411,7 +419,7 @@ def _new_classes(
 def _written(
     people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
 ) -> Added:
-    """The published rows, and the ledger after them; waiting: person -> parts they have waited for."""
+    """The published rows and the ledger after them. waiting: person -> number of parts for which they have waited."""
     rows: list[tuple[Text, ...]] = []
     lines: list[tuple[str, int, str, str, str]] = []
     units: Counter[tuple[str, str]] = Counter()

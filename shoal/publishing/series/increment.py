@@ -1,11 +1,11 @@
-"""Mode "increment": every person appears once, and a part holds new people alone.
+"""Mode "increment": every person appears once, and each part contains only new people.
 
-Each part meets the models by itself.  A class of the union of parts is a union of classes of parts with the same
-published tuple, so by monotony of the models everything together meets them too; an intruder who knows the part that
-somebody came in with is left with that part's class, which meets them.
+Each part alone meets the models. A class of all parts together is a union of classes with the same published tuple. So
+all parts together meet monotone models too. If an intruder knows in which part a person appeared, the person's class
+in that part still meets the models.
 
-``ReleasedColumn`` knows the published texts of a column in a series: which values they take in, what they lose, and how
-they are widened.
+``ReleasedColumn`` interprets the published texts of a column in a series: the values that they cover, their loss, and
+how they are widened.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Text = str | None
 
 
 class ReleasedColumn:
-    """How one quasi-identifier is published.
+    """The published form of one quasi-identifier.
 
-    star    text of a suppressed value;  values: the values of the table at hand, which ranges are measured by
+    star    text of a suppressed value
+    values  the values of the current table, which define the span of ranges
     """
 
     def __init__(self, name: str, policy: Policy, values: Sequence[Text]) -> None:
@@ -66,7 +67,7 @@ class ReleasedColumn:
 
     @cached_property
     def _leaves(self) -> Mapping[str, float]:
-        """Label -> share of the values below it, of those in the table."""
+        """Label -> loss: (values of the table below it - 1) / (all values - 1)."""
         counts: dict[str, int] = {}
         for path in self.paths.values():
             for label in set(path):
@@ -75,7 +76,7 @@ class ReleasedColumn:
         return {label: (n - 1) / most for label, n in counts.items()}
 
     def fits(self, text: Text, value: Text) -> bool:
-        """Whether a published text takes in a value."""
+        """Whether a published text covers a value."""
         key = (text, value)
         if key not in self._fit:
             self._fit[key] = self._fits(text, value)
@@ -93,7 +94,7 @@ class ReleasedColumn:
         return text == value
 
     def loss(self, text: Text) -> float:
-        """From 0, a value, to 1, a star."""
+        """The loss of a text, from 0 (a value) to 1 (a star)."""
         if text not in self._loss:
             self._loss[text] = self._lost(text)
         return self._loss[text]
@@ -115,13 +116,13 @@ class ReleasedColumn:
 
     @cached_property
     def _ruler(self) -> str | None:
-        """What orders the column's values; None where nothing does, and they are published as sets."""
+        """The ruler that orders the column's values; None if they have no order and are published as sets."""
         found = self.notation or ruler_of(self.values)
         return "band" if found is None and in_order(self.values) is not None else found
 
     @cached_property
     def _rounded(self) -> Mapping[Text, tuple[str, str]]:
-        """Value -> the ends on the grid around it, if ranges end on one."""
+        """Value -> the ends of the grid around it, if ranges end on a grid."""
         if self.step is None or not self.values:
             return {}
         column = encode(pl.Series(self.name, self.values, dtype=pl.String), self.notation)
@@ -136,12 +137,12 @@ class ReleasedColumn:
         return min(at, default=0.0), max(at, default=0.0)
 
     def _members(self, text: str) -> Members:
-        """What a text of ranges or sets stands for; the order of bands is told by all of them alone."""
+        """The members of a text of ranges or sets. The order of bands follows only from all of them."""
         beside = map(single, self.values) if self._ruler == "band" else ()
         return of_ranges([text, *beside], self.notation)[text]
 
     def _ends(self, text: str) -> tuple[float, float] | None:
-        """From where to where a published value or range goes on the ruler; None for a set, and where there is none."""
+        """The positions of the ends of a published value or range; None for a set, and if there are none."""
         held = parse(text)
         if isinstance(held, str):
             at = place(held, self._ruler)
@@ -152,7 +153,7 @@ class ReleasedColumn:
         return found.low, found.high
 
     def widened(self, text: Text, value: Text) -> Text:
-        """The finest text that takes in what this one does and a value more."""
+        """The finest text that covers a text and one further value."""
         if self.fits(text, value):
             return text
         if text is None or value is None:
@@ -183,7 +184,7 @@ class ReleasedColumn:
         return self.star
 
     def own(self, value: Text) -> Text:
-        """A value by itself, rounded if ranges end on a grid."""
+        """A single value as published; rounded if ranges end on a grid."""
         below, above = self._rounded.get(value, (value, value))
         if self.publish == "ranges" and below != above:
             return range_text(below, above)
@@ -191,9 +192,11 @@ class ReleasedColumn:
 
 
 class Widening:
-    """A column's texts and values by number: what a text becomes when a value joins it, kept once it was looked up.
+    """Texts and values of a column by number, with a cache of the text that results from adding a value.
 
-    texts, loss  of every text by its number;  star: the number of a star;  values: of the table at hand
+    texts, loss  of every text by its number
+    star         the number of a star
+    values       of the current table
     """
 
     def __init__(self, column: ReleasedColumn, values: Sequence[Text]) -> None:
@@ -208,7 +211,7 @@ class Widening:
         self.star = self.number(column.star)
 
     def numbers(self, values: Sequence[Text]) -> np.ndarray:
-        """int64 of values of the table."""
+        """int64: the numbers of values of the table."""
         return np.array([self._value[v] for v in values], np.int64)
 
     def number(self, text: Text) -> int:
@@ -223,13 +226,13 @@ class Widening:
         return self._text[text]
 
     def own(self, value: int) -> int:
-        """The text of a value published as it is."""
+        """The text of a single value as published."""
         if value not in self._own:
             self._own[value] = self.number(self.column.own(self.values[value]))
         return self._own[value]
 
     def joined_one(self, text: int, value: int) -> int:
-        """The text that takes in a value more."""
+        """The text after one value is added."""
         at = int(self._wide[text, value])
         if at < 0:
             at = self.number(self.column.widened(self.texts[text], self.values[value]))
@@ -237,7 +240,7 @@ class Widening:
         return at
 
     def joined(self, texts: np.ndarray, value: int) -> np.ndarray:
-        """``joined_one`` of many texts."""
+        """``joined_one`` for many texts."""
         out: np.ndarray = self._wide[texts, value]
         if out.size and out.min() < 0:
             for text in np.unique(texts[out < 0]).tolist():
@@ -246,29 +249,29 @@ class Widening:
         return out
 
     def lost(self, texts: np.ndarray, value: int) -> np.ndarray:
-        """float64: the loss of the texts that take in a value more."""
-        at = self.joined(texts, value)  # first: it may make room for new texts
+        """float64: the loss of the texts after one value is added."""
+        at = self.joined(texts, value)  # call this first, because it may extend the arrays for new texts
         found: np.ndarray = self.loss[at]
         return found
 
 
 def columns_of(policy: Policy, values: Mapping[str, Sequence[Text]]) -> tuple[ReleasedColumn, ...]:
-    """A ``ReleasedColumn`` for each quasi-identifier; values: of the table at hand, by column."""
+    """A ``ReleasedColumn`` for each quasi-identifier. values: of the current table, by column."""
     return tuple(ReleasedColumn(name, policy, values[name]) for name in policy.grouped)
 
 
 def tuple_loss(columns: Sequence[ReleasedColumn], texts: Sequence[Text]) -> float:
-    """Loss of a row published so: mean over the columns, from 0 to 1."""
+    """The loss of a published row: the mean over the columns, from 0 to 1."""
     return sum(c.loss(t) for c, t in zip(columns, texts, strict=True)) / max(len(columns), 1)
 
 
 def widened(columns: Sequence[ReleasedColumn], texts: Sequence[Text], values: Sequence[Text]) -> tuple[Text, ...]:
-    """A published tuple that takes in one more row."""
+    """A published tuple after one row is added."""
     return tuple(c.widened(t, v) for c, t, v in zip(columns, texts, values, strict=True))
 
 
 def losses_of(columns: Sequence[ReleasedColumn], rows: Sequence[tuple[Text, ...]]) -> np.ndarray:
-    """float64[rows]: ``tuple_loss`` of every published row; equal rows are measured once."""
+    """float64[rows]: ``tuple_loss`` of every published row; equal rows are computed once."""
     known: dict[tuple[Text, ...], float] = {}
     return np.array([known[r] if r in known else known.setdefault(r, tuple_loss(columns, r)) for r in rows], float)
 
@@ -278,10 +281,13 @@ _STAYS, _CELL = "shoal stays", "shoal cell"
 
 
 class Added(NamedTuple):
-    """What a part publishes, in a secret order, and the ledger that goes with it.
+    """The published rows of a part, in a secret order, with the ledger.
 
-    frame     the published rows, text;  ledger: after this part
-    waiting   rows that wait for the next part;  made_up: rows without a person;  held: rows of groups held back
+    frame     the published rows as text
+    ledger    after this part
+    waiting   rows that wait for the next part
+    made_up   rows without a person
+    held      rows of groups that are held back
     """
 
     frame: pl.LazyFrame
@@ -292,11 +298,12 @@ class Added(NamedTuple):
 
 
 class NewPeople(NamedTuple):
-    """The table of a part, wherever it is held.
+    """The table of a part, in memory or in an engine.
 
-    persons  keyed hash of every person, by number, sorted;  number: the column of numbers in what ``publish`` gives
-    values   the distinct values of a quasi-identifier
-    publish  the table so that it meets the models, columns of text, rows in a secret order
+    persons  keyed hash of every person, by number, sorted
+    number   the column of numbers in the result of ``publish``
+    values   gives the distinct values of a quasi-identifier
+    publish  publishes a table that meets the models, as columns of text, with rows in a secret order
     """
 
     persons: pl.Series | None
@@ -306,11 +313,11 @@ class NewPeople(NamedTuple):
 
 
 def numbered(hashed: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Keyed hashes of persons, sorted by their first 60 bits, and the place of each there, the person's number.
+    """Keyed hashes of persons, sorted by their first 60 bits, and the position of each, which is the person's number.
 
-    Whoever lacks the key sees numbers drawn at random.
+    To someone without the key, the numbers are random.
     """
-    order = np.argsort(hashed.str.head(15).str.to_integer(base=16).to_numpy())  # as texts they take ten times as long
+    order = np.argsort(hashed.str.head(15).str.to_integer(base=16).to_numpy())  # sorting texts takes ten times as long
     number = np.empty(order.size, np.uint32)
     number[order] = np.arange(order.size, dtype=np.uint32)
     return hashed.gather(order), pl.Series(number)
@@ -329,12 +336,12 @@ def add(
 ) -> Added:
     """The next part of new people.
 
-    wait, wait_above  a row that would lose more than this share waits, at most so many parts
-    without_waiting   whether those who wait may be absent now; they are then never published
-    scratch           a private folder for rows on their way
+    wait, wait_above  a row whose loss exceeds this share waits, for at most this many parts
+    without_waiting   whether people who wait may be absent; they are then never published
+    scratch           a private folder for temporary files
 
-    Raises InputError for somebody who was published before, or who waits and is absent; InfeasibleError where the new
-    people alone cannot meet the models.  The search, and O(n log n) beside it.
+    Raises InputError for a person who was published before, or who waits and is absent; InfeasibleError if the new
+    people alone can't meet the models. The search, and O(n log n) in addition.
     """
     persons = new.persons
     if persons is not None:
@@ -403,7 +410,8 @@ def _waiting(
 ) -> pl.LazyFrame:
     """The published tuples whose rows wait.
 
-    Whole classes wait whose rows lose too much and may all wait still, so that the others meet the models as they did.
+    Only complete classes wait, if their loss is too large and all their rows may still wait. So the others still meet
+    the models.
     """
     barred = published.select(pl.col(number).is_in(pl.Series(blocked, dtype=pl.UInt32).implode()).alias(_STAYS), *names)
     classes = barred.group_by(names).agg(pl.col(_STAYS).any()).collect()
@@ -418,7 +426,7 @@ def _of(rows: pl.LazyFrame, tuples: pl.LazyFrame, how: Literal["semi", "anti"]) 
 
 
 def _others(published: pl.LazyFrame, waits: pl.LazyFrame, scratch: Path) -> pl.LazyFrame:
-    """The rows that do not wait, put aside in files, as a frame that can be looked at slice by slice."""
+    """The rows that don't wait, written to files, as a frame that can be read in slices."""
     paths = list[Path]()
     for rows in sliced(published):
         paths.append(scratch / f"kept-{len(paths)}.parquet")
@@ -435,10 +443,10 @@ def _entered(
     quasi: list[str],
     sensitive: list[str],
 ) -> pl.LazyFrame:
-    """The lines of a part's people, in the order of their hashes.
+    """The ledger's lines for the people of a part, in the order of their hashes.
 
-    What people share is found once for each distinct published row, and joined when the lines are written: as texts it
-    would take several times the memory of the hashes.
+    Values that people share are computed once for each distinct published row, and joined when the lines are written.
+    As texts, they would take several times the memory of the hashes.
     """
     names = [*quasi, *sensitive]
     cells = out.select(names).unique().collect(engine="streaming").with_row_index(_CELL)
@@ -448,7 +456,7 @@ def _entered(
         _hashed(cells, quasi, "tuple", keyed).alias("tuple"),
         _hashed(cells, sensitive, "value", keyed).alias("value"),
     ).with_columns(pl.col("value").unique().sort().str.join(" ").over("tuple").alias("possible"))
-    where = np.full(persons.len(), line.height, np.uint32)  # of a person who waits, no cell
+    where = np.full(persons.len(), line.height, np.uint32)  # no cell for a person who waits
     for rows in sliced(out.select(number, *names)):
         held = rows.join(cells, on=names, how="left", nulls_equal=True)
         where[held[number].to_numpy()] = held[_CELL].to_numpy()

@@ -1,8 +1,9 @@
-"""Hands of a series in mode "again": rows of different values, one for each value of a signature, and their classes.
+"""Hands and classes of a series in mode "again": a hand has a row for each value of a signature.
 
-A class is a set of hands published alike.  Everything here keeps two things: a person's signature is never touched, and
-a hand has one row, of a person or made up, for each value of its signature.  What a class loses is its size times the
-loss of its tuple (mean over the columns, from 0, a value, to 1, a star).
+A class is a set of hands with the same published tuple. Two invariants hold: a person's signature never changes, and a
+hand has one row, of a person or made up, for each value of its signature. A made-up row is a seat that a person with
+its value can take. The loss of a class is its size times the loss of its tuple (mean over the columns, from 0 for a
+value to 1 for a star).
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from shoal.publishing.series_folder import Keyed
 Tuple = tuple[Text, ...]
 Signature = tuple[str, ...]  # hashes of values, sorted
 
-MADE_UP = 1.0  # a made-up row is held as dear as so many rows starred whole
-DENSEST = 4_000_000  # pairs of people and seats that are weighed at once
-WORK = 150_000_000  # pairs of a hand and a class that the moves may look at
+MADE_UP = 1.0  # the cost of a made-up row, in completely starred rows
+DENSEST = 4_000_000  # number of pairs of people and seats in one assignment
+WORK = 150_000_000  # maximum number of pairs of a hand and a class that the moves may examine
 ROUNDS = 4
 _EPS = 1e-9
 
 
 @dataclass(eq=False)
 class Hand:
-    """A row for each value of a signature; rows: value -> row of the table, of the others nobody's.
+    """A row for each value of a signature. rows: value -> row of the table; the other rows are made up.
 
-    least  loss of the finest tuple that takes all its people in, where that was asked for
+    least  cached loss of the finest tuple that covers all its people
     """
 
     signature: Signature
@@ -43,27 +44,30 @@ class Hand:
     least: float | None = None
 
     def joined(self, rows: dict[str, int]) -> None:
-        """More people, each of a value that was nobody's."""
+        """Add people, each with a value that no person in the hand has."""
         self.rows |= rows
         self.signature = tuple(sorted({*self.signature, *rows}))
         self.least = None
 
     @property
     def size(self) -> int:
-        """Rows, made-up ones included."""
+        """Number of rows, including made-up ones."""
         return len(self.signature)
 
     @property
     def gaps(self) -> int:
-        """Made-up rows."""
+        """Number of made-up rows."""
         return len(self.signature) - len(self.rows)
 
 
 class HashedRows:
-    """A table at hand: published values, sensitive value and keyed hash of every row.
+    """The current table: published values, sensitive value, and keyed hash of every row.
 
-    frame  the table;  code: int64[rows, columns], numbers of the values;  words: hash -> value
-    known  rows of people who keep a signature;  order: a secret one
+    frame  the table
+    code   int64[rows, columns], numbers of the values
+    words  hash -> value
+    known  rows of people who keep a signature
+    order  a secret order of the rows
     """
 
     def __init__(self, frame: pl.DataFrame, persons: Sequence[str], policy: Policy, keyed: Keyed) -> None:
@@ -82,15 +86,15 @@ class HashedRows:
         self.order = permutation(len(texts), ShuffleKey.of(None).order).tolist()
 
     def eligible(self, rows: Sequence[int]) -> bool:
-        """Whether rows can be dealt out into hands: none, or enough of them and no value too often."""
+        """Whether rows can be divided into hands: there are none, or enough, and no value is too frequent."""
         most = max(Counter(self.value[i] for i in rows).values(), default=0)
         return not rows or (len(rows) >= max(self.k, self.l) and most * self.l <= len(rows))
 
     def dealt(self, members: list[int]) -> list[Hand]:
-        """Newcomers of one eligible class in hands of l or more different values.
+        """Newcomers of one eligible class in hands of at least l different values.
 
-        No value stands more than floor(n / l) times in n rows; dealt in the order of their values to floor(n / l)
-        hands, equal values come into different hands, and every hand has at least l.
+        In n rows, no value occurs more than floor(n / l) times. Rows are sorted by value and dealt to floor(n / l)
+        hands, so equal values are in different hands, and every hand has at least l rows.
         """
         counts = Counter(self.value[i] for i in members)
         members = sorted(members, key=lambda i: (-counts[self.value[i]], self.value[i], self.tuple[i], self.order[i]))
@@ -104,17 +108,19 @@ class HashedRows:
 
 @dataclass(eq=False)
 class _Class:
-    """Hands published alike, in an order, and its number in the arrays of a seating."""
+    """Hands with the same published tuple, in an order, and the index of the class in the arrays of ``Seating``."""
 
     number: int
     hands: dict[Hand, None]
-    held: list[Counter[int]]  # for each column: value -> people who have it
+    held: list[Counter[int]]  # for each column: value -> number of people who have it
 
 
 class Seating:
-    """The classes of a part while it is put together.
+    """The classes of a part while it is formed.
 
-    text  int64[classes, columns], numbers of the published texts;  size, loss: rows, and loss of one row
+    text  int64[classes, columns], numbers of the published texts
+    size  number of rows of each class
+    loss  loss of one row of each class
     """
 
     def __init__(self, people: HashedRows) -> None:
@@ -128,7 +134,7 @@ class Seating:
     # classes
 
     def found(self, hands: list[Hand], texts: Tuple | None = None) -> _Class:
-        """A new class; texts: its tuple, the finest that takes everybody in when None."""
+        """Create a class. texts: its tuple; None: the finest that covers all its people."""
         if self.used == self.size.size:
             for name in ("text", "size", "loss", "alive"):
                 held = getattr(self, name)
@@ -147,7 +153,7 @@ class Seating:
         return one
 
     def _count(self, one: _Class, rows: Sequence[int], sign: int = 1) -> None:
-        """People come into a class, or leave it."""
+        """Add people to a class's counts, or remove them."""
         for j, held in enumerate(one.held):
             for i in rows:
                 v = self.people.tuple[i][j]
@@ -163,11 +169,11 @@ class Seating:
         return sum(float(c.loss[t]) for c, t in zip(self.people.columns, texts, strict=True)) / len(texts)
 
     def _closure(self, one: _Class, now: np.ndarray | None) -> np.ndarray:
-        """The finest tuple that takes in all people of a class; now: its tuple, kept where there are none."""
+        """The finest tuple that covers all people of a class. now: its current tuple, which an empty class keeps."""
         return self._finest([sorted(held) for held in one.held], now)
 
     def _finest(self, held: Sequence[Iterable[int]], now: np.ndarray | None) -> np.ndarray:
-        """The finest tuple that takes in values; now: what stands for a column of none."""
+        """The finest tuple that covers given values. now: the text of a column without values."""
         out = np.zeros(len(self.people.columns), np.int64) if now is None else now.copy()
         for j, (column, values) in enumerate(zip(self.people.columns, held, strict=True)):
             at = -1
@@ -180,13 +186,13 @@ class Seating:
         return out
 
     def _own(self, one: _Class, hand: Hand) -> np.ndarray:
-        """The finest tuple that takes in the people of a hand."""
+        """The finest tuple that covers the people of a hand."""
         tuples = [self.people.tuple[i] for i in hand.rows.values()]
         held = [sorted(set(of)) for of in zip(*tuples, strict=True)] if tuples else [()] * len(self.people.columns)
         return self._finest(held, self.text[one.number])
 
     def _with(self, texts: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-        """A tuple that takes in more rows."""
+        """A tuple after rows are added."""
         out = texts.copy()
         for j, column in enumerate(self.people.columns):
             for v in {self.people.tuple[i][j] for i in rows}:
@@ -194,13 +200,13 @@ class Seating:
         return out
 
     def _least(self, one: _Class, hand: Hand) -> float:
-        """Loss of a row of a hand, whichever class it is in, or more."""
+        """A lower bound for the loss of a hand's row in any class."""
         if hand.least is None:
             hand.least = self._lost(self._own(one, hand))
         return hand.least
 
     def tighten(self) -> None:
-        """Every class gets the finest tuple that takes its people in."""
+        """Set the tuple of every class to the finest that covers its people."""
         for one in self.classes.values():
             self._set(one, self._closure(one, self.text[one.number]))
 
@@ -209,7 +215,7 @@ class Seating:
         self.alive[one.number] = False
 
     def published(self) -> Iterator[tuple[Tuple, list[Hand]]]:
-        """Tuple and hands of every class."""
+        """The tuple and the hands of every class."""
         for one in self.classes.values():
             at = self.text[one.number]
             yield tuple(c.texts[t] for c, t in zip(self.people.columns, at, strict=True)), [*one.hands]
@@ -217,7 +223,7 @@ class Seating:
     # prices
 
     def _offers(self, rows: Sequence[int], size: int) -> np.ndarray:
-        """float64[classes]: what each class and so many new rows, published with it, lose more than it loses now."""
+        """float64[classes]: the increase of the loss if a class gets this many new rows with the given values."""
         used = slice(0, self.used)
         after = np.zeros(self.used)
         for j, column in enumerate(self.people.columns):
@@ -232,18 +238,18 @@ class Seating:
         return cost
 
     def _costs(self, classes: np.ndarray, people: Sequence[int]) -> np.ndarray:
-        """float64[people, seats]: what the class of each seat and the newcomer in it lose more."""
+        """float64[people, seats]: the increase of the loss if a newcomer takes a seat."""
         total = np.zeros((len(people), classes.size))
         for j, column in enumerate(self.people.columns):
             texts, at = np.unique(self.text[classes, j], return_inverse=True)
             values, of = np.unique(self.people.code[people, j], return_inverse=True)
             wide = np.stack([column.lost(texts, v) for v in values.tolist()])
             before = column.loss[texts]
-            total += self.size[classes] * (wide[np.ix_(of, at)] - before[at])  # the seat is published in any case
+            total += self.size[classes] * (wide[np.ix_(of, at)] - before[at])  # the seat's row is published in any case
         return total / len(self.people.columns)
 
     def _usual(self) -> float:
-        """Mean loss of a row: what a newcomer may expect elsewhere."""
+        """The mean loss of a row, as an estimate for a newcomer elsewhere."""
         many = float((self.size * self.alive).sum())
         return float((self.size * self.loss * self.alive).sum()) / many if many else 0.0
 
@@ -256,14 +262,14 @@ class Seating:
                     yield one, hand
 
     def take_gaps(self) -> list[Hand]:
-        """Take every hand with a gap out."""
+        """Remove every hand with a made-up row."""
         found = list(self._gaps())
         for one, hand in found:
             self._leave(one, hand)
         return [hand for _, hand in found]
 
     def fill(self, fresh: list[int]) -> list[int]:
-        """Seat newcomers where somebody of the same value left, by minimum-cost assignments; who is left."""
+        """Let newcomers take seats of their value, by minimum-cost assignments; returns the people left over."""
         usual = self._usual()
         seats: dict[str, list[tuple[_Class, Hand]]] = defaultdict(list)
         for one, hand in self._gaps():
@@ -274,8 +280,8 @@ class Seating:
         for i in fresh:
             by_value[self.people.value[i]].append(i)
         left: list[int] = []
-        # One assignment of people to seats after the other, each dense enough for memory; what costs more than a made-
-        # up row stays open.
+        # Solve one assignment for each value and block of seats, small enough for memory. A seat stays open if it costs
+        # more than a made-up row.
         for value, people in by_value.items():
             waiting = people
             step = max(DENSEST // max(len(people), 1), 1)
@@ -296,9 +302,9 @@ class Seating:
         return left
 
     def merge(self, least: int = 2) -> None:
-        """Two hands of one signature with gaps become one where their people are of different values.
+        """Merge pairs of hands with one signature and made-up rows if their people have different values.
 
-        least  number of values that a signature has
+        least  minimum number of values of a signature
         """
         by_signature: dict[Signature, list[tuple[_Class, Hand]]] = defaultdict(list)
         for one, hand in self._gaps():
@@ -309,7 +315,8 @@ class Seating:
             if len(signature) == 2:
                 self._match(signature, some)
                 continue
-            while some:  # the fullest hand takes in the cheapest that fits it, as long as one does
+            # the hand with the fewest made-up rows merges with the cheapest one that fits, while this lowers the cost
+            while some:
                 some.sort(key=lambda p: -p[1].gaps)
                 one, hand = some.pop()
                 fit = [p for p in some if not p[1].rows.keys() & hand.rows.keys()]
@@ -327,7 +334,7 @@ class Seating:
         return float(more - other[1].size * self.loss[other[0].number])
 
     def _match(self, signature: Signature, some: list[tuple[_Class, Hand]]) -> None:
-        """The cheapest matching of hands with the first value and hands with the second."""
+        """The minimum-cost matching of hands that have only the first value with hands that have only the second."""
         sides = [[p for p in some if v in p[1].rows] for v in signature]
         if not all(sides):
             return
@@ -345,16 +352,16 @@ class Seating:
                     self._take_in(*sides[1][c], *sides[0][r])
 
     def _take_in(self, one: _Class, hand: Hand, other: _Class, gone: Hand) -> None:
-        """The people of a hand go over into another of the same signature."""
+        """Move the people of a hand to another hand of the same signature."""
         self._join(one, hand, gone.rows)
         self._leave(other, gone)
 
     # newcomers
 
     def alike(self, fresh: list[int]) -> list[int]:
-        """Newcomers in hands of their own where a class publishes their very tuple; who is left over.
+        """Newcomers in hands of their own if a class publishes exactly their tuple; returns the people left over.
 
-        Whoever is left over can be dealt out still.
+        The people left over can still be divided into hands.
         """
         people, l = self.people, self.people.l
         by_tuple: dict[tuple[int, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -379,7 +386,7 @@ class Seating:
         return [i for i in fresh if i not in taken]
 
     def squeeze(self, hard: Iterable[int]) -> None:
-        """People for whom nobody is left to stand beside: in hands of newcomers, else beside made-up rows.
+        """Place people for whom no partners are left: in hands of newcomers, otherwise with made-up rows.
 
         hard  in the order of their values
         """
@@ -429,7 +436,7 @@ class Seating:
         self._took(one, [*hand.rows.values()])
 
     def _join(self, one: _Class, hand: Hand, rows: dict[str, int]) -> None:
-        """People come into a hand of a class."""
+        """Add people to a hand of a class."""
         before = hand.size
         hand.joined(rows)
         self.size[one.number] += hand.size - before
@@ -440,14 +447,14 @@ class Seating:
         self._set(one, self._with(self.text[one.number], rows))
 
     def _best(self, one: _Class, hand: Hand) -> tuple[float, int]:
-        """The cheapest other class for a hand, and its price; infinite where there is no other."""
+        """The cheapest other class for a hand, and its cost; infinite if there is none."""
         cost = self._offers([*hand.rows.values()], hand.size)
         cost[one.number] = np.inf
         best = int(np.argmin(cost))
         return float(cost[best]), best
 
     def improve(self) -> None:
-        """Hands move, classes too small or too dear are dissolved, new ones gathered, as long as less is lost."""
+        """Move hands, dissolve classes that are too small or too costly, and form new ones, while the loss falls."""
         self._fill_small_classes()
         for _ in range(ROUNDS):
             before = self.work
@@ -461,7 +468,7 @@ class Seating:
                 break
 
     def _spare(self, one: _Class) -> int:
-        """Hands that a class can spare leave it where that loses less."""
+        """Move hands out of a class that doesn't need them if this lowers the loss."""
         moved = 0
         for hand in list(one.hands):
             if self.size[one.number] - hand.size < self.people.k or not self._odd(one, hand):
@@ -485,14 +492,15 @@ class Seating:
         return found
 
     def _odd(self, one: _Class, hand: Hand) -> bool:
-        """Whether a hand could lose less elsewhere, or the class without it."""
+        """Whether a hand may have a smaller loss elsewhere, or the class without it."""
         if self._least(one, hand) < self.loss[one.number] - _EPS:
             return True
-        columns = zip(*(self.people.tuple[i] for i in hand.rows.values()), strict=True)  # none of a hand of nobody
+        # empty for a hand without people
+        columns = zip(*(self.people.tuple[i] for i in hand.rows.values()), strict=True)
         return any(held[v] == of.count(v) for held, of in zip(one.held, columns, strict=False) for v in of)
 
     def _dissolve(self, one: _Class, *, forced: bool) -> int:
-        """All hands of a class go to others where that loses less; how many went."""
+        """Move all hands of a class to others if this lowers the loss; returns the number of moved hands."""
         if not forced:
             least = sum(h.size * self._least(one, h) for h in one.hands)
             if least >= self.size[one.number] * self.loss[one.number] - _EPS:
@@ -509,7 +517,7 @@ class Seating:
         return len(hands)
 
     def _gather(self) -> int:
-        """New classes of hands that take in the same tuple and that their classes can spare."""
+        """Form classes of hands that the same tuple covers and that their classes don't need."""
         by_text: dict[tuple[int, ...], list[tuple[_Class, Hand]]] = defaultdict(list)
         for one in self.classes.values():
             if self.loss[one.number] > _EPS and self.size[one.number] > self.people.k:
@@ -536,7 +544,7 @@ class Seating:
         return moved
 
     def _fill_small_classes(self) -> None:
-        """No class has fewer than k rows: its hands go to others, or made-up rows come to it, whichever is cheaper."""
+        """Ensure that no class has fewer than k rows: move its hands, or add made-up rows, whichever is cheaper."""
         while True:
             small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
             if not small:
@@ -547,13 +555,14 @@ class Seating:
                 return
 
     def defer(self, may: set[int], above: float) -> list[int]:
-        """Hands of newcomers who may wait leave the classes that lose more than this; their people."""
+        """Remove hands of newcomers who may wait from classes with a larger loss than ``above``; returns their
+        people."""
         away: list[int] = []
         for one in list(self.classes.values()):
             if self.loss[one.number] <= above + _EPS:
                 continue
             going = [hand for hand in one.hands if hand.rows and may.issuperset(hand.rows.values())]
-            if len(going) < len(one.hands):  # the others stay eligible
+            if len(going) < len(one.hands):  # the remaining hands must stay eligible
                 left = self.size[one.number] - self.people.k
                 going = [hand for hand in going if (left := left - hand.size) >= 0]
             for hand in going:
@@ -562,7 +571,7 @@ class Seating:
         return away
 
     def enough(self) -> None:
-        """The last class, where it is too small, gets made-up hands of the smallest signature it has."""
+        """If the last class is too small, add made-up hands of its smallest signature."""
         self._fill_small_classes()
         for one in self.classes.values():
             while self.size[one.number] < self.people.k:
@@ -570,7 +579,7 @@ class Seating:
                 self._enter(one.number, Hand(least, {}))
 
     def drop_small(self) -> list[int]:
-        """Take out what stays too small; its people."""
+        """Remove classes that stay too small; returns their people."""
         self._fill_small_classes()
         small = [c for c in self.classes.values() if self.size[c.number] < self.people.k]
         for one in small:

@@ -1,8 +1,8 @@
-"""Mode "views": one partition, several readers; each view is a coarser copy of the first part.
+"""Mode "views": one partition for several readers; each view is a coarser copy of the first part.
 
-The first part publishes a table by the whole policy.  A view keeps some of its columns and writes coarser texts in
-them: every published row goes over into one row, by its published texts alone.  So all views together are a function of
-the first part, and whoever holds them knows no more than it tells.
+The first part publishes a table by the whole policy. A view keeps some of its columns, with coarser texts. Each
+published row becomes one row of the view, which depends only on its published texts. So all views together are a
+function of the first part, and reveal no more than it does.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FINER = {"hierarchy": ("hierarchy", "stars"), "ranges": ("ranges", "hierarchy", 
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderView:
-    """What a reader is shown.
+    """The content of a view.
 
-    columns  the columns kept, quasi-identifiers and sensitive ones, in the order of the first part
-    publish  how cells are written: as the first part, or coarser
-    levels   per column of a hierarchy the lowest level that may be published
+    columns  the columns that it keeps, quasi-identifiers and sensitive ones, in the order of the first part
+    publish  the way to publish: that of the first part, or a coarser one
+    levels   for each column with a hierarchy, the lowest level that may be published
     """
 
     columns: tuple[str, ...]
@@ -41,7 +41,7 @@ class ReaderView:
 
     @classmethod
     def of(cls, policy: Policy, columns: Any, publish: str | None, levels: Mapping[str, int] | None) -> ReaderView:
-        """A view of a series with this policy.  Raises PolicyError for what it cannot show."""
+        """A view of a series with this policy; PolicyError for a request that it can't show."""
         every = (*policy.grouped, *policy.sensitive)
         named = column_names("columns", columns) if columns else every
         for name in named:
@@ -68,11 +68,11 @@ class ReaderView:
         return cls(columns=tuple(n for n in every if n in named), publish=way, levels=dict(levels or {}))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as a certificate has them."""
+        """Plain values for a certificate."""
         return {"columns": list(self.columns), "publish": self.publish, "levels": dict(self.levels)}
 
     def policy(self, policy: Policy) -> Policy:
-        """What the view promises: the models that speak of what it still shows."""
+        """The policy of the view: the models that apply to its columns."""
         quasi = tuple(n for n in policy.grouped if n in self.columns)
         sensitive = tuple(n for n in policy.sensitive if n in self.columns)
         models = tuple(m for m in policy.privacy if sensitive or m.short == "k")
@@ -80,7 +80,8 @@ class ReaderView:
             raise PolicyError(
                 "without a sensitive column no model of the policy speaks of this view; keep one, or ask for k as well"
             )
-        held = (*quasi, *sensitive) if self.publish == "hierarchy" else sensitive  # of these a model may need one
+        # a model may need the hierarchy of these columns
+        held = (*quasi, *sensitive) if self.publish == "hierarchy" else sensitive
         kept = {n: t for n, t in policy.hierarchies.items() if n in held}
         return replace(
             policy, quasi_identifiers=quasi, sensitive=sensitive, insensitive=(), privacy=models, publish=self.publish,
@@ -93,11 +94,12 @@ class ReaderView:
 
 
 def view(first: pl.DataFrame, view: ReaderView, policy: Policy) -> pl.DataFrame:
-    """The rows of the first part as a reader sees them.
+    """The rows of the first part as a view shows them.
 
-    first   the published rows, columns of text;  policy: of the series
+    first   the published rows, columns of text
+    policy  of the series
 
-    O(rows), and O(distinct texts x size of the hierarchy) to make them coarser.
+    O(rows), and O(distinct texts x size of the hierarchy) to coarsen them.
     """
     missing = [n for n in view.columns if n not in first.columns]
     if missing:
@@ -115,11 +117,12 @@ def view(first: pl.DataFrame, view: ReaderView, policy: Policy) -> pl.DataFrame:
 
 
 def _coarser(texts: Sequence[Text], policy: Policy, name: str, tree: Any, level: int) -> dict[Text, Text]:
-    """Published text -> the text of a view: a value, the lowest class from ``level`` on that holds all, or a star."""
+    """Published text -> text of a view: a value, the lowest class from ``level`` on that contains all values, or a
+    star."""
     star = policy.star
     paths = _Paths(None if tree is None else Hierarchy.of(tree), name, policy.notations.get(name))
     classes = policy.publish == "hierarchy" and name in policy.hierarchies
-    if classes and tree is None:  # stars made of classes: what is a value stays
+    if classes and tree is None:  # classes become stars, values stay
         paths = _Paths(Hierarchy.of(policy.hierarchies[name]), name, policy.notations.get(name))
     out: dict[Text, Text] = {star: star, None: None if level == 0 else star}
     for text in texts:
@@ -142,7 +145,8 @@ def _coarser(texts: Sequence[Text], policy: Policy, name: str, tree: Any, level:
 
 
 def _values(text: str) -> tuple[list[Text], bool]:
-    """What a text of ranges names: its value, the members of a set, the ends of a range; whether it is a range."""
+    """The values in a text of ranges: its value, the members of a set, or the ends of a range; and whether it is a
+    range."""
     found = parse(text)
     if isinstance(found, RangeOf):
         return [found.low, found.high], True
@@ -150,7 +154,7 @@ def _values(text: str) -> tuple[list[Text], bool]:
 
 
 class _Paths:
-    """Classes above values and above classes of one hierarchy."""
+    """The classes above values and above classes of one hierarchy."""
 
     def __init__(self, tree: Hierarchy | None, name: str, notation: str | None = None) -> None:
         self._tree, self._name, self._notation = tree, name, notation
@@ -165,11 +169,11 @@ class _Paths:
                     self._listed.setdefault(label, path)
 
     def is_value(self, text: str) -> bool:
-        """Whether a text is a value and no class."""
+        """Whether a text is a value and not a class."""
         return text in self._values if self._listed else bool(self._resolved(text))
 
     def above(self, text: str) -> tuple[str, ...]:
-        """A path through a class or a value, from a value to below the root; empty where nothing is known of it."""
+        """A path through a class or a value, from a value to below the root; empty if the text is unknown."""
         if self._listed:
             return self._listed.get(text, ())
         own = self._resolved(text)
@@ -191,7 +195,8 @@ class _Paths:
         return tuple(found.labels[h][found.node[h, 0]] for h in range(found.node.shape[0] - 1))
 
     def common(self, values: Sequence[Text], level: int, *, between: bool) -> Text:
-        """The lowest class from a level on that holds all values; between: and all listed ones between the two."""
+        """The lowest class from ``level`` on that contains all values. between: also all listed values between both
+        ends."""
         if None in values:
             return None
         ends = [v for v in values if v is not None]
@@ -209,4 +214,4 @@ class _Paths:
             a, b = float(low), float(high)
             return [v for v in self._values if a <= float(v) <= b]
         except ValueError:
-            return list(self._values)  # an order that is not that of numbers: any of them may lie between
+            return list(self._values)  # the order isn't that of numbers, so any value may lie between

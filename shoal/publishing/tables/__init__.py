@@ -1,1 +1,1 @@
-"""A table on its way out: the release, what it states of itself, its figures, and what was asked of it as a whole."""
+"""Releases of tables: the release, its certificate and record, its figures, and conditions on the whole table."""

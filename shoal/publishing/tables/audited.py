@@ -1,7 +1,7 @@
-"""The audit of any table, ours or not: levels of every privacy model, risks, class sizes.
+"""The audit of any table: levels of each privacy model, risks, and class sizes.
 
-The second part of the module sets a release against earlier ones of the same people: it computes what all of them tell
-together, and refuses a release that breaks a promise beside the others.
+The second part of the module compares a release with earlier ones of the same people. It computes what all of them
+reveal together, and refuses a release that breaks a promise in combination with the others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shoal.watching import watched
 
 
 class AuditSettings(Measured, ModelSettings, ScopeSettings, total=False):
-    """The keywords of ``audit`` that a policy or an engine has as well."""
+    """The keywords of ``audit`` that are also keywords of a policy or an engine."""
 
 
 @watched
@@ -128,7 +128,7 @@ def audit(
 def _asked(
     policy: Policy | Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> tuple[Policy, dict[str, Any], tuple[PrivacyModel, ...]]:
-    """The roles, the hierarchies by column, and the models that become checks."""
+    """The roles, the hierarchies by column, and the models to check."""
     asks = policy.hierarchies if isinstance(policy, Policy) else mapping("the policy", policy).get("hierarchies", {})
     own = mapping("hierarchies", given.get("hierarchies"))
     read = {n: h if isinstance(h, str) and h in GENERATED else Hierarchy.of(h) for n, h in own.items()}
@@ -137,7 +137,7 @@ def _asked(
     if policy is not None:
         return asked, trees, asked.privacy
     models = [name for name in given if name not in Measured.__annotations__]
-    given_k = "k" in models  # the k = 1 above is nobody's wish
+    given_k = "k" in models  # k = 1 was added above, not requested
     return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
 
 
@@ -152,7 +152,8 @@ def _composed(
     originals: Any,
     person: str | None,
 ) -> tuple[Composition, ...]:
-    """What a table tells beside earlier releases, against the k and l asked for, else those that it reaches."""
+    """What a table and earlier releases reveal together, for the requested k and l, otherwise for those that it
+    reaches."""
     k, l = promises(asked)
     k = k if any(isinstance(m, KAnonymity) and m.k > 1 for m in asked.privacy) else max(found.k, 2)
     if l is None:
@@ -185,7 +186,7 @@ def _judged(
     missing: str,
     engine: str | None,
 ) -> Audit:
-    """What the judge finds in the table, by rows where it is looked at beside a population or with wildcards."""
+    """The judge's findings on a table, row by row if a population or wildcards need it."""
     people = names.population
     census = None if people is None else read_census(people, names.quasi_identifiers, engine=engine)
 
@@ -206,7 +207,7 @@ def _judged(
 
 
 def _nobody(table: Table, units: Sequence[str]) -> list[str]:
-    """A sentence for each column that does not name a person in every row."""
+    """A sentence for each column that doesn't identify a person in every row."""
     found = []
     for name in units:
         counted = table.count([name], [])
@@ -218,8 +219,8 @@ def _nobody(table: Table, units: Sequence[str]) -> list[str]:
 
 
 def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Policy:
-    """What of a policy can be looked at in a table: of persons and weights the columns that are there, of coordinates
-    their tiles where it has them."""
+    """The part of a policy that applies to a table: persons and weights only if the columns exist, and coordinates as
+    tiles if the table has these."""
     quasi = asked.quasi_identifiers
     if asked.coordinates is not None:
         quasi = asked.grouped if PLACE in columns else (*quasi, *asked.coordinates)
@@ -238,7 +239,7 @@ def _held(asked: Policy, columns: Sequence[str], trees: Mapping[str, Any]) -> Po
 
 
 def _mean(found: Audit, most: float) -> Check:
-    """The mean prosecutor risk against the highest asked for."""
+    """The mean prosecutor risk as a check against its requested limit."""
     level = found.risk["prosecutor_mean"]
     return Check(
         model="mean risk", short="max_average_risk", asked={"max_average_risk": most}, column=None, level=level,
@@ -254,14 +255,14 @@ def audit_table(
     units: Sequence[str],
     outside: Callable[[pl.DataFrame, Audit], Audit] | None,
 ) -> Audit:
-    """Judge an opened table: of an engine's only cells and counts come back; units: columns that name persons."""
+    """Judge an opened table; an engine only returns cells and counts. units: columns that identify persons."""
     how = scales_of(policy)
     names = [*policy.grouped, *policy.sensitive, *units]
     names += [n for n in policy.weighed if n in table.columns]
     if not table.in_memory and outside is None:
         cells, counts = table.counts(names)
         return judge(cells, policy.grouped, policy.sensitive, models, threshold, units, counts, **how)
-    frame = table.polars(names)  # what is counted beside a population is counted by rows
+    frame = table.polars(names)  # with a population, rows are counted one by one
     audit = judge(frame, policy.grouped, policy.sensitive, models, threshold, units, **how)
     return audit if outside is None else outside(frame, audit)
 
@@ -281,11 +282,11 @@ def published(
 ) -> ReleaseOfPeople:
     """A release for the judge.
 
-    release      a Release, a path, by whose certificate it is read where one lies beside it, or a frame
-    roles        quasi-identifiers and hierarchies of a release that has no certificate
-    hierarchies  those that do not lie beside a certificate, or of a table that has none
-    Raises InputError for a file that is not there, PolicyError for a hierarchy that its certificate names and that is
-    not there.
+    release      a Release, a path (read with its certificate if one is next to it), or a frame
+    roles        quasi-identifiers and hierarchies of a release without a certificate
+    hierarchies  those that aren't next to a certificate, or of a table without one
+
+    Raises InputError for a missing file, PolicyError for a missing hierarchy that the certificate names.
     """
     asked, separator = roles, None
     given = dict(hierarchies or {})
@@ -312,10 +313,10 @@ def published(
 
 
 def parts_of(release: Any) -> list[Any]:
-    """The releases that a name means: of a series the table of every part, of a table of a lake the file of every
-    version that can be read, else what was given.
+    """The releases of a path: for a series the table of every part, for a Delta or Iceberg table the file of every
+    readable version, otherwise the argument.
 
-    Raises InputError for a series without a part, and for a lake without such a table.
+    Raises InputError for a series without parts, and for a Delta or Iceberg table that doesn't exist.
     """
     if lakes.is_lake(release):
         versions = lakes.readable(release)
@@ -334,7 +335,8 @@ def parts_of(release: Any) -> list[Any]:
 def set_against(
     releases: Sequence[ReleaseOfPeople], sensitive: Sequence[str], k: int, l: float | None, person: str | None = None
 ) -> tuple[Composition, ...]:
-    """The figures for every sensitive column that all of the releases and their originals have; else without one.
+    """The figures for every sensitive column that all releases and originals have; if there is none, without a
+    sensitive column.
 
     O(figures of one column) for each; see ``shoal.judge.composition.compose``.
     """
@@ -347,17 +349,18 @@ def set_against(
 
 
 def promises(asked: Policy) -> tuple[int, float | None]:
-    """k and l of a policy: what figures are held against."""
+    """k and l of a policy, as thresholds for the figures."""
     k = max((m.k for m in asked.privacy if isinstance(m, KAnonymity)), default=2)
     l = max((float(m.l) for m in asked.privacy if isinstance(m, LDiversity)), default=None)
     return k, l
 
 
 def with_composition(release: Release[Any], table: Table, after: Any, most: float, *, force: bool) -> Release[Any]:
-    """The release with what it tells beside earlier ones, of whose people nothing is known but that they may be alike.
+    """The release with the figures of what it and earlier ones reveal together. The earlier originals are unknown.
 
-    table  the one the new release was made from
-    Raises VerificationError where a promise breaks for a larger share than ``most``, unless forced.
+    table  the table from which the new release was made
+
+    Raises VerificationError if a promise breaks for a larger share than ``most``, unless forced.
     """
     most = number("max_composition", most, "it is a share of people", lambda x: 0 <= x <= 1)
     k, l = promises(release.policy)
@@ -365,7 +368,7 @@ def with_composition(release: Release[Any], table: Table, after: Any, most: floa
     seen: list[str] = []
     for given in as_list(after):
         parts = parts_of(given)
-        own = lakes.is_lake(given)  # no certificate says what its older versions were asked
+        own = lakes.is_lake(given)  # no certificate has the policy of its older versions
         trees = release.policy.hierarchies if own and release.policy.publish == "hierarchy" else None
         old += [published(one, release.policy, trees) for one in parts]
         seen += [hash_of(one) for one in parts if own]
@@ -379,7 +382,7 @@ def with_composition(release: Release[Any], table: Table, after: Any, most: floa
 
 
 def refuse_composition(found: Sequence[Composition], most: float) -> None:
-    """VerificationError where the figures pass what is allowed."""
+    """VerificationError if the figures exceed the allowed share."""
     worst = max(found, key=lambda c: c.share)
     if worst.share > most:
         raise VerificationError(

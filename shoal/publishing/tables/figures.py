@@ -1,8 +1,8 @@
-"""Every figure of the report on a table, from what is published, the certificate and counts that at least k rows share.
+"""The figures of the report on a table: from the release, the certificate, and counts that at least k rows share.
 
-Figures of one column: its values before and after in a few bars, without telling whose value was hidden.  Figures of
-pairs: the few pairs of columns that matter most, before and after.  Figures of groups: what was changed together, how
-much the groups lost, and who is at risk at which threshold.  Beside them stands what the original table gives away.
+Figures of a column: its values before and after as bars, without revealing whose value was hidden. Figures of pairs:
+the few most dependent pairs of columns, before and after. Figures of groups: which columns changed together, the loss
+of the groups, and the rows at risk by threshold. In addition: what the original table reveals.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ _THRESHOLDS = (1 / 3, 0.2, 0.1, 0.05)  # one in 3, 5, 10, 20
 
 
 def together(expected: Any, least: int) -> dict[str, Any]:
-    """Which columns are coarser or hidden in the same rows: the most frequent combinations, the rest added up.
+    """The most frequent combinations of columns that are coarser or hidden in the same rows; the others are summed.
 
-    expected  what every group publishes, an ``Expected``;  least: combinations on fewer rows are among the rest
+    expected  what every group publishes, an ``Expected``
+    least     combinations on fewer rows are among the others
 
-    Of the groups as they are published, so that it tells no more than the release.  O(groups columns).
+    Computed from the published groups, so it reveals no more than the release. O(groups columns).
     """
     sizes = expected.partition.sizes
     names = [c.name for c in expected.columns]
@@ -60,9 +61,9 @@ def together(expected: Any, least: int) -> dict[str, Any]:
 
 
 def by_loss(view: View) -> list[dict[str, Any]]:
-    """Classes and rows by the mean loss of their values: none, up to a tenth, up to a quarter, and so on.
+    """The number of classes and rows by the mean loss of their values: none, up to a tenth, up to a quarter, and so on.
 
-    Groups that are published alike are one class, as everywhere in a report.
+    Groups with equal published values are one class, as everywhere in a report.
     """
     _, first, name = np.unique(view.class_of, return_index=True, return_inverse=True)
     sizes = np.bincount(name, weights=view.sizes, minlength=first.size)
@@ -77,7 +78,7 @@ def by_loss(view: View) -> list[dict[str, Any]]:
 
 
 def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
-    """Share of the rows whose risk, one over the rows of their class, is above each of the usual thresholds.
+    """The share of rows whose risk, one over the rows of their class, exceeds each of the usual thresholds.
 
     sizes  rows of a class -> number of such classes
     """
@@ -89,7 +90,7 @@ def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
 
 
 def figures_of_original(counted: Counted) -> dict[str, Any]:
-    """Rows, classes, uniques and dangerous columns, from the cells of the table as it came.  O(m log m)."""
+    """Rows, classes, uniques, and dangerous columns, from the cells of the original. O(m log m)."""
     of_type, first = counted.histogram.types
     sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
     return {
@@ -105,14 +106,15 @@ def figures_of_original(counted: Counted) -> dict[str, Any]:
 
 
 def _at_risk(sizes: np.ndarray) -> list[dict[str, float]]:
-    """Shares of the rows at risk by threshold, to a thousandth: of one row or two nothing is told."""
+    """The shares of rows at risk by threshold, rounded to a thousandth, so that they reveal nothing about one or two
+    rows."""
     values, classes = np.unique(sizes.astype(np.int64), return_counts=True)
     found = at_risk(dict(zip(values.tolist(), classes.tolist(), strict=True)))
     return [{**one, "rows": round(one["rows"], 3)} for one in found]
 
 
 def _dangerous(counted: Counted) -> list[SingledColumns]:
-    """What the quasi-identifiers single out together, from the table as it came."""
+    """How far the original's quasi-identifiers single rows out together."""
     of_type, first = counted.histogram.types
     held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
     codes = [narrowest(counted.histogram.quasi[:, j], c.size)[first] for j, c in enumerate(counted.quasi)]
@@ -120,20 +122,22 @@ def _dangerous(counted: Counted) -> list[SingledColumns]:
 
 
 COLUMN_BINS = 12
-Bin = tuple[str, Any, Any]  # label; a value and None, or low and high (without it) of a span
+Bin = tuple[str, Any, Any]  # label; a value and None, or the ends of an interval, the high one excluded
 
 
 def distribution(
     column: DecodedColumn, rows: np.ndarray, own: tuple[Sequence[str | None], np.ndarray], least: int, step: int
 ) -> list[dict[str, Any]]:
-    """Bars over what the release itself names: {"label", "before", "after"}, and one for all other values.
+    """Bars for the values in the release: {"label", "before", "after"}, and one bar for all other values.
 
-    rows   of each cell of the release; own: the original's values and their rows
+    rows   number of rows of each cell of the release
+    own    the original's values and their numbers of rows
     least  values that the release shows on fewer rows are among the others
-    step   counts of the original are rounded to its multiples, so that no difference tells whose value was hidden, and
-           None below it; 0: None everywhere, for a column of which so little is hidden that a difference would tell
+    step   counts of the original are rounded to multiples of this, so that no difference reveals whose value was
+           hidden; below it they are None. 0: all are None, for a column with so few hidden values that differences
+           would reveal them
 
-    ``after`` spreads a cell over its members; stars are left out, a report counts them apart.
+    ``after`` spreads a cell over its members. Stars are excluded, and a report counts them separately.
     """
     bins = bins_of(column, rows, least)
     after = rows @ shares_of(column, bins)
@@ -149,10 +153,10 @@ def distribution(
 
 
 def pictured(column: DecodedColumn, name: str) -> DecodedColumn:
-    """The column as its bars show it: codes are labels, each with a bar of its own, and never a span of numbers.
+    """The column as its bars show it: codes are labels with a bar each, and never an interval of numbers.
 
-    Codes are the values of a hierarchy of labels, numbers whose column's name says so, and few whole numbers published
-    one by one that lie too far apart to stand in a row.
+    Codes are values of a hierarchy of labels, numbers whose column name indicates codes, and a few integers that are
+    published individually and are too far apart to be consecutive.
     """
     if column.ruler is None:
         return column
@@ -164,12 +168,12 @@ def pictured(column: DecodedColumn, name: str) -> DecodedColumn:
 
 
 def bins_of(column: DecodedColumn, rows: np.ndarray, least: int, most: int = COLUMN_BINS) -> list[Bin]:
-    """At most about ``most`` bins of what the release itself names on ``least`` rows or more."""
+    """At most about ``most`` bins of values that the release shows on at least ``least`` rows."""
     return _spans(column, rows, least, most) if column.ruler is not None else _names(column, rows, least, most)
 
 
 def shares_of(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
-    """float64[cells, bins + 1]: the share of each cell in each bin, the last one all others; a star has none."""
+    """float64[cells, bins + 1]: the share of each cell in each bin, the last one for all others; 0 for a star."""
     shares = np.zeros((len(column.cells), len(bins) + 1))
     if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
         at, into = _named_in(column, bins)
@@ -188,7 +192,7 @@ def shares_of(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
 
 
 def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
-    """float64[cells, bins]: the share of each cell's span in each bin's; whole numbers and days reach to the next."""
+    """float64[cells, bins]: the share of each cell's interval in each bin. Integers and days extend to the next one."""
     wide = 1.0 if column.whole or of_days(column.ruler) else 0.0
     low, high = column.ends[:, :1], column.ends[:, 1:2] + wide
     first, last = _edges(bins)
@@ -199,23 +203,23 @@ def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
 
 
 def _edges(bins: Sequence[Bin]) -> np.ndarray:
-    """float64[2, bins]: where spans begin and end."""
+    """float64[2, bins]: the starts and ends of intervals."""
     return np.array([b[1:] for b in bins], np.float64).reshape(-1, 2).T
 
 
 def places_in(values: Sequence[str | None], bins: Sequence[Bin], column: DecodedColumn) -> np.ndarray:
-    """int64[values]: the bin of each value of the original; the last one where it is in none."""
+    """int64[values]: the bin of each value of the original; the last one if it is in none."""
     if column.ruler is None:
         into = {b[1]: j for j, b in enumerate(bins)}
         return np.array([into.get(v, len(bins)) for v in values], np.int64)
     at, (first, last) = places(values, column.ruler), _edges(bins)
-    found = np.searchsorted(first, at, "right") - 1  # spans lie in order, one beginning where the last ends
+    found = np.searchsorted(first, at, "right") - 1  # the intervals are consecutive
     inside = (found >= 0) & (at < np.append(last, -np.inf)[found])
     return np.where(inside, found, len(bins))
 
 
 def possible(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[np.ndarray, np.ndarray]:
-    """bool[cells, bins + 1] twice: whether a row of a cell is surely in a bin, and whether it may be."""
+    """bool[cells, bins + 1] twice: whether a row of a cell is certainly in a bin, and whether it may be."""
     maybe = np.zeros((len(column.cells), len(bins) + 1), bool)
     if column.ruler is None and all(_listed(c) or c.everything for c in column.cells):
         maybe[_named_in(column, bins)] = True
@@ -239,12 +243,12 @@ def possible(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[np.ndarray, np
 
 
 def _listed(cell: Members) -> bool:
-    """Whether a cell stands for the values that it names, and no others."""
+    """Whether a cell stands for exactly the values that it names."""
     return not cell.everything and cell.low is None and cell.pattern is None
 
 
 def _named_in(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[list[int], list[int]]:
-    """(cell, bin) wherever a cell names the value of a bin.  O(values named)."""
+    """(cell, bin) for each cell that names the value of a bin. O(values named)."""
     into = {b[1]: j for j, b in enumerate(bins)}
     known = into.keys()
     found = [(i, into[v]) for i, cell in enumerate(column.cells) for v in known & cell.named]
@@ -252,17 +256,17 @@ def _named_in(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[list[int], li
 
 
 def disclosed(n: int, surely: int, maybe: int, step: int) -> int | None:
-    """A count of the original as it may be told beside the release; None where it is not.
+    """A count of the original as it may be published with the release; None if it may not.
 
-    surely, maybe  the least and the most that it can be, by the release
+    surely, maybe  the smallest and the largest count that the release allows
 
-    Rounded to a multiple of ``step``, and so far inside of both that what is told always leaves a step of numbers: the
-    nearest multiple may be one that only the least or the most is rounded to, and tells that none, or all, of the
-    hidden values are this one.
+    It is rounded to a multiple of ``step``, and kept far enough from both limits that several counts remain possible.
+    If the nearest multiple were one to which only the smallest or the largest count is rounded, it would reveal that
+    none, or all, of the hidden values are this one.
     """
     if surely == maybe:
         return round_to(n, step)
-    least = 2 * step if 0 < surely < step else step  # below it nothing is said, which must say little as well
+    least = 2 * step if 0 < surely < step else step  # below this, nothing is published, which must reveal little too
     if not step or n < least or (surely < least and maybe < least + step):
         return None
     low = max(least, -(-(2 * surely + step) // (2 * step)) * step) if surely else least
@@ -271,25 +275,25 @@ def disclosed(n: int, surely: int, maybe: int, step: int) -> int | None:
 
 
 def round_to(n: int, step: int) -> int | None:
-    """The nearest multiple, halves up; None for fewer than ``step``, nothing included, and where there is no step."""
+    """The nearest multiple, halves rounded up; None below ``step``, and if ``step`` is 0."""
     return None if not step or n < step else (2 * n + step) // (2 * step) * step
 
 
 def _names(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> list[Bin]:
-    """The values that most rows of the release show or may show."""
+    """The values that the most rows of the release show or may show."""
     weight = dict.fromkeys(column.known, 0.0)
     for cell, n in zip(column.cells, rows.tolist(), strict=True):
         if not cell.everything and cell.named:
             for value in cell.named:
                 weight[value] += n / len(cell.named)
     often = sorted((v for v, w in weight.items() if w >= least), key=lambda v: (-weight[v], str(v)))
-    at = dict(zip(column.known, column.at.tolist(), strict=True))  # where codes are numbers they stand in their order
+    at = dict(zip(column.known, column.at.tolist(), strict=True))  # codes that are numbers are sorted
     shown = often[:most] if any(at[v] != at[v] for v in often[:most]) else sorted(often[:most], key=at.__getitem__)
     return [("missing" if v is None else v, v, None) for v in shown]
 
 
 def _spans(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> list[Bin]:
-    """Round steps over what the release shows, wide as 1, 2 or 5 times a power of ten; days in steps alike."""
+    """Round intervals over the release's values, of width 1, 2, or 5 times a power of ten, also for days."""
     ends = column.ends[rows >= least, :2]
     ends = ends[np.isfinite(ends).all(axis=1)]
     if not ends.size:
@@ -304,7 +308,7 @@ def _spans(column: DecodedColumn, rows: np.ndarray, least: int, most: int) -> li
 
 
 def round_step(least: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is no less, in the unit of ``least``; 1 for nothing."""
+    """The smallest number 1, 2, or 5 times a power of ten of at least ``least``; 1 if that isn't positive."""
     if least <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
@@ -313,30 +317,30 @@ def round_step(least: float) -> float:
 
 def _named(low: float, high: float, column: DecodedColumn, exact: bool) -> str:
     if of_days(column.ruler) or column.ruler == "moment":
-        return str(np.datetime64(math.floor(low), "D"))  # a step may begin before the year 1 or end after 9999
+        return str(np.datetime64(math.floor(low), "D"))  # an interval may start before the year 1 or end after 9999
     if exact:
         return f"{low:.0f}" if high - low == 1 else f"{low:.0f} to {high - 1:.0f}"
     return f"{low:.6g} up to {high:.6g}"
 
 
 def _share(cell: Members, value: str | None, column: DecodedColumn) -> float:
-    """The share of a value among a cell's members, where no span tells it."""
+    """The share of a value among a cell's members, if they aren't an interval."""
     if cell.low is None and cell.pattern is None:
         return float(value in cell.named) / max(len(cell.named), 1)
     return float(value in cell) / max(int(cell.held(column.known, column.at).sum()), 1)
 
 
-PAIR_BINS = 7  # of each column, beside one for all other values
+PAIR_BINS = 7  # bins of each column, in addition to one for all other values
 PAIRS = 3
-COLUMNS = 10  # the first so many are looked at
+COLUMNS = 10  # only this many first columns are examined
 
 
 class _Axis(NamedTuple):
-    """A column cut into bins.
+    """A column divided into bins.
 
-    after   float64[classes, bins]: the share of each published class in each bin; a star has none
-    before  int64[codes]: bin of each value of the original
-    surely, maybe  bool[classes, bins]: whether a row of a class is in a bin, or may be
+    after   float64[classes, bins]: the share of each published class in each bin; 0 for a star
+    before  int64[codes]: the bin of each value of the original
+    surely, maybe  bool[classes, bins]: whether a row of a class is certainly in a bin, and whether it may be
     """
 
     name: str
@@ -350,14 +354,15 @@ class _Axis(NamedTuple):
 def pairs(
     release: Any, decoded: Decoded, columns: Sequence[Mapping[str, Any]], least: int, step: int
 ) -> list[dict[str, Any]]:
-    """At most PAIRS pairs of quasi-identifiers, those that say most of each other in the release.
+    """At most ``PAIRS`` pairs of quasi-identifiers, with the largest mutual information in the release.
 
-    columns  what stands in the report of each column: "name", "before_shown"
-    least  values that the release shows on fewer rows are among the others;  step: see ``distribution``
+    columns  the report's figures of each column: "name", "before_shown"
+    least    values that the release shows on fewer rows are among the others
+    step     see ``distribution``
 
-    Which pairs, and into which bins they are cut, follows from the release alone.  Counts of the original are rounded
-    and left out below a step, as a column's own are; and a line of the table is left out wherever so few of its rows
-    were changed that a difference would tell (``_line``).  O(classes bins^2) for each pair.
+    The pairs and their bins depend only on the release. Counts of the original are rounded, and omitted below a step,
+    as for single columns. A line of the table is omitted if so few of its rows changed that differences would reveal
+    them (``_line``). O(classes bins^2) for each pair.
     """
     shown = {c["name"]: c["before_shown"] for c in columns}
     names = [n for n in release.policy.grouped if n in decoded.columns][:COLUMNS]
@@ -398,7 +403,7 @@ def _axis(release: Any, name: str, column: DecodedColumn, at: np.ndarray, least:
 
 
 def _together(after: np.ndarray) -> float:
-    """How much two columns say of each other: mutual information in nats of a table of counts."""
+    """The dependence of two columns: the mutual information of a table of counts, in nats."""
     p = after / max(after.sum(), 1e-300)
     alone = p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True)
     some = p > 0
@@ -408,7 +413,7 @@ def _together(after: np.ndarray) -> float:
 def _before(
     release: Any, axes: tuple[_Axis, _Axis], rows: np.ndarray, step: int, shown: bool
 ) -> list[list[int | None]]:
-    """Counts of the original, None where they are not told."""
+    """Counts of the original, None if they may not be published."""
     a, b = axes
     counts, changed = _counted(release, axes)
     untouched = not release.facts.changed[a.name] and not release.facts.changed[b.name]
@@ -426,15 +431,15 @@ def _before(
 
 
 def _line(changed: np.ndarray, step: int) -> np.ndarray:
-    """Lines of which enough rows were changed, for a line is a column by itself, of the rows that it holds.
+    """Lines with enough changed rows, because a line is like a column of its own with the rows in it.
 
-    None changed is no better than few: that none of the hidden values belong here would be told.
+    No changed row is no better than a few: this would reveal that no hidden value is in the line.
     """
     return changed >= 4 * step
 
 
 def _counted(release: Any, axes: tuple[_Axis, _Axis]) -> tuple[np.ndarray, np.ndarray]:
-    """int64[bins, bins] twice: rows of the original, and those of them published otherwise in either column."""
+    """int64[bins, bins] twice: the rows of the original, and those of them that are changed in either column."""
     expected = release._placement.expected
     cell, group, count = expected.partition.cell, expected.partition.group, expected.partition.count
     at, otherwise = [], np.zeros(cell.size, bool)
@@ -453,7 +458,7 @@ ROWS = 10
 
 
 def figures(release: Any) -> dict[str, Any]:
-    """Plain values for the page and for JSON; no value that fewer than k rows of the release show.  O(rows)."""
+    """Plain values for the page and for JSON. Each shown value is in at least k rows of the release. O(rows)."""
     decoded = Decoded.shown(release.table, release.policy, release.facts.stars)
     least = least_rows(release)
     policy = release.policy.describe()
@@ -489,16 +494,16 @@ def figures(release: Any) -> dict[str, Any]:
 
 
 def least_rows(release: Any) -> int:
-    """How many rows must share what is shown: k, or the smallest group where another model keeps rows together."""
+    """The minimum number of rows that share a shown value: k, or the smallest group if another model limits groups."""
     models = [m for m in release.policy.privacy if m.speaks != "population"]
     asked = [m.k for m in models if isinstance(getattr(m, "k", None), int)]
     return max([2, *asked] if asked else [2, release.audit.smallest_class])
 
 
 def step_of(rows: int, least: int) -> int:
-    """To what counts of the original are rounded: k rows and at least 3, in large tables a hundredth of them.
+    """The step to which counts of the original are rounded: k and at least 3; in large tables, a hundredth of the rows.
 
-    Of the numbers that are rounded to 2 one is not below 2, so that it would be told exactly.
+    With a step of 2, only one count would be rounded to 2, so it would be known exactly.
     """
     return max(least, 3, rows // 100)
 
@@ -528,15 +533,15 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
 
 
 def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
-    """Ten rows as they are published, each of another group; a sensitive value that few rows hold is not among them."""
+    """Ten published rows of different groups. A sensitive value that few rows have isn't shown."""
     grouped, sensitive = list(release.policy.grouped), list(release.policy.sensitive)
     if not frame.height:
         return {"columns": [*grouped, *sensitive], "rows": [], "groups": []}
-    short = [f"c{i}" for i in range(len(grouped) + len(sensitive))]  # "*" would stand for all columns
+    short = [f"c{i}" for i in range(len(grouped) + len(sensitive))]  # "*" would select all columns
     frame = pl.DataFrame([frame[n].alias(c) for n, c in zip([*grouped, *sensitive], short, strict=True)])
     by, held = short[: len(grouped)], short[len(grouped) :]
     groups = frame.group_by(by).agg(pl.len().alias("rows")).filter(pl.col("rows") >= least)
-    groups = groups.sort([pl.col(c).cast(pl.String) for c in by])  # the same in whatever order the rows stand
+    groups = groups.sort([pl.col(c).cast(pl.String) for c in by])  # independent of the order of rows
     groups = groups.gather_every(max(1, groups.height // ROWS)).head(ROWS).with_row_index("group")
     rows_of = frame.join(groups, on=by, how="inner", nulls_equal=True).sort([pl.col(c).cast(pl.String) for c in held])
     first = rows_of.group_by("group", maintain_order=True).agg(pl.first("rows"), *(pl.first(c) for c in short))
@@ -552,9 +557,9 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
 
 
 def listed(frame: pl.DataFrame, policy: Any) -> dict[str, float]:
-    """Per column the share of the groups whose set names as many values as rows: each is then one row's own.
+    """For each column, the share of groups whose set has as many values as rows, so each value is that of a single row.
 
-    Of the published rows alone, so that anyone who has them can count the same.  O(rows).
+    Computed from the published rows alone, so that anyone with them can repeat it. O(rows).
     """
     found = {}
     for name, texts, rows in _texts_of_groups(frame, policy):
@@ -567,10 +572,11 @@ def listed(frame: pl.DataFrame, policy: Any) -> dict[str, float]:
 
 
 def sole_ends(frame: pl.DataFrame, policy: Any, rounded: Collection[str]) -> dict[str, float]:
-    """Per column the share of the groups whose range ends at a value that no other group shows.
+    """For each column, the share of groups whose range ends at a value that no other group shows.
 
-    Such an end is very likely the value of one row, as coordinates and exact amounts are.  Of the published rows alone,
-    so that anyone who has them can count the same.  rounded: columns whose ranges end at round values.  O(rows).
+    Such an end is very likely the value of a single row, for example in coordinates and exact amounts. Computed from
+    the published rows alone, so that anyone with them can repeat it. rounded: columns whose ranges end at round values.
+    O(rows).
     """
     found = {}
     for name, texts, _ in _texts_of_groups(frame, policy):
@@ -590,11 +596,11 @@ def sole_ends(frame: pl.DataFrame, policy: Any, rounded: Collection[str]) -> dic
 
 
 def _texts_of_groups(frame: pl.DataFrame, policy: Any) -> Iterator[tuple[str, pl.Series, pl.Series]]:
-    """Per column of ranges and sets its name, and its text and the rows of each group."""
+    """For each column of ranges and sets, its name, and the text and the number of rows of each group."""
     if policy.publish != "ranges" or not frame.height:
         return
     names = list(policy.grouped)
-    short = [f"c{i}" for i in range(len(names))]  # "*" would stand for all columns
+    short = [f"c{i}" for i in range(len(names))]  # "*" would select all columns
     held = pl.DataFrame([frame[n].alias(c) for n, c in zip(names, short, strict=True)])
     groups = held.group_by(short).len("rows")
     for name, column in zip(names, short, strict=True):
@@ -603,7 +609,7 @@ def _texts_of_groups(frame: pl.DataFrame, policy: Any) -> Iterator[tuple[str, pl
 
 
 def _text(value: Any, release: Any, column: str) -> str:
-    """A missing number is a star where the column has stars."""
+    """A cell as text; a missing number is a star if the column has stars."""
     if value is None and release.facts.stars.get(column):
         return release.policy.star
     return _plain(value)

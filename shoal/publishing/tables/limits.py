@@ -1,8 +1,8 @@
-"""What a policy asks of a table besides its models, read for the search and counted on what was found.
+"""Conditions of a policy other than its models, for the search and counted on its result.
 
-``within_budget`` counts rows starred whole, whatever recoding stars them.  ``share_models``, ``refuse_common``, and
-``decoys_of`` are what minimality asks.  ``exposed`` counts groups that show a value of one row alone: as an end of a
-range, or in a set.  ``on_trees`` binds the hierarchical distance of t-closeness to the hierarchies of a table.
+``within_budget`` counts completely starred rows, for every recoding. ``share_models``, ``refuse_common``, and
+``decoys_of`` implement minimality. ``exposed`` counts groups that show a value of a single row, as an end of a range or
+in a set. ``on_trees`` applies the hierarchical distance of t-closeness to the hierarchies of a table.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
 from shoal.publishing.recodings import ColumnText
 
-_AT_ONCE = 1 << 16  # groups looked at together
-CLAIM = 0.98  # of minimality, what the attack may claim: whoever reads the file may weigh a little otherwise
+_AT_ONCE = 1 << 16  # number of groups processed together
+# share of the minimality limit that the attack may reach, because a reader may compute slightly different weights
+CLAIM = 0.98
 
 
 def share_models(asked: Policy) -> list[Model]:
-    """What a policy's minimality asks of every group, for every sensitive column; nothing where none is asked for."""
+    """The condition of minimality on every group and sensitive column; empty if minimality isn't requested."""
     return [] if asked.minimality is None else [AlphaKAnonymity(asked.minimality, 1)]
 
 
 def refuse_common(histogram: Histogram, asked: Policy) -> None:
-    """InfeasibleError where one value is so common that its share of all rows is above what may be told."""
+    """InfeasibleError if a value's share of all rows exceeds the minimality limit."""
     for j, name in enumerate(asked.sensitive if asked.minimality is not None and histogram.rows else ()):
         held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
         most = float(held.max() / histogram.rows)
@@ -52,10 +53,10 @@ def decoys_of(
     asked: Policy, histogram: Histogram, secret: bytes | None,
     attack: Callable[[Partition, float, Collection[tuple[int, float]]], np.ndarray | None],
 ) -> Decoys | None:  # fmt: skip
-    """What minimality asks of the search, with draws from the caller's secret; None: fresh ones.
+    """The decoys for minimality, with random draws from the caller's secret; None: a fresh one.
 
-    attack  claims about a partition with more than a share, by who takes the method to have kept a k and an l, and to
-            have hidden no more for it: those of the policy, and the l that minimality itself amounts to
+    attack  gives inferences about a partition with more than a share, by an intruder who assumes that the method
+            enforced a given k and l and hid no more than needed: those of the policy, and the l that minimality implies
     """
     most = asked.minimality
     if most is None:
@@ -69,10 +70,10 @@ def decoys_of(
 
 
 def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Policy) -> Grouping:
-    """The grouping with its rows starred whole counted; InfeasibleError where they are more than ``max_suppressed``.
+    """The grouping with the number of completely starred rows; InfeasibleError if it exceeds ``max_suppressed``.
 
-    Global recoding spends the budget in its own search, which counts its block alone; a column at its highest level, or
-    a label that is the star, may star more rows whole.  O(groups x columns).
+    Global recoding uses the budget in its own search, which counts only its block. A column at its highest level, or a
+    label that is the star, may produce more starred rows. O(groups x columns).
     """
     if not asked.max_suppressed:
         return grouping
@@ -91,27 +92,27 @@ def within_budget(grouping: Grouping, columns: Sequence[ColumnText], asked: Poli
 
 
 class Exposed(NamedTuple):
-    """Shares of the groups, from 0 to 1: per column of ranges, sets or regions; of those that any such one exposes."""
+    """Shares of the groups, from 0 to 1, that show a value of one row: for each column, and for any column."""
 
     columns: Mapping[str, float]
     groups: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         return {"columns": dict(self.columns), "groups": self.groups}
 
 
 def exposed(
     histogram: Histogram, partition: Partition, columns: Sequence[ColumnRecoding], widened: Collection[str]
 ) -> Exposed:
-    """Groups that show a value which one row of theirs holds.
+    """The share of groups that show a value of one of their rows only.
 
-    partition  its groups are the classes of rows published alike
-    columns    those that are recoded
-    widened    names of those whose ranges end on a grid, at which somebody's value may lie but need not
+    partition  its groups are the classes of rows with equal published values
+    columns    the recodings
+    widened    names of columns whose ranges end on a grid, where an end may but need not be a value
 
-    Ranges, sets and regions alone: any other form shows what at least k rows share.  O(p d log p) for p triples, in
-    memory for some of them at a time.
+    Only ranges, sets, and regions count: any other form shows values that at least k rows share. O(p d log p) for p
+    triples, with some of them in memory at a time.
     """
     baring = [(j, column) for j, column in enumerate(columns) if column.bares]
     alone, anywhere, groups = np.zeros(len(baring), np.int64), 0, max(partition.groups, 1)
@@ -144,20 +145,20 @@ def graphs_of(policy: Policy) -> dict[str, Hierarchy]:
 
 
 def trees_of(policy: Policy) -> dict[str, Hierarchy]:
-    """The hierarchies of sensitive columns; PolicyError or InputError for one that cannot be read."""
+    """The hierarchies of sensitive columns; PolicyError or InputError for one that can't be read."""
     return {name: Hierarchy.of(policy.hierarchies[name]) for name in policy.sensitive if name in policy.hierarchies}
 
 
 def scales_of(policy: Policy) -> dict[str, Any]:
-    """How the values of sensitive columns lie, as keywords of ``shoal.judge.tables.privacy:judge``."""
+    """The order or hierarchy of sensitive values, as keyword arguments of ``shoal.judge.tables.privacy:judge``."""
     notations = {name: held for name, held in policy.notations.items() if name in policy.sensitive}
     return {"trees": trees_of(policy), "notations": notations}
 
 
 def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]) -> list[Model]:
-    """The models with the hierarchical distance bound to every column that they speak of.
+    """The models, with the hierarchical distance applied to each of their columns.
 
-    Raises PolicyError for a value that the hierarchy of its column lacks.
+    Raises PolicyError for a value that isn't in the hierarchy of its column.
     """
     out: list[Model] = []
     coded = {column.name: column for column in sensitive}

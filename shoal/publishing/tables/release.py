@@ -1,4 +1,4 @@
-"""A release: the published table, its certificate and its audit; written whole and verified, or not at all."""
+"""``Release``: the published table, its certificate, and its audit, which are written verified and atomically."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ from shoal.watching import watched
 
 
 class Persons(NamedTuple):
-    """What was counted of the people behind rows, before the columns that name them left the table.
+    """Figures about persons, counted before the person columns are removed.
 
-    fewest  per such column, the fewest people in a class;  checks: the levels of the models that count persons
+    fewest  for each person column, the smallest number of persons in a class
+    checks  the levels of the models that count persons
     """
 
     fewest: Mapping[str, int] = {}
@@ -47,11 +48,11 @@ class Persons(NamedTuple):
 
 
 class MissingValues(NamedTuple):
-    """What became of missing values.
+    """The treatment of missing values.
 
-    apart   where missing="apart": "rows" that lack a quasi-identifier, the "smallest" class of them, the
+    apart   with missing="apart": the "rows" that lack a quasi-identifier, the "smallest" class of them, the
             "smallest_of_others", counted on the placed rows; and the "columns" that lack values
-    filled  where missing="filled": the cells of every quasi-identifier that were
+    filled  with missing="filled": the number of filled cells of each quasi-identifier
     """
 
     apart: Mapping[str, Any] | None = None
@@ -60,20 +61,21 @@ class MissingValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """What is counted of a release.
+    """The counts of a release.
 
-    rows, groups  number of rows, and of classes of rows published alike
-    cost          {"stars", "suppressed_tuples", "ncp"}; ``Release.loss`` has the other measures too
-    stars         per quasi-identifier, the number of starred cells;  changed: of cells published coarser
-    before        privacy of the table as it came
-    carried       the columns carried along, and how many rows they single out
-    persons, missing  the people behind rows, and missing values, where either was asked for
-    limited       per column with limits, the values and rows that reach them, and what lies beyond
-    harbor        what the Safe Harbor did to which columns, where it was asked for
-    exposed       shares of the groups that show a value which only one of their rows holds
-    notes         sentences on what the published table cannot tell
-    composition   what it tells beside earlier releases, where these were named
-    versions      SHA-256 of the files of these that are versions of a table of Delta or Iceberg
+    rows, groups  number of rows, and of classes of rows with equal published values
+    cost          {"stars", "suppressed_tuples", "ncp"}; ``Release.loss`` also has the other measures
+    stars         for each quasi-identifier, the number of starred cells
+    changed       for each quasi-identifier, the number of coarser cells
+    before        privacy figures of the original
+    carried       the insensitive columns, and how many rows they single out
+    persons, missing  figures on persons and on missing values, if requested
+    limited       for each column with limits, the values and rows that reach them, and what lies beyond
+    harbor        the changes of Safe Harbor by column, if requested
+    exposed       the shares of groups that show a value of only one of their rows
+    notes         sentences on what the published table can't show
+    composition   what it reveals together with earlier releases, if these are given
+    versions      SHA-256 of the files of earlier releases that are versions of a Delta or Iceberg table
     """
 
     rows: int
@@ -94,7 +96,7 @@ class Facts:
 
 
 class TableOrigin(NamedTuple):
-    """Where a table came from: the file that was read, its separator, and the parts, where an engine read several."""
+    """The source of a table: its file, its separator, and its parts if an engine read several."""
 
     path: str | None = None
     separator: str | None = None
@@ -103,13 +105,13 @@ class TableOrigin(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedRows:
-    """The rows of a release, as a table or as what it is dealt out of.
+    """The rows of a release, as a table or as the tuples from which it is made.
 
-    table    the placed table, None where it is dealt out of ``tuples``: a CSV is written without
-    row_key  where an engine's table carries nothing along: the key by which ``Placement.expected`` deals its rows out
-    slices   the rows of an engine's table as it gives them quickest, see ``Placed``
-    counts   the rows of an engine's table counted most quickly, see ``Placed``
-    placed   whether these are the rows that were placed, and not a table put in their stead
+    table    the placed table; None if it can be made from ``tuples``: a CSV is written without it
+    row_key  for an engine's table without insensitive columns: the key with which ``Placement.expected`` makes its rows
+    slices   the rows of an engine's table, read fastest, see ``Placed``
+    counts   the rows of an engine's table, counted fastest, see ``Placed``
+    placed   whether these rows are those that were placed, and not a replacement table
     """
 
     table: Any
@@ -119,21 +121,21 @@ class ReleasedRows:
     counts: Any = None
     placed: bool = True
 
-    @cached_property  # computed once, if at all: the value that this class stands for does not change by it
+    @cached_property  # computed once on demand; this doesn't change the value
     def frame(self) -> Any:
         """The published table."""
         return self.tuples.frame() if self.table is None and self.tuples is not None else self.table
 
 
 class Losses(NamedTuple):
-    """Makes what the losses are computed from, and computes them."""
+    """Functions that give the input of the loss measures and their values."""
 
     view: Callable[[], View]
     measure: Callable[[], Mapping[str, float]]
 
 
 class GivenPopulation(NamedTuple):
-    """The population, and what its weights say of each class, where they were given."""
+    """The population, and the weights of each class, if they are given."""
 
     census: Census | None = None
     people: Covered | None = None
@@ -141,12 +143,13 @@ class GivenPopulation(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placement:
-    """What a release was made from and how its rows were dealt out: what writing and judging it needs, never shown.
+    """The inputs and the placement of a release, which writing and judging need. They are never shown.
 
-    expected   what must stand in the table, from the partition alone;  order: where the row order comes from
-    own        the table's own values per quasi-identifier, in the histogram's order; for counts.  A pickled release
-               holds them and is as private as the original: only what ``write`` makes may leave
-    published  the texts that stand in each quasi-identifier
+    expected   what the table must contain, from the partition alone
+    order      source of the row order
+    own        the table's own values for each quasi-identifier, in the histogram's order, for counts. A pickled release
+               contains them and is as private as the original: publish only the output of ``write``
+    published  the published texts of each quasi-identifier
     """
 
     expected: Expected
@@ -160,23 +163,24 @@ class Placement:
 
     @property
     def orders(self) -> dict[str, list[str]]:
-        """Values of each sensitive column that has an order of its own, from lowest to highest."""
+        """The values of each sensitive column with an explicit order, from lowest to highest."""
         return {c.name: [t for t in c.texts() if t is not None] for c in self.expected.sensitive if c.ordered}
 
     @property
     def texts(self) -> dict[str, Sequence[str | None]]:
-        """The values of every judged column, as they came."""
+        """The original values of every judged column."""
         return {**self.own, **{c.name: c.texts() for c in self.expected.sensitive}}
 
     def separator(self, path: Path) -> str:
-        """The separator of a new file: that of the original, unless the name of the file asks for another."""
+        """The separator of a new file: that of the original, unless the file's ending determines another."""
         usual = usual_separator(path)
         return usual if usual != "," else self.source.separator or usual
 
 
 @dataclass(eq=False)
 class JudgedRelease:
-    """What becomes known of a release once it is made: the audit of its table or of what was written, and the files."""
+    """Results that are computed after a release is made: the audit of its table or of the written file, and the
+    files."""
 
     audit: Audit | None = None
     written: Mapping[str, Any] | None = None
@@ -188,7 +192,7 @@ Files = str | Path | Sequence[str | Path]
 
 
 class _Published:
-    """The published table of a release, typed as what the release was made of."""
+    """The published table of a release, typed as the kind of frame that the user passed."""
 
     @overload
     def __get__(self, release: None, owner: type) -> _Published: ...
@@ -227,7 +231,7 @@ class Release(Generic[Frame]):
     table = _Published()
 
     def __reduce__(self) -> Any:
-        """A relation of DuckDB goes by its rows, since no connection leaves its process."""
+        """Pickle the release. A DuckDB relation is pickled as its rows, because a connection can't be pickled."""
         made = replace(self._placement, rows=ReleasedRows(None, placed=self._placement.rows.placed))
         known = (
             self.policy,
@@ -255,7 +259,7 @@ class Release(Generic[Frame]):
         return self.facts.composition
 
     def _in_memory(self) -> bool:
-        """Whether the rows are in this process, or dealt out in it."""
+        """Whether the rows are in this process, or can be made in it."""
         return self._placement.rows.table is None or self._opened().in_memory
 
     def _opened(self) -> Table:
@@ -265,13 +269,13 @@ class Release(Generic[Frame]):
 
     @property
     def audit(self) -> Audit:
-        """The published table judged by code that shares nothing with what made it."""
+        """The published table, judged by code that shares nothing with the code that made it."""
         if self._judged.audit is None:
             self._judged.audit = self._audited()
         return self._judged.audit
 
     def _audited(self) -> Audit:
-        """The audit of the table in hand, its tuples compared with those that were decided."""
+        """The audit of the table in memory, with its tuples compared with the expected ones."""
         from shoal.judge.tables.privacy import judge
 
         clock, policy = time.perf_counter(), self.policy
@@ -301,11 +305,11 @@ class Release(Generic[Frame]):
 
     @cached_property
     def loss(self) -> Mapping[str, float]:
-        """Every loss measure by its name; computed when first asked for."""
+        """Every loss measure by its name; computed on first access."""
         return {**self._placement.losses.measure(), **self.facts.cost}
 
     def _outside(self, blanks: Sequence[str] = (), sheet: bool = False) -> Callable[[pl.DataFrame, Audit], Audit]:
-        """What adds to an audit what the population tells of the table as it is published, or as it was written."""
+        """A function that adds the population's figures to an audit of the published table, or of the written one."""
         read = reading_of(self.policy, self.policy.publish, self.policy.hierarchies, self.facts.stars, blanks, sheet)
 
         census, people = self._placement.population
@@ -327,7 +331,7 @@ class Release(Generic[Frame]):
         self._accept(self.audit)
 
     def _accept(self, audit: Audit) -> None:
-        """VerificationError for an audit that breaks what was asked."""
+        """VerificationError for an audit that violates the request."""
         if audit.rows != self.facts.rows:
             raise VerificationError(
                 f"the release has {audit.rows} rows, the table {self.facts.rows}; nothing was published"
@@ -366,29 +370,32 @@ class Release(Generic[Frame]):
         bound: str | None = None,
         progress: Callable[[str, float | None], None] = nothing,
     ) -> Path:
-        """Write the table by the file's ending, verified on the bytes written, with its certificate and its record.
+        """Write the table in the format of the file's ending, verified on the written bytes, with certificate and
+        record.
 
-        The certificate is as public as the release: it holds what the released file shows, and one rounded ratio.  The
-        record holds what is known of the original; only its owner may read it, and no receiver needs it.
+        The certificate may be published with the release: it contains what the released file shows, and one rounded
+        ratio. The record contains what is known about the original. Only its owner may read it, and no receiver needs
+        it.
 
-        path         CSV (also .gz), Parquet or Excel; of a DuckDB or Spark table also a folder, for parts with a
-                     manifest that holds the hash of each; or the address of a server, postgresql://user@host/database
-                     or mysql://..., without a password: PGPASSWORD, ~/.pgpass or a service has it, or MYSQL_PWD and
-                     ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, a new version of a table: older
-                     ones stay readable, so ``shoal.anonymize`` must have been told of them with ``after``
-        certificate  a JSON file; RELEASE.certificate.json when None, of a server TABLE.certificate.json in this folder
-        table        of a server: the table it becomes, which holds what a CSV would, and gets its name once the
-                     rows read back are judged; it takes the place of a release, never of another table
+        path         CSV (also .gz), Parquet, or Excel; for a DuckDB or Spark table also a folder, for parts with a
+                     manifest that contains the hash of each; or the address of a server,
+                     postgresql://user@host/database or mysql://..., without a password, which PGPASSWORD, ~/.pgpass, or
+                     a service has, or MYSQL_PWD and ~/.my.cnf; or delta:FOLDER or iceberg:CATALOG.NAMESPACE.TABLE, for
+                     a new version of a table. Older versions stay readable, so pass them to ``shoal.anonymize`` with
+                     ``after``
+        certificate  a JSON file; RELEASE.certificate.json if None, for a server TABLE.certificate.json in this folder
+        table        for a server: the name of the table. It contains what a CSV would, and gets its name after its rows
+                     are read back and judged. It replaces a release, but never another table
         sign         file of a private key, see ``shoal keygen``; its owner vouches for the whole certificate
-        overwrite    False: refuse to replace files that exist
-        parts        "parquet" or "csv": write a folder of such files; None: what the path's ending says, and where it
-                     has none the kind of file that was read
-        record       whether RELEASE.record.json is written too
-        bound        "none": the certificate does not state the proved ratio; "ratio": it does; None: as the policy says
-        progress     called with (what is being done, share done or None)
+        overwrite    False: refuse to replace existing files
+        parts        "parquet" or "csv": write a folder of such files; None: by the path's ending, and without an ending
+                     the format of the file that was read
+        record       whether RELEASE.record.json is also written
+        bound        "none": the certificate doesn't state the proved ratio; "ratio": it does; None: as in the policy
+        progress     called with (step, share done or None)
 
-        All files appear under their names only after the judge has read the table back; raises VerificationError
-        otherwise, and then what was there before is still there.  Returns the certificate's path.
+        The files get their names only after the judge has read the table back. Otherwise raises VerificationError, and
+        existing files are unchanged. Returns the certificate's path.
         """
         from shoal.engines import lakes
         from shoal.publishing.documents import Documents
@@ -413,7 +420,7 @@ class Release(Generic[Frame]):
         return write_release(self, target, papers, parts=parts, **how)
 
     def _read(self) -> list[str | Path]:
-        """Every file the release was made from."""
+        """All files from which the release was made."""
         path, _, held = self._placement.source
         parts = () if held is None else (part.path for part in held.sources)
         return [p for p in (path, *parts, *self.policy.files) if p is not None]
@@ -476,11 +483,11 @@ class Release(Generic[Frame]):
 
     @cached_property
     def decoded(self) -> Decoded:
-        """What every cell stands for, from what is published alone."""
+        """The values that every cell can have, from the release alone."""
         return Decoded.of(self.table, self.policy, self.facts.stars)
 
     def numeric(self, columns: Sequence[str] | None = None) -> Any:
-        """Low, high and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
+        """Low, high, and middle of every cell of the number and date columns; see ``Decoded.numeric``."""
         return self.decoded.numeric(columns)
 
     def members(self, column: str) -> list[Members]:
@@ -488,7 +495,7 @@ class Release(Generic[Frame]):
         return self.decoded.members(column)
 
     def one_hot(self, columns: Sequence[str] | None = None) -> Any:
-        """A fraction per known value, a row's fractions summing to 1 per column; see ``Decoded.one_hot``."""
+        """A fraction for each known value; for each column, a row's fractions sum to 1; see ``Decoded.one_hot``."""
         return self.decoded.one_hot(columns)
 
     def sample(self, seed: int | None = None) -> Any:
@@ -509,12 +516,12 @@ class Release(Generic[Frame]):
         return statement.privacy(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """The facts of ``--json``: plain values only."""
+        """The facts of ``--json`` as plain values."""
         return statement.facts(self)
 
 
 def _revived(stored: Any, known: tuple[Any, ...]) -> Release[Any]:
-    """A release as it was pickled, its table brought back by its engine."""
+    """An unpickled release, whose table its engine restores."""
     policy, certificate, method, attempts, facts, made, seconds, judged = known
     table = stored.revive(stored.held) if isinstance(stored, StoredFrame) else stored
     made = replace(made, rows=replace(made.rows, table=table))

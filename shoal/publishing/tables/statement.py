@@ -1,8 +1,8 @@
-"""What a release says of itself: to whoever made it, in a public certificate file, in a private record, in five lines.
+"""The statements about a release: for the caller, in the public certificate file, in the private record, and as text.
 
-The certificate file goes with the release.  It holds what the released file shows, what was asked, what a theorem
-promises of every input, and of the original one number alone: the proved ratio, rounded up to a rung of a short ladder.
-The record holds everything else that is known: figures of the original, bounds, method, attempts, seed.
+The certificate file is published with the release. It contains what the released file shows, the request, a theorem's
+guarantee for every input, and a single figure that depends on the original: the proved ratio, rounded up to one of a
+few steps. The record contains everything else: figures of the original, bounds, method, attempts, seed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def privacy(release: Any) -> dict[str, Any]:
 
 
 def facts(release: Any) -> dict[str, Any]:
-    """The facts of ``--json``: plain values only."""
+    """The facts of ``--json`` as plain values."""
     return {
         "rows": release.facts.rows,
         "groups": release.audit.classes,
@@ -97,13 +97,13 @@ def _plain(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _weighted(release: Any) -> dict[str, float]:
-    """The loss that was searched down where columns count by weights: what the certificate counts, told by its name."""
+    """The weighted loss that the search minimizes and the certificate counts, if columns have weights."""
     weighted = release.certificate.unit == "ncp" and any(w != 1 for w in release.policy.weights.values())
     return {"weighted_ncp": float(release.certificate.cost)} if weighted else {}
 
 
 def _rule_book(release: Any) -> dict[str, Any] | None:
-    """The rule asked for by name, where it comes from and what it leaves to others."""
+    """The requested rule book, with its source and what it doesn't cover."""
     name = release.policy.preset
     rows = [getattr(m, "k", 0) for m in release.policy.privacy if m.speaks != "population"]
     if name is None or max(rows, default=0) < RULE_BOOKS[name].k:
@@ -112,17 +112,17 @@ def _rule_book(release: Any) -> dict[str, Any] | None:
 
 
 def hierarchies(release: Any) -> dict[str, dict[str, str]]:
-    """SHA-256 of every hierarchy's content as it was given; generated ones are left out."""
+    """SHA-256 of the content of every hierarchy, except generated ones."""
     given = {n: h for n, h in release.policy.hierarchies.items() if not (isinstance(h, str) and h in GENERATED)}
     return {name: {"sha256": digest(Hierarchy.of(source))} for name, source in given.items()}
 
 
 def blanks(release: Any, held: ReleaseContents) -> list[str]:
-    """Columns of a written file in which a suppressed value may show as a missing one.
+    """The columns of a written file in which a missing value may be a suppressed one.
 
-    A column of numbers, dates or booleans that shows missing cells is one of them whether it has stars or not: the file
-    would be the same with and without, so nobody who reads it can tell.  So is a column that shows nothing else: pandas
-    does not know of what kind a column without any value is, and knows it where the values were suppressed.
+    This includes each column of numbers, dates, or booleans with missing cells, whether or not it has stars: the file
+    would be the same, so readers can't distinguish them. It also includes columns with only missing cells, because
+    pandas stores no type for a column without values, but stores one if the values were suppressed.
     """
     cells = held.cells
     gone = {c.name: cells[c.name].null_count() for c in release._placement.expected.columns if c.name in cells}
@@ -131,12 +131,12 @@ def blanks(release: Any, held: ReleaseContents) -> list[str]:
 
 
 def starred_as_missing(release: Any, shown: Mapping[str, int]) -> list[str]:
-    """The columns whose stars stand as missing values; shown: the stars each column shows."""
+    """The columns whose stars are published as missing values. shown: the number of stars that each column shows."""
     return [name for name, count in release.facts.stars.items() if count != shown[name]]
 
 
 def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
-    """How the columns were published, for whoever reads the file alone; hidden: the columns of ``blanks``."""
+    """The recodings of the columns, for readers of the file alone. hidden: the columns of ``blanks``."""
     policy = release.policy
     trees = {
         name: tree if isinstance(tree, str) and tree in GENERATED else Hierarchy.of(tree)
@@ -150,10 +150,12 @@ def published(release: Any, hidden: Collection[str]) -> ColumnRecodings:
 def certificate_file(
     release: Any, path: Path, written: Mapping[str, Any], shown: ShownFigures, hidden: Collection[str], bound: bool
 ) -> dict[str, Any]:
-    """What the public certificate file holds: a function of the released file, of what was asked, and of one rung.
+    """The content of the public certificate file: a function of the released file, the request, and the rounded ratio.
 
-    written  hash and size of the file;  shown: its figures, read from the file;  hidden: the columns of ``blanks``
-    bound    whether the rung of the proved ratio is stated
+    written  hash and size of the file
+    shown    its figures, read from the file
+    hidden   the columns of ``blanks``
+    bound    whether the rounded ratio is stated
     """
     policy, proof = release.policy, release.certificate
     asked = {name: value for name, value in policy.describe().items() if name not in PRIVATE_SETTINGS}
@@ -198,7 +200,8 @@ def certificate_file(
 
 
 def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
-    """What the certificate file of a release says or would say, and an audit of the published rows alone."""
+    """The content of a release's certificate file, whether or not it is written, and an audit of the published rows
+    alone."""
     policy, opened = release.policy, release._opened()
     cells, counts = opened.counts([*policy.grouped, *policy.sensitive])
     held = ReleaseContents(cells, counts, tuple(opened.columns))
@@ -213,11 +216,11 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
 
 
 def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping[str, Any]) -> dict[str, Any]:
-    """What the private record holds: everything known of the release, so that it can be checked beside its original."""
+    """The content of the private record: everything known about the release, to check it with its original."""
     inside = facts(release)
     return {
         **{name: public[name] for name in ("format", "kind", "made_by", "made_at")},
-        "private": True,  # it holds figures of the original
+        "private": True,  # it contains figures of the original
         "release": {"file": path.name, "rows": release.facts.rows, **written},
         "policy": release.policy.describe(),
         **{name: public[name] for name in ("hierarchies", "shuffled", "order", "orders", "missing_values")},
@@ -232,12 +235,13 @@ def record(release: Any, path: Path, written: Mapping[str, Any], public: Mapping
 
 @dataclass
 class Statement:
-    """What the certificate and the record say of a release as it was written; filled in as the judge reads it.
+    """The content of the certificate and the record of a written release; the judge fills it in.
 
-    path    the file or folder;  stars: those that each column shows there
-    bound   whether the certificate states the rung of the proved ratio
+    path    the file or folder
+    stars   the number of stars that each column shows there
+    bound   whether the certificate states the rounded ratio
     facts   hash and size of the file
-    shown, hidden  what the judge read in it, see ``ShownFigures`` and ``blanks``
+    shown, hidden  what the judge read in the file, see ``ShownFigures`` and ``blanks``
     """
 
     release: Any
@@ -254,36 +258,36 @@ class Statement:
         self.shown = shown_loss(held.cells, held.counts, published(self.release, self.hidden))
 
     def public(self) -> dict[str, Any]:
-        """What the certificate holds."""
+        """The content of the certificate."""
         assert self.shown is not None
         return certificate_file(self.release, self.path, self.facts, self.shown, self.hidden, self.bound)
 
     def private(self) -> dict[str, Any]:
-        """What the record holds."""
+        """The content of the record."""
         hidden = starred_as_missing(self.release, self.stars)
         written = {**self.facts, **({"starred_as_missing": hidden} if hidden else {})}
         return record(self.release, self.path, written, self.public())
 
     def files(self, papers: Documents) -> dict[str, Any]:
-        """What a report says of the files that were written."""
+        """The description of the written files in a report."""
         return files_of(papers, self.path.name, self.facts)
 
 
 def files_of(papers: Documents, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report says of the files that were written; name and facts: of the table."""
+    """The description of the written files in a report. name, facts: of the table."""
     record = {} if papers.record is None else {"record": papers.record.name}
     return {"file": name, "certificate": papers.certificate.name, **record, "signed": papers.sign is not None, **facts}
 
 
 def states_bound(policy: Any, bound: str | None) -> bool:
-    """Whether a certificate states the rung of the proved ratio: as is said, else as the policy says."""
+    """Whether a certificate states the rounded ratio: by ``bound``, by default by the policy."""
     word = policy.bound if bound is None else bound
     known("choice for bound", word, BOUNDS)
     return bool(word != "none")
 
 
 def choices(explored: Any, rows: int) -> dict[str, Any]:
-    """What a report says of the grid that was tried before; {} where none is handed over."""
+    """The description of an explored grid in a report; {} if there is none."""
     if explored is None:
         return {}
     if not hasattr(explored, "found"):

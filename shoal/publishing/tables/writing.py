@@ -1,11 +1,11 @@
-"""How a release gets into files: its rows whole or slice by slice, judged where they stand, named when all is verified.
+"""Writing a release: its rows at once or in slices, judged in the written file, which gets its name after verification.
 
-A table in memory is written whole, a DuckDB table as a stream: only the histogram and a slice of rows are in memory at
-a time.  A folder of parts gets a manifest with the hash of each part; it appears under its name in one step.
+A table in memory is written at once, a DuckDB table as a stream: only the histogram and a slice of rows are in memory
+at a time. A folder of parts has a manifest with the hash of each part, and gets its name in one step.
 
-A table of a server of databases is sent, read back, judged, and only then given its name.  It holds what a CSV of the
-release would.  It is read back as one, its rows laid out by their contents, and judged as a file is; the certificate
-holds the SHA-256 of this CSV, which anybody makes again who can read the table.
+A table on a database server is sent, read back, judged, and only then gets its name. It contains what a CSV of the
+release would contain. It is read back as a CSV with rows sorted by their contents, and is judged like a file. The
+certificate has the SHA-256 of this CSV, which anyone with access to the table can reproduce.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ Tell = Callable[[str, float | None], None]
 
 
 def is_folder(path: Path, parts: str | None, large: bool) -> bool:
-    """Whether a release goes into a folder of parts: where parts are asked for, or the name has no ending.
+    """Whether a release is written to a folder of parts: if parts are requested, or the name has no ending.
 
-    large  whether an engine holds the table; PolicyError where parts are asked for and none does, or the name has the
-           ending of a file
+    large  whether the table is in an engine. Raises PolicyError if parts are requested and it isn't, or the name has
+           the ending of a file
     """
     if parts is None:
         return large and (not path.suffix or (path.is_dir() and not is_table_name(path)))
@@ -83,10 +83,10 @@ def is_folder(path: Path, parts: str | None, large: bool) -> bool:
 def write_release(
     release: Any, path: Path, papers: Documents, *, bound: bool, overwrite: bool, parts: str | None, tell: Tell
 ) -> Path:
-    """Write a release into a file or a folder of parts, with its certificate and record; returns the path of the first.
+    """Write a release to a file or a folder of parts, with certificate and record; returns the certificate's path.
 
-    Of a table that an engine holds only a slice of rows is in memory at a time, but for Excel.  Raises
-    VerificationError, and leaves what was there before, unless what was written is what was decided.
+    For a table in an engine, only a slice of rows is in memory at a time, except for Excel. If the written table isn't
+    the expected one, raises VerificationError, and existing files are unchanged.
     """
     large = not release._in_memory()
     folder = is_folder(path, parts, large)
@@ -103,7 +103,7 @@ def write_release(
 
 
 def refuse_here(table: Table, *, folder: bool = True) -> None:
-    """PolicyError where no engine could judge what is written of a table."""
+    """PolicyError if no engine can judge what is written."""
     if table.workers() == Workers():
         raise PolicyError(
             "⟨judge='engine'⟩ has the workers of Spark, or DuckDB, count what was written, and neither holds this "
@@ -116,8 +116,9 @@ def refuse_here(table: Table, *, folder: bool = True) -> None:
 class WholeTable(NamedTuple):
     """A table in memory as a file can hold it.
 
-    rows   which line of ``lines`` stands in every row of the file; None: they are the rows
-    shown  the stars each quasi-identifier then shows;  text: the columns that stand as text
+    rows   the index into ``lines`` of each row of the file; None: the lines are the rows
+    shown  the number of stars that each quasi-identifier then shows
+    text   the columns that are written as text
     """
 
     lines: pl.DataFrame
@@ -127,7 +128,7 @@ class WholeTable(NamedTuple):
 
     @classmethod
     def of(cls, release: Any, path: Path) -> WholeTable:
-        """The published table, by the file's ending."""
+        """The published table for the format of the file's ending."""
         kind, made, stars = kind_of(path), release._placement, release.facts.stars
         few = made.rows.tuples if kind == "csv" else None
         if few is None:
@@ -151,7 +152,7 @@ class WholeTable(NamedTuple):
             for name, count in stars.items()
             if count and (bare or name in as_text or not lines[name].count())
         }
-        # a star beside missing values stays a missing value, and so does its column's kind: it would tell of the star
+        # with unchanged missing values, a star stays missing and the column keeps its type, which would reveal stars
         alike = {name for name in hidden if None in made.published[name]}
         lines, shown = starred_text(lines, {n: c for n, c in hidden.items() if n not in alike}, made.published, star)
         return cls(lines, None, dict(stars) | shown | dict.fromkeys(alike, 0), as_text | (set(hidden) - alike))
@@ -159,10 +160,10 @@ class WholeTable(NamedTuple):
 
 @dataclass
 class _Writing:
-    """One release on its way to a file, or with an ending to a folder of parts.
+    """The writing of one release to a file, or with an ending to a folder of parts.
 
-    held  the table in memory; None: it is written slice by slice
-    text  the columns that stand as text
+    held  the table in memory; None: it is written in slices
+    text  the columns that are written as text
     """
 
     release: Any
@@ -179,7 +180,7 @@ class _Writing:
     def of(
         cls, release: Any, path: Path, bound: bool, parts: str | None, held: WholeTable | None, tell: Tell
     ) -> _Writing:
-        """parts: "" for a file; of a folder what is in it, None: the kind of file that was read."""
+        """parts: "" for a file; for a folder, the format of its parts; None: the format of the file that was read."""
         read = release._placement.source.parts
         ending = (ending_of(read) if read is not None else "parquet") if parts is None else parts
         separator = release._placement.separator(path.with_name(f"part.{ending}") if ending else path)
@@ -194,7 +195,7 @@ class _Writing:
         return cls(release, stated, ending, separator, held, text, tell)
 
     def frames(self, scratch: Path) -> Iterator[pl.DataFrame]:
-        """The rows in slices, as the file shows them."""
+        """The rows in slices, in the form of the file."""
 
         def count(done: int) -> None:
             self.tell("writing", min(done / max(self.release.facts.rows, 1), 1.0))
@@ -203,7 +204,7 @@ class _Writing:
             yield as_text_table(self.release, frame) if self.text else frame
 
     def fill(self, temporary: Path) -> None:
-        """Write what was decided."""
+        """Write the release."""
         if self.held is not None:
             store(self.held.lines, temporary, self.separator, self.held.rows)
             self._took("write")
@@ -211,7 +212,7 @@ class _Writing:
         self.tell("writing", 0.0)
         if self.ending:
             dealt = self.release._placement.rows.row_key is not None
-            there = not dealt or self.release.policy.judge == "engine"  # else what is dealt out here is quicker
+            there = not dealt or self.release.policy.judge == "engine"  # otherwise, making the rows here is faster
             self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
@@ -220,11 +221,11 @@ class _Writing:
         self._took("write")
 
     def judge(self, temporary: Path) -> None:
-        """Look at what was written; VerificationError unless it is what was decided."""
+        """Judge the written bytes; VerificationError unless they are the expected release."""
         facts, read = self.stated.facts, self.release._placement.source.parts
         if self.held is None:
             self.tell("reading back", None)
-        with ThreadPoolExecutor(1) as second:  # the bytes are there, and hashing needs one core alone
+        with ThreadPoolExecutor(1) as second:  # the file is complete, and hashing uses a second core
             sealed = None if self.ending else second.submit(hash_of, temporary)
             held = read_back(self.release, temporary, self.separator)
             seen = second.submit(self.stated.seen, held)
@@ -244,9 +245,9 @@ class _Writing:
 
 
 def rows_of(release: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """The rows of a release in slices: read from the engine, or dealt out where nothing is carried along.
+    """The rows of a release in slices: read from the engine, or made here if there are no insensitive columns.
 
-    scratch  a folder in which an engine may leave its parts for as long as it takes
+    scratch  a folder for temporary parts of an engine
     """
     table = open_table(release.table)
     dealt = release._placement.rows
@@ -262,7 +263,8 @@ def rows_of(release: Any, scratch: Path, tell: Callable[[int], None]) -> Iterato
 
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
-    """The stars every quasi-identifier shows: in CSV none where a column has missing values of its own."""
+    """The number of stars that every quasi-identifier shows: in a CSV none, if a column has missing values of its
+    own."""
     shown = dict(release.facts.stars)
     for column in release._placement.expected.columns if text else ():
         recoded = column.values.dtype == pl.String
@@ -272,7 +274,7 @@ def shown_stars(release: Any, text: bool) -> dict[str, int]:
 
 
 def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
-    """A slice as CSV shows it: judged columns as text, starred numbers as stars."""
+    """A slice in the form of a CSV: judged columns as text, starred numbers as stars."""
     text, _ = starred_text(
         frame, release.facts.stars, release._placement.published, release.policy.star, release.policy.sensitive
     )
@@ -280,7 +282,7 @@ def as_text_table(release: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_back(release: Any, path: Path, separator: str) -> ReleaseContents:
-    """What stands on disk, counted."""
+    """The counted content of the written file."""
     names = [*release.policy.grouped, *release.policy.sensitive]
     if release.policy.judge == "engine":
         return count_elsewhere(path, names, separator, *release._opened().workers())
@@ -290,10 +292,11 @@ def read_back(release: Any, path: Path, separator: str) -> ReleaseContents:
 def judge_written(
     release: Any, held: ReleaseContents, path: Path, separator: str, shown: Mapping[str, int], text: Collection[str]
 ) -> None:
-    """What stands on disk judged; VerificationError unless it is what was decided, row for row.
+    """Judge the content of the written file; VerificationError unless it is the expected release, row for row.
 
-    held   what was counted there
-    shown  the stars each quasi-identifier shows;  text  the columns that stand as text
+    held   the counted content
+    shown  the number of stars that each quasi-identifier shows
+    text   the columns that are written as text
     """
     policy = release.policy
     blank = [name for name, count in release.facts.stars.items() if count != shown[name]]
@@ -319,7 +322,7 @@ def judge_written(
 
 
 def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str]) -> int:
-    """The names, rows, sizes and hashes of all parts, as JSON; returns how many there are."""
+    """Write the names, rows, sizes, and hashes of all parts as JSON, and return the number of parts."""
     parts = [
         {"file": name, "rows": n, "bytes": (folder / name).stat().st_size, "sha256": digests[name]}
         for name, n in rows.items()
@@ -334,10 +337,10 @@ def write_manifest(folder: Path, rows: dict[str, int], digests: Mapping[str, str
 def write_server(
     release: Any, address: str, table: str, papers: Documents, *, bound: bool, overwrite: bool, tell: Tell
 ) -> Path:
-    """Write a release into a new table of a server; returns the certificate's path.
+    """Write a release to a new table on a server; returns the certificate's path.
 
-    Raises VerificationError, and leaves there what was there before, unless what was read back is what was decided;
-    InputError where the server does not take it.
+    If the table that is read back isn't the expected one, raises VerificationError, and existing tables are unchanged.
+    Raises InputError if the server refuses it.
     """
     if release.policy.judge == "engine":
         refuse_here(release._opened(), folder=False)
@@ -345,7 +348,7 @@ def write_server(
     frames, shown, text = _rows(release, table)
     stated = statement.Statement(release, Path(table), shown, bound)
     server = servers.connect(address)
-    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
+    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # only its owner can enter it
     clock = time.perf_counter()
     try:
         with servers.in_a_sentence(server):
@@ -395,11 +398,11 @@ def write_server(
 
 
 def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, overwrite: bool, tell: Tell) -> Path:
-    """Write a release as a new version of a table of Delta or Iceberg; returns the certificate's path.
+    """Write a release as a new version of a Delta or Iceberg table; returns the certificate's path.
 
-    It is written as a Parquet file with its certificate, in a folder that only this user can enter, and judged there;
-    the version names this file alone.  A process killed before the commit leaves a file that no version names, one
-    killed right after it the earlier certificate beside the new version, which ``verify`` then refuses.
+    It is written as a Parquet file with its certificate in a folder that only this user can enter, and judged there.
+    The version consists only of this file. A process killed before the commit leaves an unused file. A process killed
+    directly after the commit leaves the earlier certificate with the new version, which ``verify`` then refuses.
     """
     closed = papers.check([], release._read(), overwrite=overwrite)
     lake = lakes.opened(place)
@@ -444,7 +447,7 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
 
 
 def _refuse_uncounted(release: Any, lake: lakes.Lake, place: str) -> None:
-    """VerificationError for a table with a version, still readable, that the release was not set against."""
+    """VerificationError for a table with a readable version that wasn't compared with the release."""
     with lakes.in_a_sentence(lake):
         there = lake.readable()
     others = sum(hash_of(file) not in release.facts.versions for file in there)
@@ -457,7 +460,7 @@ def _refuse_uncounted(release: Any, lake: lakes.Lake, place: str) -> None:
 
 
 def refuse_unwritable(address: str, table: str, *, overwrite: bool) -> None:
-    """InputError or ExistsError, before any work, where a release could not become this table."""
+    """InputError or ExistsError, before the search, if a release can't become this table."""
     server = servers.connect(address)
     try:
         with servers.in_a_sentence(server):
@@ -474,7 +477,7 @@ def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 
 
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
-    """The rows as a CSV shows them, the stars each quasi-identifier then shows, and what stands as text."""
+    """The rows in the form of a CSV, the number of stars that each quasi-identifier shows, and the columns of text."""
     if release._in_memory():
         lines, rows, shown, text = WholeTable.of(release, Path(f"{table}.csv"))
         return iter([lines if rows is None else lines[rows]]), shown, text
@@ -484,7 +487,7 @@ def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, i
 
 
 class _RowSum:
-    """A number of rows in any order: equal where the rows are, whatever types two systems hold them in."""
+    """An order-independent checksum of rows, which is equal for equal rows, whatever types two systems store."""
 
     def __init__(self) -> None:
         self.rows = self.total = 0
@@ -495,7 +498,7 @@ class _RowSum:
     __hash__ = None  # type: ignore[assignment]
 
     def seen(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the rows of a frame; gives it back."""
+        """Add the rows of a frame, and return it."""
         same = frame.select(_plain(column) for column in frame.iter_columns())
         self.total = (self.total + sum(same.hash_rows(seed=1).to_list())) % 2**64
         self.rows += frame.height

@@ -1,7 +1,8 @@
-"""A release read again with its certificate, for a report made later, without what it was made from.
+"""A written release, read with its certificate for a later report, without its original.
 
-``public_figures`` gets the published rows, the content of the certificate file and an audit of these rows, and returns
-the figures of a public report.  It cannot know the original, so no page made of it can tell anything about it.
+``public_figures`` takes the published rows, the content of the certificate file, and an audit of these rows, and
+returns the figures of a public report. It has no access to the original, so such a page can't reveal anything else
+about it.
 """
 
 from __future__ import annotations
@@ -35,15 +36,17 @@ from shoal.watching import watched
 def public_figures(
     frame: pl.DataFrame, certificate: Mapping[str, Any], audit: Audit, models: Sequence[Any], file: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Plain values for the page and for JSON.  O(rows).
+    """Plain values for the page and for JSON. O(rows).
 
     frame        the released rows
-    certificate  the content of the certificate file;  models: the privacy models that it asks for
-    audit        of the released rows;  file: what is known of the file that was written, {} before it is
+    certificate  the content of the certificate file
+    audit        of the released rows
+    models       the requested privacy models
+    file         the description of the written file, {} if it isn't written
     """
     asked = certificate["policy"]
     names = tuple(asked["quasi_identifiers"])
-    # labels of a hierarchy are shown as they stand; the files they come from need not be here
+    # labels of a hierarchy are shown as they are, because their files may be missing
     form = "stars" if asked["publish"] == "hierarchy" else asked["publish"]
     reading: Any = SimpleNamespace(
         grouped=names, sensitive=tuple(asked["sensitive"]), star=asked["star"], publish=form, hierarchies={},
@@ -98,9 +101,11 @@ def _column(decoded: Decoded, name: str, certificate: Mapping[str, Any], least: 
 
 @dataclass(frozen=True, repr=False)
 class Written:
-    """A written release of a table that holds what its certificate says.
+    """A written release of a table that matches its certificate.
 
-    path, certificate  the files;  record: the certificate, read;  verdict: what ``verify`` found
+    path, certificate  the files
+    record             the certificate's content
+    verdict            the result of ``verify``
     """
 
     path: Path
@@ -115,7 +120,7 @@ class Written:
         return f"Release {self.path.name} with {self.certificate.name}\n{self.verdict}"
 
     def figures(self) -> dict[str, Any]:
-        """What the report says: the figures of ``Release.public_figures`` and, as ``checked``, what was found."""
+        """The content of the report: the figures of ``Release.public_figures`` and, as ``checked``, the findings."""
         audit, raw = self.verdict.audit, self.record.raw
         assert audit is not None
         file = {**raw["release"], "file": self.path.name, "certificate": self.certificate.name}
@@ -138,8 +143,10 @@ class Written:
     ) -> Path:
         """One self-contained HTML page, as ``Release.report``; overwrite=False refuses to replace a file.
 
-        explored  what ``shoal.explore`` found: it tells of the original, so the page is internal and named so
-        recipient, purpose, decided_by  who gets the release, what for, and who decided; empty lines where not given
+        explored  the result of ``shoal.explore``: it depends on the original, so the page is internal and has such a
+                  name
+        recipient, purpose, decided_by  who gets the release, for what purpose, and who decided; empty lines if not
+                                        given
         """
         path = Path(path) if explored is None else internal_path(Path(path))
         closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)

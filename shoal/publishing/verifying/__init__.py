@@ -1,1 +1,1 @@
-"""Looking again at what was published: by itself, and beside what it was made from."""
+"""Verification of published outputs, alone and with their sources."""

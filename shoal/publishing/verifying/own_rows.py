@@ -1,6 +1,6 @@
-"""What a release of a table shows by its own rows, against its certificate.
+"""Checks of a table's release against its certificate by its own rows.
 
-What a certificate states that a release no longer shows: who stood behind the rows, and what their cells lacked.
+The module also checks certified figures that a release no longer shows: the persons behind rows, and missing values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shoal.publishing.verifying.recheck import Record
 
 
 def persons(record: Record) -> Finding:
-    """Whether what the certificate counts of persons is enough; the release does not show who is behind its rows."""
+    """Whether the certificate's counts of persons suffice; the release doesn't show persons."""
     found = record.raw.get("persons")
     asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.speaks != "population"), default=1)
     entry = found if isinstance(found, dict) else {}
@@ -60,9 +60,9 @@ def persons(record: Record) -> Finding:
 
 
 def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = None) -> Finding:
-    """Rows that lack a quasi-identifier, how many with the original; in which class each went the certificate says.
+    """The rows that lack a quasi-identifier, counted if the original is given; only the certificate has their classes.
 
-    shown  rows of the release that show a missing value: no more lack one than the certificate says
+    shown  number of rows of the release with a missing value, which can't exceed the certified number
     """
     entry = record.raw.get("incomplete")
     said = dict(entry) if isinstance(entry, dict) else {}
@@ -74,7 +74,7 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     parts = [(part, least) for part, least in ((rows, own), (record.rows - rows, others)) if part or least]
     good = shown <= rows and all(part >= least >= asked for part, least in parts)
     good = good and isinstance(columns, list) and bool(columns) == (rows > 0)
-    if parts:  # a class holds rows of both parts or of one; where there is one, its classes are the release's
+    if parts:  # a class has rows of one or both parts; if there is one part, its classes are those of the release
         least = min(least for _, least in parts)
         good = good and (least == record.smallest if len(parts) == 1 else least <= record.smallest)
     text = (
@@ -89,7 +89,7 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
 
 
 def lacking_values(original: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """bool[rows, names]: which value is missing, of the rows that lack one."""
+    """bool[rows, names]: which values are missing, for the rows that lack one."""
     gone = {
         name: (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
         for name, column in ((n, original[n]) for n in names)
@@ -98,9 +98,10 @@ def lacking_values(original: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame
 
 
 def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
-    """Rows at least that show a missing value which is no star; in a typed column stars are missing values as well.
+    """A lower bound for the rows with a missing value that isn't a star. In a typed column, stars are missing values
+    too.
 
-    In a file of text a blank of a column that had no missing value is an empty text.
+    In a text file, an empty cell of a column without missing values is an empty text.
     """
     said = record.raw.get("incomplete")
     texts = None if is_parquet(path) or not isinstance(said, dict) else said.get("columns")
@@ -108,7 +109,7 @@ def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
     beyond = 0
     for name in record.policy.quasi_identifiers:
         column, stars = held.cells[name], record.said.stars[name]
-        is_text = isinstance(column.dtype, (pl.String, pl.Categorical))  # a CSV's texts may come as categories
+        is_text = isinstance(column.dtype, (pl.String, pl.Categorical))  # texts of a CSV may be read as categories
         if is_text and isinstance(texts, list) and name not in texts:
             continue
         if name in record.said.blanks or (not is_text and stars):
@@ -119,7 +120,7 @@ def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
 
 
 def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Finding:
-    """Cells filled before anything was counted; cells: those of the original, where it is at hand."""
+    """The number of filled cells. cells: counted in the original, if it is given."""
     entry = record.raw.get("filled")
     said = dict(entry) if isinstance(entry, dict) else {}
     good = set(said) == set(record.policy.quasi_identifiers)
@@ -135,7 +136,7 @@ def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Find
 
 
 def limited_cells(record: Record, seen: Mapping[str, Mapping[str, float]]) -> Finding:
-    """What lies at and beyond the limits of columns; seen: counted in the original."""
+    """The values at and beyond the limits of columns. seen: counted in the original."""
     entry = record.raw.get("limited")
     said = entry if isinstance(entry, dict) else {}
     good = set(said) == set(seen) and all(
@@ -148,7 +149,8 @@ def limited_cells(record: Record, seen: Mapping[str, Mapping[str, float]]) -> Fi
 
 
 def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
-    """That nothing published lies beyond the limits of its column; with a record, the loss that counts what does."""
+    """Whether no published value is beyond its column's limits; with a record, also the loss that counts values
+    beyond."""
     limits, counted = record.policy.limits, {}
     for name, notation in limits.items():
         low, high = limits_of(notation)
@@ -185,7 +187,7 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
 
 
 def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
-    """Rows that the columns carried along single out, counted again."""
+    """The number of rows that the insensitive columns single out, counted again."""
     said = dict(record.raw["carried"])
     names = [n for n in said["columns"] if n in original.columns]
     alone = {name: _single([original[name]]) for name in names}
@@ -196,13 +198,13 @@ def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
 
 
 def _single(columns: Sequence[pl.Series]) -> int:
-    """Rows whose values in some columns no other row holds; without columns none."""
+    """The number of rows whose values in some columns no other row has; 0 without columns."""
     held = pl.DataFrame([column.alias(f"c{i}") for i, column in enumerate(columns)])
     return int((held.group_by(held.columns).len("n")["n"] == 1).sum()) if columns else 0
 
 
 def _alike(stated: Any, found: Any) -> bool:
-    """Whether two figures, or the figures of two mappings or lists, are the same."""
+    """Whether two figures, or the figures of two mappings or lists, are equal."""
     if isinstance(found, Mapping):
         mine = isinstance(stated, Mapping) and set(stated) == set(map(str, found))
         return mine and all(_alike(stated[str(name)], value) for name, value in found.items())
@@ -215,7 +217,7 @@ def _alike(stated: Any, found: Any) -> bool:
 
 
 def population_of(record: Record, audit: Audit) -> Finding:
-    """What the population tells, counted again where it is at hand, and stated where it is not."""
+    """The population's figures, counted again if it is given, otherwise as stated."""
     entry = record.raw.get("population")
     said = dict(entry) if isinstance(entry, dict) else {}
     if audit.population is not None:
@@ -238,15 +240,15 @@ ORDERS = ("kept", "fresh secret", "caller's secret")
 def own_findings(
     path: Path, held: ReleaseContents, record: Record, outer: Outer, trees: Mapping[str, Any]
 ) -> tuple[list[Finding], Audit]:
-    """What a release shows by itself, and beside its population where that is at hand.
+    """The findings on a release by itself, and with its population if it is given.
 
-    record  its certificate file, or its private record, of which more can be held against the rows
-    trees   hierarchies at hand, by column
+    record  its certificate file, or its private record, which allows more checks
+    trees   given hierarchies, by column
     """
     policy, said = record.policy, record.said
     audit, shown = _judged(held, record, trees)
     if policy.population is not None or policy.weighed:
-        # weights that were carried stand row by row, outside the tuples counted
+        # published weights are a separate column, so they aren't in the counted tuples
         audit = outer(read_rows(path, record.separator) if policy.weighed else held.rows(), audit)
     findings = [*_same_file(path, record), *shown]
     findings.append(Finding("rows", audit.rows == record.rows, f"{audit.rows:,} rows, {record.rows:,} certified"))
@@ -254,7 +256,7 @@ def own_findings(
         where = f" of {check.column}" if check.column else ""
         wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
         text = f"asked {wanted}{where}, reached {check.level}"
-        if check.model == "k-anonymity" and check.asked == {"k": 1}:  # of a rule book that is not about groups
+        if check.model == "k-anonymity" and check.asked == {"k": 1}:  # the rule book isn't about groups
             text = f"no size of a group was asked, reached {check.level}"
         findings.append(Finding(check.model, check.passes, text))
     groups = audit.classes == record.groups and audit.smallest_class == record.smallest
@@ -306,9 +308,9 @@ def own_findings(
 
 
 def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
-    """Stars, coarser cells and loss that the file shows, counted again.
+    """The stars, coarser cells, and loss that the file shows, counted again.
 
-    Of a hierarchy that is not at hand nobody counts what its labels lose.
+    Without a hierarchy, the loss of its labels can't be computed.
     """
     policy, said, raw = record.policy, record.said, record.raw
     names = policy.quasi_identifiers
@@ -338,7 +340,7 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
 
 
 def _agrees(record: Record) -> Finding:
-    """Whether a certificate file agrees with itself, and promises what a theorem promises of this request."""
+    """Whether a certificate file is consistent, and states the theorem's guarantee for this request."""
 
     def no(why: str) -> Finding:
         return Finding("certificate", False, why, CONSISTENT)
@@ -359,20 +361,20 @@ def _agrees(record: Record) -> Finding:
 
 
 def _guarantee(raw: Mapping[str, Any], stated: PublicCertificate) -> Guarantee:
-    """What may be promised: of a part of a series nothing, since its groups follow from what was published before."""
+    """The guarantee that may be stated: none for a part of a series, whose groups depend on earlier parts."""
     if "series" in raw:
         return Guarantee()
     return PROVED if stated.ratio_at_most == 1 else promised(raw["policy"])
 
 
 def _order(raw: Mapping[str, Any]) -> bool:
-    """Whether what is said of the order of the rows agrees with what was asked."""
+    """Whether the statement about the row order agrees with the request."""
     order, kept = raw.get("order"), raw["policy"].get("keep_order", False)
     return order in ORDERS and kept is (order == "kept") and raw.get("shuffled") is not kept
 
 
 def _not_shown(record: Record, audit: Audit) -> list[Finding]:
-    """What was asked and is judged when a release is made, but cannot be read from its rows."""
+    """Requested conditions that are judged when a release is made, but can't be checked on its rows."""
     policy, found = record.policy, []
     if policy.units:
         models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.speaks != "population"]
@@ -394,7 +396,7 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
 
 
 def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
-    """The audit of what stands there, and whether its stars are those certified and its ordered values the known."""
+    """The audit of the rows, and whether stars and ordered values agree with the certificate."""
     policy, said = record.policy, record.said
     shown = {name: held.cells[name].cast(pl.String).drop_nulls() for name in record.orders}
     odd = {name for name, levels in record.orders.items() if not shown[name].is_in(levels).all()}
@@ -419,7 +421,7 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
 
 
 def _same_file(path: Path, record: Record) -> list[Finding]:
-    """Whether the bytes are the ones certified, and of a folder which part is not."""
+    """Whether the bytes are the certified ones, and for a folder which part isn't."""
     try:
         stated = record.raw["release"].get("bytes")
         same, parts = digest_of(path) == record.sha256, []
@@ -430,7 +432,7 @@ def _same_file(path: Path, record: Record) -> list[Finding]:
 
 
 def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
-    """The columns that stand there: none that names people, and which of them nothing is promised of."""
+    """The columns of the release: identifiers must be absent, and columns without a promise are listed."""
     policy = record.policy
     left = [name for name in policy.identifiers if name in held.columns]
     others = [c for c in held.columns if c not in policy.quasi_identifiers and c not in policy.sensitive]
@@ -446,7 +448,7 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
 
 
 def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
-    """The columns published as they came, and how many rows they single out, counted in the file."""
+    """The unchanged columns, and the number of rows that they single out, counted in the file."""
     policy, said = record.policy, dict(record.raw["carried"])
     roles = {*policy.quasi_identifiers, *policy.sensitive, *policy.identifiers}
     names = [c for c in held.columns if c not in roles]
@@ -460,7 +462,7 @@ def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
 
 
 def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) -> Finding:
-    """Sets, ranges and stars of every column of text: where values by themselves are quoted, these tell themselves."""
+    """The sets, ranges, and stars of every text column; they are recognizable because ambiguous values are quoted."""
     for name in record.policy.quasi_identifiers:
         column = held.cells[name]
         column = column.cast(pl.String) if isinstance(column.dtype, pl.Categorical) else column
@@ -475,10 +477,10 @@ def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) 
 
 
 def _whole_stars(held: ReleaseContents, record: Record) -> tuple[int, int, bool]:
-    """Rows that surely show a star in every quasi-identifier, those that may, and whether a column has other blanks.
+    """The rows with certainly a star in every quasi-identifier, those that may have, and whether a column has other
+    blanks.
 
-    In a typed column a star is a missing value, and so is a value that the original lacks; where all were filled in
-    none is.
+    In a typed column, stars and missing values are the same, unless missing values were filled.
     """
     surely = pl.Series([True]).new_from_index(0, held.cells.height)
     maybe, others = surely, False
@@ -495,7 +497,7 @@ def _whole_stars(held: ReleaseContents, record: Record) -> tuple[int, int, bool]
 
 
 def _suppressed(held: ReleaseContents, record: Record) -> Finding:
-    """Rows starred whole: as many as certified are there, and the certificate keeps the budget."""
+    """Whether the number of completely starred rows agrees with the certificate and its limit."""
     allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
     surely, there, others = _whole_stars(held, record)
     if not isinstance(record.stated, Certificate):
@@ -508,13 +510,14 @@ def _suppressed(held: ReleaseContents, record: Record) -> Finding:
         return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
     text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
     exact = there == said
-    # a star of a typed column is a missing value, so beside rows that lack one more may seem to be starred whole
+    # in a typed column, rows that lack a value may look completely starred
     return Finding("suppressed rows", said <= allowed and (exact or (others and there > said)), text,
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
 
 
 def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
-    """Rows starred whole at the least: of those that seem to be, as many may not be as lack a value in the original."""
+    """A lower bound for completely starred rows: those that look so, minus the rows that lack a value in the
+    original."""
     allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
     surely, there, _ = _whole_stars(held, record)
     least = max(surely, there - lacking_values(original, record.policy.quasi_identifiers).height)
@@ -523,14 +526,14 @@ def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFr
 
 
 def _levels(record: Record, audit: Audit) -> Finding:
-    """The levels certified against those reached; every model asked for has its level."""
+    """Whether the certified levels are reached, and every requested model has one."""
     reached: dict[str, list[float | None]] = {"k": [audit.k]}
     for check in audit.checks:
         reached.setdefault(check.short, []).append(check.level)
     apart = {m.short for m in record.policy.privacy if m.speaks == "population" or m not in record.policy.of_rows}
     if record.private:
         apart -= set(reached)
-    else:  # a certificate states what rows show, and no model of persons or of a population
+    else:  # a certificate has no levels of models of persons or a population
         reached = {short: levels for short, levels in reached.items() if short not in apart}
     lacking = sorted((set(reached) | (apart if record.private else set())) - set(record.levels))
     stray = [] if record.private else sorted(apart & set(record.levels))
@@ -539,7 +542,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
     if audit.rows and lacking:
         return Finding("levels", False, f"it does not state {lacking[0]}")
     for name, level in record.levels.items():
-        if name in apart:  # not without population or persons; ``population_of`` and ``persons`` say what is stated
+        if name in apart:  # not without population or persons; ``population_of`` and ``persons`` report what is stated
             continue
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
         if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
@@ -548,7 +551,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
 
 
 def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str, int], cost: float) -> Finding:
-    """Whether the record agrees with itself."""
+    """Whether the record is consistent."""
 
     def no(why: str) -> Finding:
         return Finding("certificate", False, why, CONSISTENT)
@@ -565,7 +568,8 @@ def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str,
         or (starred and said.stars != changed)
     ):
         return no("its loss and its stars contradict each other")
-    bare = [name for name in said.stars if name not in record.hierarchies]  # shows its values, or stars
+    # a column without a hierarchy shows values or stars
+    bare = [name for name in said.stars if name not in record.hierarchies]
     if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != changed[n] for n in bare)):
         return no("it names no hierarchy for a column whose values it counts as changed")
     cells = max(record.rows * len(said.stars), 1)

@@ -1,6 +1,6 @@
-"""Recheck a crosswalk: by itself, and with what it was made from everything that can be counted again.
+"""Recheck of a crosswalk, by itself and with its sources; and strict parsing of certificate files and records.
 
-A release's certificate file or record as values: read, and refused where something is missing or of a wrong form.
+Certificates and records are read as typed values, and refused if a part is missing or has a wrong form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shoal.problems.catalogue import crosswalk_problems
 from shoal.publishing.judging import OUTLINES, findings, outlined
 from shoal.publishing.opening import sources_of
 
-Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, of a certificate file
+Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, or of a certificate file
 
 
 def recheck(
@@ -54,15 +54,15 @@ def recheck(
     kept: Mapping[str, Any] | None = None,
     layer: str | None = None,
 ) -> tuple[list[Finding], PublicCertificate, Certificate | None]:
-    """What is found in an output of a problem, what its certificate file states and, where it is at hand, its record.
+    """The findings on an output, the certificate file's content, and the record's, if it is given.
 
     source               a path or a frame, or a list of them in the order of the command; None: without
     separator, encoding  of sources that are CSV files
-    hierarchies          of clusters: those at hand by column, and the folder in which the others may lie
-    kept                 the private record; with it, everything that it says is checked too
+    hierarchies          for clusters: the given ones by column, and the folder with the others
+    kept                 the private record, to check everything in it too
     layer                of a source that is a map of points with several
 
-    Raises InputError for a certificate file that is none.
+    Raises InputError for a file that isn't a certificate file.
     """
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in crosswalk_problems():
@@ -83,13 +83,13 @@ def recheck(
     else:
         held = read_release(path, _one_character(about.get("separator")))
     if kept is not None and "sha256" not in about:
-        about = _parts(kept, path.name, own, Certificate)[0]  # the record says more of a crosswalk of tiles
+        about = _parts(kept, path.name, own, Certificate)[0]  # for a crosswalk of tiles, the record contains more
     found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
     known: Certificate | None = None
     asked: Mapping[str, Any] = record
     proof: Certificate | PublicCertificate = stated
     try:
-        if kept is not None:  # which says all that the certificate file says, and more
+        if kept is not None:  # the record includes everything in the certificate file
             asked, proof = kept, (known := _parts(kept, path.name, own, Certificate)[1])
             found += [_belongs(record, kept, stated, known), _sealed(kept, "record's seal")]
             found.append(_proportion(kept["certificate"], known))
@@ -100,7 +100,8 @@ def recheck(
     except VerificationError:
         if found[0].holds:
             raise
-        return found, stated, known  # the certificate of something else: what it says of columns is no matter here
+        # it is the certificate of another output, so what it states about columns doesn't matter
+        return found, stated, known
     except ShoalError:
         raise
     except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError, pl.exceptions.PolarsError):
@@ -117,7 +118,7 @@ def _sealed(record: Mapping[str, Any], name: str) -> Finding:
 def _belongs(
     record: Mapping[str, Any], kept: Mapping[str, Any], stated: PublicCertificate, known: Certificate
 ) -> Finding:
-    """Whether a record is that of this certificate: of the same files and request, and of the ratio stated."""
+    """Whether a record belongs to this certificate: the same files, request, and ratio."""
     odd = differs(record, kept, ("kind", "also", "separator"))
     public, private = record.get("release") or {}, kept.get("release") or {}
     if any(private.get(name) != held for name, held in public.items()) or bool(public) is not bool(private):
@@ -138,7 +139,7 @@ def ratio_stated(stated: PublicCertificate) -> Finding:
 
 
 def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Mapping[str, Any]) -> Finding:
-    """The file is the one certified, byte for byte, and as long as is said of it."""
+    """Whether the file is the certified one, byte for byte and in length."""
     if "sha256" not in about and record["kind"] == "tiles" and about is record.get("release") and record.get("also"):
         text = "the certificate states no SHA-256 of a crosswalk that was written with its tiles; the record does"
         return Finding("file", True, text, STATED)
@@ -151,7 +152,7 @@ def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Map
 
 
 def _parts(record: Mapping[str, Any], name: str, own: str, form: type[Proof]) -> tuple[Mapping[str, Any], Proof]:
-    """What is stated of the file with this hash, or else with this name, and the certificate."""
+    """The certificate's entry for the file with this hash, otherwise with this name, and its figures."""
     also: Any = record.get("also", [])
     known: list[Mapping[str, Any]] = [
         a for a in (record.get("release"), *(also if isinstance(also, list) else [])) if isinstance(a, Mapping)
@@ -176,7 +177,7 @@ def _one_character(separator: Any) -> str | None:
 
 
 def _proportion(written: Mapping[str, Any], stated: Certificate) -> Finding:
-    """Cost over lower bound, as the file says it."""
+    """Whether the ratio in the file is cost divided by lower bound."""
     ratio, said = stated.ratio, written.get("ratio")
     number = isinstance(said, (int, float)) and not isinstance(said, bool)
     same = said is None if ratio is None else number and math.isclose(float(ratio), float(said or 0), rel_tol=1e-9)
@@ -197,19 +198,19 @@ PARTS = {
     "smallest_group",
     "carried",
 }
-PUBLIC = PARTS | {  # all that a certificate file may hold
+PUBLIC = PARTS | {  # all entries that a certificate file may have
     *("format", "kind", "made_by", "made_at", "hierarchies", "shuffled", "order", "orders", "missing_values"),
     *("rule_book", "safe_harbor", "separator", "seal", "signature", "series"),
 }
 LOSSES = {"stars", "suppressed_tuples", "ncp"}
-PRIVATE = "private"  # the key that a record has, and no certificate
+PRIVATE = "private"  # an entry that a record has and a certificate hasn't
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A certificate file or a record, every part of the form it should have.
+    """A certificate file or a record, parsed into checked values.
 
-    stated  of a record cost and bound as they are, of a certificate file what is public of them
+    stated  the exact cost and bound of a record, or the public part in a certificate file
     """
 
     raw: Mapping[str, Any]
@@ -223,19 +224,19 @@ class Record:
     smallest: int
     levels: Mapping[str, float | None]
     separator: str | None
-    orders: Mapping[str, list[str]]  # of sensitive columns with an order of their own
+    orders: Mapping[str, list[str]]  # for sensitive columns with an explicit order
     hierarchies: Mapping[str, tuple[str, str | None]]  # column -> name of its source, hash
     harbor: SafeHarbor | None
     carried: frozenset[str]
 
     @property
     def private(self) -> bool:
-        """Whether this is a record, which tells figures of the original."""
+        """Whether this is a record, which contains figures of the original."""
         return PRIVATE in self.raw
 
 
 def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
-    """The certificate file written beside a release, or its record; InputError when it is not what was wanted."""
+    """The certificate file of a release, or its record; InputError if it isn't the wanted one."""
     path = Path(path)
     record = read_json(path)
     if record.get("kind", "table") == "table" and not set(record) >= PARTS:
@@ -257,7 +258,7 @@ def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
 
 
 def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
-    """Every part in its place and of its type; InputError or CertificateError otherwise."""
+    """A certificate file or record with all parts checked; otherwise InputError or CertificateError."""
     try:
         asked, facts = record["policy"], record["release"]
         policy = _policy(asked)
@@ -297,7 +298,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
 
 
 def belongs(public: Record, private: Record) -> list[Finding]:
-    """Whether a record is that of this certificate: of the same file, request and figures, and of the ratio stated."""
+    """Whether a record belongs to this certificate: the same file, request, figures, and ratio."""
     stated, known = public.stated, private.stated
     assert isinstance(stated, PublicCertificate) and isinstance(known, Certificate)  # noqa: PT018
     asked = {name: value for name, value in private.raw["policy"].items() if name not in PRIVATE_SETTINGS}
@@ -320,7 +321,7 @@ def belongs(public: Record, private: Record) -> list[Finding]:
 
 
 def _policy(asked: Mapping[str, Any]) -> Policy:
-    """What was asked, as far as the release shows whether it holds."""
+    """The part of the request that the release can be checked against."""
     shown = {name: asked[name] for name, entry in SETTINGS.items() if entry.shown and entry.stated == "always"}
     shown |= {name: asked.get(name) for name, entry in SETTINGS.items() if entry.shown and entry.stated == "asked"}
     trees = {n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]}
@@ -329,7 +330,7 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
 
 
 def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
-    """InputError for a part that tells of what was not asked for, which nothing would look at."""
+    """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     if PRIVATE not in record:
         stray = sorted(
@@ -361,7 +362,7 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
 def _said(
     record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool
 ) -> StatedRelease:
-    """What the file says of the release's cells."""
+    """The file's statements about the release's cells."""
     publish = record["policy"]["publish"]
     if publish not in RECODINGS:
         raise PolicyError.unknown("way to publish", str(publish), RECODINGS)
@@ -391,7 +392,7 @@ def _said(
 
 
 def _exposed(entry: Any, shows: bool) -> Shares:
-    """Shares of the groups, between 0 and 1; none where no range or set shows a value."""
+    """Shares of the groups, between 0 and 1; none if no range or set shows a value."""
     columns, groups = {str(n): _number(v) for n, v in dict(entry["columns"]).items()}, entry["groups"]
     shares = [*columns.values(), *([] if groups is None else [_number(groups)])]
     if not all(0 <= share <= 1 for share in shares) or (columns and not shows) or (groups is None) is bool(columns):

@@ -1,8 +1,7 @@
-"""``verify``: a release is checked again, without its original by what it shows itself, with it by everything.
+"""``verify``: checks a release again, by itself and, if given, with its original.
 
-Hierarchies, original and population are what the release was made from, handed over by whoever checks.  A series is
-checked part by part, each against its certificate, and as a chain.  A release that is a table of a database server is
-read as the file that its certificate speaks of.
+Hierarchies, original, and population are inputs from the caller. A series is checked part by part, each against its
+certificate, and as a chain. A release in a table of a database server is read as the file of its certificate.
 """
 
 from __future__ import annotations
@@ -55,15 +54,15 @@ from shoal.publishing.verifying.own_rows import (
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
 
-RULED = ("a zip code", "a birth date or age")  # what the Safe Harbor recodes, as columns are recognized by name
+RULED = ("a zip code", "a birth date or age")  # columns that Safe Harbor recodes, as recognized by name
 
 
 def hierarchies_of(
     record: Record, given: Mapping[str, Any], folder: Path, needed: Sequence[str]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """The hierarchies a release was published by: handed over, or found by name beside the certificate or here.
+    """The hierarchies of a release: given, or found by name next to the certificate or in this folder.
 
-    needed  columns whose hierarchy must be found; of another column it may be missing, which is said
+    needed  columns whose hierarchy must be found; for other columns, a missing one is reported
     """
     out: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -105,7 +104,7 @@ def hierarchies_of(
 
 
 def _tree_beside(record: Record, folder: Path) -> Hierarchy | None:
-    """The graph of areas that the certificate names, where its files lie beside it or here."""
+    """The graph of areas in the certificate, if its files are next to it or in this folder."""
     asked = record.raw["policy"]
     names = [Path(str(asked[what])).name for what in ("areas", "edges") if asked.get(what) is not None]
     found = [p for name in names for p in [next(filter(Path.is_file, (folder / name, Path(name))), None)] if p]
@@ -115,12 +114,12 @@ def _tree_beside(record: Record, folder: Path) -> Hierarchy | None:
 
 
 def _by(asked: Mapping[str, Any]) -> str:
-    """The column of the areas by which regions lose."""
+    """The column of the areas that defines the loss of regions."""
     return str(asked.get("region_loss") or SETTINGS["region_loss"].default)
 
 
 def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certificate: Path) -> Mapping[str, Any]:
-    """The hierarchies handed over, and the graph of areas for the columns that the certificate has as regions."""
+    """The given hierarchies, and the graph of areas for the columns that the certificate has as regions."""
     if areas is None:
         if edges is not None:
             raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
@@ -136,20 +135,20 @@ def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certific
 
 
 def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
-    """Whether the Safe Harbor is said to have passed over a column that is called a zip, an age or a birth."""
+    """Whether Safe Harbor omitted a column whose name indicates zip codes, ages, or birth dates."""
     if record.harbor is None:
         return []
     recognized = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
     bare = [(name, said.what) for name, said in recognized if said is not None and said.what in RULED]
     text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
     year = str(record.raw.get("made_at"))[:4]
-    if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made over New Year
+    if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made around New Year
         return [Finding("recoded columns", False, "another year is certified than that of the oldest when it was made")]
     return [Finding("recoded columns", not bare, text, RECOMPUTED if bare else CONSISTENT)]
 
 
 class _Original(NamedTuple):
-    """The original as a caller names it: a path or a frame, or None, and how it is read, as in ``anonymize``."""
+    """The original, a path, a frame, or None, and how to read it, as in ``anonymize``."""
 
     data: Any
     separator: str | None
@@ -158,7 +157,7 @@ class _Original(NamedTuple):
     query: str | None
 
     def refuse_without_data(self) -> None:
-        """PolicyError for settings of an original where none is named."""
+        """PolicyError for settings of an original without an original."""
         if self.data is not None:
             return
         if self.table is not None or self.query is not None:
@@ -167,7 +166,7 @@ class _Original(NamedTuple):
             raise PolicyError("⟨separator=...⟩ and ⟨encoding=...⟩ say how the original is read; say ⟨original=...⟩ too")
 
     def refuse_for_crosswalk(self) -> None:
-        """PolicyError for a table of a database where a crosswalk is checked; a layer or sheet is named like one."""
+        """PolicyError for a table of a database if a crosswalk is checked; a layer or sheet has the same option."""
         first = self.data[0] if isinstance(self.data, (list, tuple)) and self.data else self.data
         if self.query is not None or (self.table is not None and not has_tables(first)):
             raise PolicyError(
@@ -175,7 +174,7 @@ class _Original(NamedTuple):
             )
 
     def read(self, record: Record) -> pl.DataFrame:
-        """Its rows, with coordinates joined as the release shows them, and columns as the Safe Harbor lets them be."""
+        """Its rows, with coordinates joined as in the release, and columns recoded by Safe Harbor."""
         source = opened(self.data, self.separator, self.encoding, Scope(table=self.table, query=self.query))
         if record.harbor is not None:
             rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
@@ -188,7 +187,7 @@ class _Original(NamedTuple):
 
 
 def read_population(record: Record, population: Any, given: Mapping[str, Any], folder: Path) -> Outer:
-    """What adds to the audit of a release what its population tells."""
+    """A function that adds the population's figures to the audit of a release."""
     policy, census = record.policy, None
     sources: dict[str, Any] = {}
     if population is not None:
@@ -209,9 +208,9 @@ def read_population(record: Record, population: Any, given: Mapping[str, Any], f
 
 @contextmanager
 def as_file(address: str, certificate: Any) -> Iterator[Path]:
-    """A CSV of the table that a certificate names, its rows laid out by their contents, in a folder for a while.
+    """A temporary CSV of the table in a certificate, with rows sorted by their contents.
 
-    PolicyError without a certificate, InputError for one of a file, or a table that is not there.
+    Raises PolicyError without a certificate, InputError for one of a file, or for a table that doesn't exist.
     """
     servers.refuse_address(address)
     if certificate is None:
@@ -223,10 +222,10 @@ def as_file(address: str, certificate: Any) -> Iterator[Path]:
     if not isinstance(table, str):
         raise InputError("this is the certificate of a file, not of a table of a server; name the file")
     server = servers.connect(address)
-    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # its owner's alone
+    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # only its owner can enter it
     try:
         with servers.in_a_sentence(server):
-            servers.named(server, Scope(table=table))  # refused by name where it is not there
+            servers.named(server, Scope(table=table))  # refuses a table that doesn't exist
             made = scratch / f"{table}.csv".replace("/", "_")
             store(servers.held_there(server, table), made, str(raw.get("separator") or ","))
         yield made
@@ -240,13 +239,13 @@ _Progress = Callable[[str, float | None], None]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Shown):
-    """What ``verify`` found.
+    """The result of ``verify``.
 
-    holds     every line of ``findings`` holds
-    findings  ``Finding``s: (what was checked, whether it holds, a sentence, how that is known)
-    audit     the release of a table judged by its own rows; None for a crosswalk
-    certificate  what the certificate file states
-    record       cost and bound as the private record has them; None where no record was handed over
+    holds        whether every line of ``findings`` holds
+    findings     ``Finding``s: (what was checked, whether it holds, a sentence, how this is known)
+    audit        the release of a table, judged by its own rows; None for a crosswalk
+    certificate  the content of the certificate file
+    record       cost and bound in the private record; None without a record
     """
 
     holds: bool
@@ -260,7 +259,7 @@ class Verdict(Shown):
         return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         return {
             "holds": self.holds,
             "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
@@ -353,11 +352,12 @@ def _of_table(
     path: Path, raw: Mapping[str, Any], kept: Mapping[str, Any] | None, population: Any,
     given: tuple[Mapping[str, Any], Path], source: _Original, progress: _Progress,
 ) -> tuple[list[Finding], Audit, PublicCertificate, Certificate | None]:  # fmt: skip
-    """A release of a table: by itself, as its private record has it, and beside its original, where these are given.
+    """The findings on a release of a table: by itself, and if given with its private record and its original.
 
-    raw, kept  certificate file and private record;  given: hierarchies, and the folder in which others may lie
+    raw, kept  certificate file and private record
+    given      hierarchies, and the folder with the others
 
-    Returns what was found, the release's audit, what the certificate states and what the record says it costs.
+    Returns the findings, the release's audit, the certificate's figures, and the record's.
     """
     sheet = kind_of(path) == "excel"
     public = parsed(raw, sheet)
@@ -385,7 +385,7 @@ def _of_table(
 
 
 def _in_lake(place: str | Path, certificate: Path) -> Path:
-    """The one file of the current version of a table; InputError where it is not the one that was certified."""
+    """The file of a table's current version; InputError if it isn't the certified one."""
     said = read_record(certificate).get("release")
     files = lakes.current(place).files
     if not isinstance(said, Mapping) or [p.name for p in files] != [said.get("file")]:
@@ -398,7 +398,7 @@ def _in_lake(place: str | Path, certificate: Path) -> Path:
 def _alone(
     path: Path, record: Record, population: Any, given: tuple[Mapping[str, Any], Path]
 ) -> tuple[list[Finding], Audit]:
-    """The release by itself and beside its population."""
+    """The findings on the release by itself and with its population."""
     policy = record.policy
     held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
     try:
@@ -416,7 +416,7 @@ def _alone(
 
 
 def _classes(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
-    """What the hierarchies at hand tell of the classes that stand there, against the record."""
+    """The findings on the classes of given hierarchies, compared with the record."""
     said = record.said
     assert said.changed is not None and said.loss is not None  # noqa: PT018 - a record states both
     at_hand = {n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in said.stars and n not in said.blanks}
@@ -428,7 +428,7 @@ def _classes(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) ->
 def _matched(
     path: Path, record: Record, source: pl.DataFrame, given: tuple[Mapping[str, Any], Path], progress: _Progress
 ) -> list[Finding]:
-    """The release beside the original."""
+    """The findings on the release with the original."""
     policy = record.policy
     used = hierarchies_of(record, *given, needed=tuple(record.hierarchies))[0]
     findings: list[Finding] = []
@@ -450,10 +450,10 @@ def _matched(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SeriesVerdict(Shown):
-    """What verifying a series found.
+    """The result of verifying a series.
 
-    holds     every line of ``findings`` holds
-    findings  as of ``shoal.verify``; those of part 3 begin with "part 3"
+    holds     whether every line of ``findings`` holds
+    findings  as in ``shoal.verify``; those of part 3 begin with "part 3"
     parts     number of parts
     """
 
@@ -466,7 +466,7 @@ class SeriesVerdict(Shown):
         return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values for JSON."""
         findings = [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings]
         return {"holds": self.holds, "parts": self.parts, "findings": findings}
 
@@ -474,11 +474,12 @@ class SeriesVerdict(Shown):
 def verify_series(
     place: str | Path, *, signer: str | Path | None = None, progress: _Progress = lambda _what, _share: None
 ) -> SeriesVerdict:
-    """Recheck every part of a series and the chain; with the private folder there, the ledgers and the promise too.
+    """Check every part of a series and the chain again; if the private folder is there, also the ledgers and the
+    promise.
 
-    signer  file of a public key: every certificate must be signed with the private key that belongs to it
+    signer  file of a public key: every certificate must be signed with its private key
 
-    Raises InputError for a folder that is no series.  O(rows of all parts).
+    Raises InputError for a folder that isn't a series. O(rows of all parts).
     """
     place = Path(place)
     if not (place / "series.json").is_file():
@@ -493,7 +494,7 @@ def verify_series(
         progress(f"part {number}", number / max(len(numbers), 1))
         try:
             release, certificate = part_of_series(place, number)
-            named = read_json(certificate).get("hierarchies") or {}  # a view has those of its own columns
+            named = read_json(certificate).get("hierarchies") or {}  # a view has hierarchies of its own columns
             trees = {n: h for n, h in policy.hierarchies.items() if n in named}
             verdict = verify(release, certificate, hierarchies=trees, signer=signer)
         except ShoalError as error:
@@ -505,7 +506,7 @@ def verify_series(
             Finding(f"part {number}", not failed, text if not failed else f"{failed[0].check}: {failed[0].found}")
         )
     if all(f.holds for f in findings):
-        everybody = replace(policy, person=None)  # everybody has one row, so rows count as persons
+        everybody = replace(policy, person=None)  # each person has one row, so rows count as persons
         models = [m for m in everybody.of_rows if m.speaks != "population"]
         findings += judge_series(place, models, len(numbers), dict(policy.hierarchies))
     return SeriesVerdict(holds=all(f.holds for f in findings), findings=tuple(findings), parts=len(numbers))
