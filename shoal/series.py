@@ -308,7 +308,7 @@ def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder
     if person is None and held.about.get("wait"):
         raise InputError("rows can wait only when they are known again; name the column of persons with ⟨person=...⟩")
     if person is None and mode == "again":
-        raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
+        raise InputError("mode 'again' recognizes people; name the column of persons with ⟨person=...⟩")
     if held.parts:
         _refuse_other_columns(read, policy, held)
 
@@ -379,7 +379,7 @@ _NUMBER = "shoal number"  # name of the column of person numbers while a part is
 
 def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
     if missing := column.null_count():
-        raise InputError(f"column {column.name!r} names nobody in {missing:,} rows; fill it in")
+        raise InputError(f"column {column.name!r} has no value in {missing:,} rows; fill it in")
     return keyed.column("person", column)
 
 

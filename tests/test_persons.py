@@ -84,7 +84,7 @@ def test_what_cannot_be_counted_is_refused():
     unnamed = table.with_columns(pl.when(pl.col("age") > 43).then("patient_id").alias("patient_id"))
     told = shoal.audit(unnamed, **asked, k=2).notes
     rows = unnamed["patient_id"].null_count()
-    assert any(f"'patient_id' names nobody in {rows} rows" in note for note in told)
+    assert any(f"'patient_id' has no value in {rows} rows" in note for note in told)
     assert not shoal.audit(table, **asked, k=2).notes
     with pytest.raises(PolicyError, match="one role"):
         shoal.anonymize(table, quasi_identifiers=["patient_id"], person="patient_id", k=2)

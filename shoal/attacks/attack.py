@@ -261,7 +261,7 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
         notes.append("no original: guesses cannot be checked, so linkage by errors, classifiers, minimality and "
                      "downcoding are left out")  # fmt: skip
     if "register" not in tables:
-        notes.append("no register: nobody who is not in the table can be asked about")
+        notes.append("no register: only people in the table are attacked")
     if not earlier:
         notes.append("no other release of these people: composition is left out")
     if reading.l <= 1 and reading.sensitive:

@@ -166,7 +166,7 @@ def _of(
     }  # fmt: skip
     worst = None
     if learned.worst is not None and learned.worst.posterior is not None:
-        worst = (f"{learned.worst.people:,} people alike in all that is known", float(learned.worst.posterior))
+        worst = (f"{learned.worst.people:,} people with the same known values", float(learned.worst.posterior))
     out = []
 
     def add(what: str, measures: str, many: int, base: Mapping[str, float], risk: float | None, more: Any) -> None:

@@ -253,7 +253,7 @@ def _example(command: str | None) -> str:
 
 
 def _help_of(command: str | None) -> str:
-    return f"(shoal{' ' + command if command else ''} --help tells all)"
+    return f"(shoal{' ' + command if command else ''} --help lists the options)"
 
 
 def _no_command(name: str) -> str:
@@ -261,7 +261,7 @@ def _no_command(name: str) -> str:
 
     near = get_close_matches(name, PAGES, n=1)
     if name == "help":
-        return "there is no command 'help'; shoal --help lists the commands, shoal anonymize --help tells all of one"
+        return "there is no command 'help'; shoal --help lists the commands, shoal anonymize --help explains one"
     if near:
         return f"there is no command {name!r}; did you mean shoal {near[0]}?"
     if "." in name or "/" in name:

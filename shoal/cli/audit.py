@@ -125,7 +125,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
         wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
         verdict = "holds" if check["passes"] else "does NOT hold"
         # if a group has only one value, or lacks a value of the table, no finite level of the model suffices
-        level = "none, however lax" if check["level"] is None else number(check["level"])
+        level = "no level holds" if check["level"] is None else number(check["level"])
         lines.append(f"{check['model']}{where}, {wanted}: {verdict}; the table reaches {level}")
     return lines
 

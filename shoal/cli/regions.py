@@ -273,7 +273,7 @@ def _condition_lines(found: Regions) -> list[str]:
         "water_attached": "of the water, {} in a neighboring region",
         "left_out_by_maxima": "{} in no region, for none can take more under the maxima",
         "above_a_maximum_alone": "{} above a maximum alone, left as found",
-        "variance_inside": "{:.1%} of the variance of the columns to be alike in is inside regions",
+        "variance_inside": "{:.1%} of the variance of the similar columns is inside regions",
         "regions_across_soft_boundaries": "{} across soft boundaries",
     }
     silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # not reported if 0

@@ -222,7 +222,8 @@ def _coded_rows(places: Any, geographic: bool, drop: bool) -> Any:
     if found.any() and not drop:
         raise InputError(
             f"{int(found.sum()):,} of {len(places):,} rows have codes for coordinates (0 and 0, or repeated digits "
-            "such as 77.7777 and 999.9999), which are no place; repair them, or leave these rows out with --drop-codes"
+            "such as 77.7777 and 999.9999), which are no coordinates; correct them, or leave these rows out "
+            "with --drop-codes"
         )
     return found
 

@@ -90,7 +90,7 @@ def _first_difference(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) 
     """What differs from the earlier run; None if nothing does."""
     inputs, was = run.inputs(salt), earlier["inputs"]
     if inputs["request"] != was.get("request"):
-        return "it is asked otherwise, or by another version of shoal"
+        return "the request is different, or the version of shoal is"
     for name in inputs | was:
         if inputs.get(name) != was.get(name):
             return f"{name} has changed"

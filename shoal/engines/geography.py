@@ -126,7 +126,7 @@ class Geography:
         if None in said:
             at = said.index(None)
             raise InputError(
-                f"column {name!r} of area {self.ids[at]!r} says neither yes nor no; write yes, true or 1, or no, "
+                f"column {name!r} of area {self.ids[at]!r} is neither yes nor no; write yes, true or 1, or no, "
                 "false, 0 or nothing"
             )
         return np.array(said, np.bool_)

@@ -235,7 +235,9 @@ class _Delta:
         renamed = table.metadata().configuration.get("delta.columnMapping.mode") or "none"
         if asks or renamed != "none":
             words = ", ".join(sorted(asks)) or "columnMapping"
-            raise InputError(f"{self.shown} asks more of readers than Parquet files tell ({words}); save it as Parquet")
+            raise InputError(
+                f"{self.shown} needs reader features that Parquet files alone don't have ({words}); save it as Parquet"
+            )
         return Version(_plain_files(table.file_uris()), self.folder)
 
     def readable(self) -> tuple[Path, ...]:

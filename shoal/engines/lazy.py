@@ -418,7 +418,9 @@ class LazyTable:
         """Every row with the engine's number of its tuple."""
         keys = counted.keys
         if keys is None:
-            raise InputError("the table was counted by another engine, which knows its rows otherwise")
+            raise InputError(
+                "the table was counted by another engine, which numbers its rows differently; use one engine for both"
+            )
         names = [*counted.histogram.quasi_names, *counted.histogram.sensitive_names]
         number = self._number(names, keys.attempt)
         return nw.from_native(self.dialect.with_columns(self.native, {f"{self.own}key": number}))

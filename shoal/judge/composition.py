@@ -319,7 +319,7 @@ def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray
         return np.tile(np.arange(originals[0].height), (len(originals), 1))
     texts = [canonical(o[person]).alias("p") for o in originals]
     if any(t.null_count() for t in texts):
-        raise InputError(f"column {person!r} names nobody in some row")
+        raise InputError(f"column {person!r} has no value in some row")
     who = codes(pl.concat(texts))
     out = np.full((len(originals), int(who.max(initial=-1)) + 1), -1)
     start = 0
@@ -327,7 +327,7 @@ def _people(originals: Sequence[pl.DataFrame], person: str | None) -> np.ndarray
         own = who[start : start + len(text)]
         if np.unique(own).size < own.size:
             raise InputError(
-                f"column {person!r} names somebody in two rows of one original; give one row for each person"
+                f"column {person!r} has the same person in two rows of one original; give one row for each person"
             )
         out[r, own] = np.arange(own.size)
         start += len(text)
@@ -368,9 +368,7 @@ def _groups(release: ReleaseOfPeople, values: np.ndarray, width: int) -> _Releas
     first = np.full(groups, n)
     np.minimum.at(first, group, np.arange(n))
     if groups * width > LARGEST:
-        raise InputError(
-            f"{groups:,} groups with {width:,} sensitive values are more than can be set against each other"
-        )
+        raise InputError(f"{groups:,} groups with {width:,} sensitive values are too many to compare")
     counts = np.bincount(group * width + values, minlength=groups * width).reshape(groups, width)
     return _Release(group, first, np.bincount(group, minlength=groups), counts, names, texts[first])
 

@@ -263,8 +263,8 @@ def refuse_other(expected: Counts, found: Counts, form: str = "frame") -> None:
     """Raise VerificationError unless both tables have the same tuples equally often."""
     if not same_counts(expected, found, form=form):
         raise VerificationError(
-            "what would leave is not what was decided: some tuple of published and sensitive values occurs more "
-            "or less often than it should; nothing was published. This is a defect of shoal: please report it"
+            "what would be written differs from what was decided: some tuple of published and sensitive values occurs "
+            "more or less often than it should; nothing was published. This is a defect of shoal: please report it"
         )
 
 

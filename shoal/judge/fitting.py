@@ -46,9 +46,7 @@ def fitted(
     """
     profiles, width = people.size, counts[0].shape[1]
     if profiles * width * (2 * len(faces) + 2) > LARGEST:
-        raise InputError(
-            f"{profiles:,} kinds of people with {width:,} sensitive values are more than can be set together"
-        )
+        raise InputError(f"{profiles:,} kinds of people with {width:,} sensitive values are too many to compare")
     strangers = [max(float(c.sum()) - float(people[t].sum()), 0.0) for c, t in zip(counts, there, strict=True)]
     factor = [c / np.maximum(f.T @ people.astype(float), 1)[:, None] for c, f in zip(counts, faces, strict=True)]
     own = identical or [np.zeros(0, np.int64) for _ in faces]

@@ -364,11 +364,11 @@ def _continuity_fault(before: pl.DataFrame | None, persons: pl.DataFrame, mode: 
     if persons["person"].n_unique() < persons.height:
         return "a person is in the ledger twice"
     if not (persons["part"] == number).all():
-        return "the ledger speaks of another part"
+        return "the ledger belongs to another part"
     if before is None:
         return None
     if mode == "views":
-        return "a view speaks of people whom the first part does not" if persons.height else None
+        return "a view has people whom the first part does not have" if persons.height else None
     both = before.join(persons, on="person", suffix="_now")
     if mode == "increment":
         return None if both.is_empty() else "a person is published a second time"
@@ -400,7 +400,7 @@ def _waiting_fault(
     if about["mode"] == "increment" and former is not None:
         shown = pl.concat([shown, former["person"]])
     if shown.is_in(list(waiting)).any():
-        return "somebody waits who is published"
+        return "a person on the waiting list is published"
     return None
 
 

@@ -174,7 +174,7 @@ class FrozenMapping(dict[Any, Any]):
     """A checked mapping that can't be changed. It equals a dict with the same content, also in JSON and in a pickle."""
 
     def _refuse(self, *_given: Any, **_more: Any) -> Any:
-        raise TypeError("what was checked does not change any more; make another of other settings")
+        raise TypeError("this value is frozen; make a new one with other settings")
 
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 

@@ -141,7 +141,7 @@ def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
         f"cost: {number(certificate['cost'])} {certificate['unit']}",
         f"proved least: {number(low) if certificate['optimal'] else floored(low)} {certificate['unit']}",
         f"that is {_apart(certificate)}",
-        f"why nobody can do with less: {certificate['bound'] or 'nothing proved'}",
+        f"why no release loses less: {certificate['bound'] or 'nothing proved'}",
         f"promise of the method: {certificate['guarantee']['theorem']}",
     ]
 

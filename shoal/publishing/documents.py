@@ -177,7 +177,9 @@ def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
         return Finding(
             "signature", True, f"there, not checked: name the public key (--signer); without it {forge}", STATED
         )
-    return Finding("signature", True, f"none: {forge}; what is only stated rests on whom the file came from", STATED)
+    return Finding(
+        "signature", True, f"none: {forge}; you can trust what is only stated as far as the source of the file", STATED
+    )
 
 
 def private_key(path: str | Path) -> Any:

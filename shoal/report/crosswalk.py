@@ -365,7 +365,7 @@ def _verdict(figures: Mapping[str, Any]) -> str:
 def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
     """The command that repeats the request."""
     sentence = (
-        " with the request above, its method, effort and seed included, and of the same table the same comes out."
+        " with the request above, its method, effort and seed included, and the same table gives the same answer."
     )
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + sentence
 

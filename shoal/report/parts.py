@@ -156,7 +156,7 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
     ]
     bound_at, theorem_at = proof_of(bound, found[0]), proof_of(theorem, found[-1])
     if bound:
-        rows.append(("why nobody can do with less", _linked(bound, bound_at)))
+        rows.append(("why no release loses less", _linked(bound, bound_at)))
     rows.append(("promise of the method", _linked(theorem, theorem_at)))
     pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in
              dict.fromkeys((*found, bound_at, theorem_at))]  # fmt: skip

@@ -87,7 +87,7 @@ def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
     if REGIONS in policy["hierarchies"].values():
         return (
             "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
-            f"it hangs together is the area of a row{said}."
+            f"it is connected is the area of a row{said}."
         )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
@@ -174,7 +174,7 @@ def asked(figures: Mapping[str, Any]) -> Markup:
         ("missing values", READINGS[policy["missing"]]),
         ("search", f"method {policy['method']}, effort {policy['effort']}"),
         *([("seed of the search", str(policy["seed"]))] if policy.get("seed") is not None else []),
-        ("order of the rows", "kept as it came" if policy["keep_order"] else "shuffled"),
+        ("order of the rows", "kept" if policy["keep_order"] else "shuffled"),
     ]
     return table(("", ""), rows, 2, "The request")
 

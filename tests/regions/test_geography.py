@@ -256,5 +256,5 @@ def test_a_column_of_yes_and_no_that_says_neither_is_refused():
         "out": ["Yes", " true", "1.0"], "in": ["no", None, ""], "odd": ["no", "closed", "yes"]})  # fmt: skip
     assert said.says("out").tolist() == [True] * 3
     assert said.says("in").tolist() == [False] * 3
-    with pytest.raises(InputError, match=r"column 'odd' of area 'b' says neither yes nor no; write yes, true or 1"):
+    with pytest.raises(InputError, match=r"column 'odd' of area 'b' is neither yes nor no; write yes, true or 1"):
         said.says("odd")

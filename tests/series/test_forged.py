@@ -193,4 +193,7 @@ def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
     published, here = pl.DataFrame({"person": [who]}), pl.DataFrame({"person": [shown]})
     again = _waiting_fault({}, {who: 1}, published, here, about | {"mode": "again"})
     increment = _waiting_fault({}, {who: 1}, published, here, about | {"mode": "increment"})
-    assert (again, increment) == (None, "somebody waits who is published")  # "again": who left, and comes anew
+    assert (again, increment) == (
+        None,
+        "a person on the waiting list is published",
+    )  # "again": who left, and comes anew

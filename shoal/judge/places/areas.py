@@ -66,7 +66,7 @@ def connected(label: np.ndarray, place: Mapping[str, int], pairs: pl.DataFrame, 
     held = label >= 0
     pieces = len({*zip(label[held].tolist(), piece[held].tolist(), strict=True)})
     apart = pieces - len(np.unique(label[held]))
-    sentence = f"regions are in {apart} pieces too many" if apart else "every region hangs together"
+    sentence = f"regions have {apart} pieces too many" if apart else "every region is connected"
     return Finding("connected", not apart, sentence)
 
 
@@ -213,7 +213,7 @@ def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
         found.append(Finding("regions", regions == asked["regions"], f"{regions} of {asked['regions']} asked for"))
     most = regions if stated.public else number_of(facts, "regions_at_most")
     if most < regions or (facts.get("variance_inside") is not None and not asked["similar"]):
-        sentence = "fewer regions are possible than there are, or a variance nobody asked for"
+        sentence = "fewer regions are possible than there are, or a variance is stated that was not requested"
         found.append(Finding("facts", False, sentence))
     return found
 
@@ -334,9 +334,7 @@ def _by_graph(
         own = np.array(whole(source, name), np.int64)
         sums = summed(label, own, m)
         wrong = sum(a != b for a, b in zip(sums.tolist(), weights[column], strict=True))
-        text = (
-            f"{wrong} regions weigh another sum than stated" if wrong else "every region's areas add up to its weight"
-        )
+        text = f"{wrong} regions don't have the stated weight" if wrong else "every region's areas add up to its weight"
         found.append(Finding(f"weight {name}", not wrong, text))
         heaviest = heaviest or max(int(asked["k"][0]), int(own[held].max(initial=0)))
     found.append(connected(label, place, pairs, asked.get("joined") or []))

@@ -206,7 +206,7 @@ def covered(
         if fits is None:
             found.append(Finding(text, True, "too many pairs of records and centers to deal out", STATED))
             continue
-        phrase = "can be dealt out to" if fits else "cannot be dealt out to"
+        phrase = "can be assigned to" if fits else "cannot be assigned to"
         found.append(Finding(text, fits, f"the table's records {phrase} the clusters within their radii", how))
     return [*found, _bound(stated, _ball_bound(points, features, stated) if whole else None)]
 

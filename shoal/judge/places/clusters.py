@@ -164,7 +164,7 @@ def spreads(words: Sequence[str], features: Sequence[Feature]) -> np.ndarray:
             continue
         match = grammar.fullmatch(text)
         if not text or match is None:
-            raise VerificationError("a radius of the file is not told in the words of its columns")
+            raise VerificationError("a radius of the file isn't written as its columns require")
         groups = list(match.groups())
         ahead, behind = groups[: len(measured_ones)], groups[len(measured_ones) :]
         for j, f in enumerate(features):

@@ -245,7 +245,9 @@ def judge_levels(
         for column, fine, values in zip(columns, lighter, known[1:], strict=True):
             sums = summed(label[first], np.array(whole(frame[first.tolist()], fine), np.int64), len(values))
             off = sum(a != b for a, b in zip(sums.tolist(), values, strict=True))
-            found.append(Finding(f"{column}", not off, f"{off} regions weigh another sum than the regions in them"))
+            found.append(
+                Finding(f"{column}", not off, f"{off} regions don't have the sum of the weights of the regions in them")
+            )
         if source is not None and pairs is not None:
             found += _by_graph(i, areas, label, finer, wanted, stated.parameters, source, pairs)
         below, lighter = own, columns

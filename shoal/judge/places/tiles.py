@@ -318,7 +318,9 @@ def _counted(
         text += f"{foreign} rows name none of its places"
         text += f"; {sparse} certified as fitting no tile" if sparse else ""
     wrong = sum(sums[t] != sizes[t] for t in sizes)
-    sentence = f"{wrong} tiles hold another number than stated" if wrong else "every tile holds what is stated"
+    sentence = (
+        f"{wrong} tiles don't have the stated number of rows" if wrong else "every tile has the stated number of rows"
+    )
     total, k = sum(held.values()), number_of(asked, "k")
     easy = max(k, max(held.values(), default=0), -(-total // (total // k))) if total >= k else 0
     found = [

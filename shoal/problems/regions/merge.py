@@ -341,7 +341,7 @@ def check_choices(options: Mapping[str, Any]) -> None:
         raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
     if options.get("similar") is None and options.get("coordinates") is None:
         raise PolicyError(
-            "choices needs something to set against the number of regions: columns to be alike in (⟨similar=⟩), or "
+            "choices needs something to compare with the number of regions: columns of similar values (⟨similar=⟩), or "
             "where areas lie: coordinates, or a file of polygons (⟨shapes=FILE⟩)"
         )
 

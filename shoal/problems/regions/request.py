@@ -323,11 +323,11 @@ def _refuse_contradictions(
     if limits is not None and method == "tree":
         raise PolicyError(f"method 'tree' keeps no maximum; use 'search', 'exact' or 'auto' with {named}")
     if limits is not None and given.get("regions") is not None:
-        raise PolicyError(f"regions goes with none of {named}; leave it or them out")
+        raise PolicyError(f"regions can't be combined with {named}; leave one of them out")
     if units:
         refuse_unions(given, "; leave fixed and soft_boundary out")
     if (units or dry is not None) and given.get("start") is not None:
-        raise PolicyError("start goes with none of exclude, fixed and soft_boundary; leave it out")
+        raise PolicyError("start can't be combined with exclude, fixed, or soft_boundary; leave it out")
     refuse_below_thresholds(given, features, need)
 
 

@@ -62,7 +62,7 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     O(shards * m) for the cuts; the method's time for m / shards cells, once in memory and ``shards`` times in time.
     """
     if method in WHOLE:
-        raise PolicyError(f"method {method!r} recodes the whole table alike, so it cannot be cut into shards")
+        raise PolicyError(f"method {method!r} recodes the whole table in one way, so it cannot be cut into shards")
     histogram, need = task.histogram, task.requirement
     parts = cut(task, shards)
     if len(parts) == 1:

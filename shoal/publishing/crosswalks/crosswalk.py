@@ -363,7 +363,7 @@ def refuse_unless(said: list[Finding]) -> list[Finding]:
     for found in said:
         if not found.holds:
             raise VerificationError(
-                f"what would leave is not what was decided ({found.check}: {found.found}); nothing was published. "
-                "This is a defect of shoal: please report it"
+                f"what would be written differs from what was decided ({found.check}: {found.found}); nothing was "
+                "published. This is a defect of shoal: please report it"
             )
     return said

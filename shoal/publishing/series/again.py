@@ -73,7 +73,7 @@ def add(
     sensitive value and signature. O(hands x classes) for each round of moves.
     """
     if persons is None:
-        raise InputError("mode 'again' knows people again; name the column of persons with ⟨person=...⟩")
+        raise InputError("mode 'again' recognizes people; name the column of persons with ⟨person=...⟩")
     refuse_twice(persons)
     extra = [c for c in frame.columns if c not in (*policy.grouped, *policy.sensitive)]
     if extra:

@@ -214,7 +214,7 @@ def _nobody(table: Table, units: Sequence[str]) -> list[str]:
         missing = counted.quasi[0].values.is_null().to_numpy()[counted.histogram.quasi[:, 0]]
         rows = int(counted.histogram.count[missing].sum())
         if rows:
-            found.append(f"column {name!r} names nobody in {rows:,} rows; they count for no person")
+            found.append(f"column {name!r} has no value in {rows:,} rows; they count for no person")
     return found
 
 

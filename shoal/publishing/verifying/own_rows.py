@@ -270,7 +270,7 @@ def own_findings(
     for name, tree in trees.items():
         if isinstance(tree, Hierarchy) and tree.kind == REGIONS and name in policy.quasi_identifiers:
             wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
-            text = wrong or "every published set of areas hangs together in the graph"
+            text = wrong or "every published set of areas is connected in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
     if policy.limits:
         findings += limits_kept(held, record)

@@ -169,9 +169,7 @@ class _Original(NamedTuple):
         """PolicyError for a table of a database if a crosswalk is checked; a layer or sheet has the same option."""
         first = self.data[0] if isinstance(self.data, (list, tuple)) and self.data else self.data
         if self.query is not None or (self.table is not None and not has_tables(first)):
-            raise PolicyError(
-                "⟨table=...⟩ and ⟨query=...⟩ speak of the original of a release of a table; leave them out"
-            )
+            raise PolicyError("⟨table=...⟩ and ⟨query=...⟩ name the original of a release of a table; leave them out")
 
     def read(self, record: Record) -> pl.DataFrame:
         """Its rows, with coordinates joined as in the release, and columns recoded by Safe Harbor."""
