@@ -89,7 +89,7 @@ def test_whatever_is_other_runs_again(folder: Path, change: Callable[[], object]
 
 def test_another_request_or_version_runs_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again(TABLE)
-    assert "asked otherwise" in again(TABLE, "--k", "6").stderr
+    assert "the request is different" in again(TABLE, "--k", "6").stderr
     assert again(TABLE, "--k", "6", "--force").facts["unchanged"] is True  # how it is written is no request
     monkeypatch.setattr(unchanged, "__version__", "99")
     assert "another version" in again(TABLE, "--k", "6").stderr

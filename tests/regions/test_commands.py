@@ -385,7 +385,7 @@ def test_a_number_of_regions_of_like_areas_that_are_not_wide(folder, towns, tmp_
     assert "0.0000 of the variance is inside regions" in done.stdout
     run(*common, "--max-diameter", 1.2, "--coordinates", "projected", "-o", tmp_path / "b.csv").ok()
     assert max(int(row["region_areas"]) for row in csv.DictReader((tmp_path / "b.csv").open())) <= 2
-    run(*common, "--max-diameter", 1.2, "--regions", 2).refused(2, "regions goes with none of")
+    run(*common, "--max-diameter", 1.2, "--regions", 2).refused(2, "regions can't be combined with")
     run(*common, "--regions", 9).refused(3, "at most 8 regions reach the thresholds")
 
 

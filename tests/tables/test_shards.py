@@ -101,7 +101,7 @@ def test_a_large_table_in_shards_loses_a_little_more():
     assert parts.certificate.details["shards"] == 8
     assert whole.certificate.cost < parts.certificate.cost < 1.25 * whole.certificate.cost
     assert 0 < parts.certificate.lower_bound <= whole.certificate.cost
-    with pytest.raises(PolicyError, match="recodes the whole table alike"):
+    with pytest.raises(PolicyError, match="recodes the whole table in one way"):
         in_shards(table, need, "global_recoding", 2)
 
 
@@ -125,7 +125,7 @@ def test_ceilings_are_heeded_by_every_shard():
         assert recoding.publish(table, found.partition).first.max() <= 1
         several += "shards" in found.certificate.details
     assert several > 4
-    with pytest.raises(PolicyError, match="recodes the whole table alike"):
+    with pytest.raises(PolicyError, match="recodes the whole table in one way"):
         in_shards(table, Requirement(k=2), "coarsen", 2)
 
 
