@@ -20,12 +20,11 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.connected import Area, nested_regions
 
 STAR = "*"
 PERIODS: dict[str, Callable[[int, int, int], str]] = {
@@ -163,6 +162,72 @@ GENERATED = ("labels", "intervals", "tiles")  # names of hierarchies that are bu
 def is_built(source: Any) -> bool:
     """Whether the source is a builder with its levels, such as "intervals:5,10", and not the path of a file."""
     return isinstance(source, str) and source.partition(":")[0] in BUILDERS and not Path(source).exists()
+
+
+class Area(NamedTuple):
+    """A region: its text, and how many leaves it counts as: the weight of its areas; one area is one leaf."""
+
+    text: str
+    leaves: int
+
+
+def nested_regions(
+    names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
+) -> list[dict[str, Area]]:
+    """The region of every area, level by level: connected, and a union of regions of the level before.
+
+    At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
+    a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that
+    there are O(log n) levels.  A last level of one region is left out: it is the root.  O((n + pairs) log n).
+    """
+    place = {name: i for i, name in enumerate(names)}
+    ends = [(place[a], place[b]) for a, b in pairs]
+    region = list(range(len(names)))
+    out: list[dict[str, Area]] = []
+    while True:
+        merged = _merged(region, weights, ends)
+        if merged is None:
+            break
+        region = merged
+        inside: dict[int, list[int]] = {}
+        for i, r in enumerate(region):
+            inside.setdefault(r, []).append(i)
+        if len(inside) == 1:
+            break
+        shown = {r: _area([names[i] for i in own], sum(weights[i] for i in own)) for r, own in inside.items()}
+        out.append({name: shown[r] for name, r in zip(names, region, strict=True)})
+    return out
+
+
+def _area(members: Sequence[str], weight: int) -> Area:
+    if len(members) == 1:
+        return Area(members[0], 1)
+    return Area("{" + ", ".join(sorted(members)) + "}", weight)
+
+
+def _merged(region: Sequence[int], weights: Sequence[float], ends: Sequence[tuple[int, int]]) -> list[int] | None:
+    """The next level, a number for each area; None where no region has a neighbor."""
+    near: dict[int, set[int]] = {r: set() for r in region}
+    weight = dict.fromkeys(near, 0.0)
+    for i, r in enumerate(region):
+        weight[r] += weights[i]
+    for a, b in ends:
+        if region[a] != region[b]:
+            near[region[a]].add(region[b])
+            near[region[b]].add(region[a])
+    order = sorted(near, key=lambda r: (weight[r], r))
+    into: dict[int, int] = {}
+    for r in order:
+        free = [o for o in near[r] if o not in into]
+        if r not in into and free:
+            other = min(free, key=lambda o: (weight[o], o))
+            into[r] = into[other] = min(r, other)
+    stayed = [r for r in order if r not in into]
+    if len({*into.values()}) * 5 < len(near):
+        for r in stayed:
+            if near[r]:
+                into[r] = into[min((o for o in near[r] if o in into), key=lambda o: (weight[o], o))]
+    return [into.get(r, r) for r in region] if into else None
 
 
 @dataclass(frozen=True, eq=False)

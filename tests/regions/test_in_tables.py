@@ -30,12 +30,12 @@ from shoal.kernels.tables.connected_sets import (
     taken_areas,
 )
 from shoal.kernels.tables.eligible import joined
-from shoal.model.connected import FEW, Network
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.notation import SetOf, parse
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
+from shoal.model.recoding.regions import FEW, Network
 from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.groups import encode
 from shoal.report.sections import attacks

@@ -24,7 +24,8 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Costs, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
 from shoal.problems.tables.search.cascade import Thinned, guided, rank, scarcity, start, thinned, within_ceilings
-from shoal.problems.tables.search.close_classes import anneal_and_search, close_rule
+from shoal.problems.tables.search.close_classes import anneal_and_search
+from shoal.problems.tables.search.close_program import close_rule
 from shoal.problems.tables.search.neighborhood import STEPS, looks, neighbor_graph, search, steps_of
 from shoal.problems.tables.search.open_close import Candidates, applies, columns_start, flow_start, open_close
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
