@@ -18,12 +18,14 @@ import numpy as np
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.box_values import (
     TINY,
+    around_lone,
     asks,
     completed,
     held_of,
     may_lack,
     more_with,
     nearest_first,
+    room_for_lone,
     room_for_values,
 )
 from shoal.kernels.tables.connected_sets import (
@@ -128,11 +130,15 @@ class Violated(NamedTuple):
     found  float64[m]   by how much the group written down does, -1 where there is none; its loss is that of the
                         smallest box with its rows and, one at a time, the values it lacks
     group  int32[m, K]  its cells, one a row
+    lone   int32[n, w]  of n anchors, the cells of a group of more than K rows of which the anchor is the only one of its
+                        value, -1 behind them or where there is none, and by how much it exceeds its loss, more float64[n]
     """
 
     excess: np.ndarray
     found: np.ndarray
     group: np.ndarray
+    lone: np.ndarray
+    more: np.ndarray
 
 
 class Anchored(NamedTuple):
@@ -165,6 +171,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         rows += min(count[i], group)
     search = search_room(rows + group, d, group, axes)
     other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
+    around, dearest = room_for_lone(cells, axes), _dearest(cells, index, price)
     where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
@@ -173,19 +180,63 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
-        if price[a] <= 0.0:
+        if price[a] <= 0.0 and not cells.lone:
             continue
         write_down(cells, place, index.column, a, own)
         losses_with(cells, place, own, index.column, a, index.center, 0, distance)
+        if cells.lone:
+            size, looked = _around(cells, index, price, a, dearest, anchored, around)
+            looks += looked
+            if size > 0:
+                asks(cells, around, a, size, offset, -1)
+                most, out.more[x - first], looked = around_lone(
+                    around, size, price[a], group, nodes, d, out.lone[x - first]
+                )
+                out.excess[a] = most
+                looks += looked
+        if price[a] <= 0.0:
+            continue
         some, looked = _ball(cells, index, multipliers, a, anchored, ball, lost)
         looks += looked
         size = _members(cells, multipliers, a, ball[:some], lost[:some], search, other_values)
         size = _shrunk(search, size, price[a], group)
         if size == 0:
             continue
-        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
+        most, looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
+        out.excess[a] = max(out.excess[a], most)
         looks += looked
     return looks
+
+
+@njit(**INNER)
+def _dearest(cells, index, price):
+    """The largest multiplier of each part of the index, float64[centers]; none where no lone rows are looked at."""
+    out = np.zeros(index.center.shape[1] if cells.lone else 0)
+    for b in range(out.size):
+        for c in range(index.start[b], index.start[b + 1]):
+            out[b] = max(out[b], price[c])
+    return out
+
+
+@njit(**INNER)
+def _around(cells, index, price, a, dearest, anchored, around):
+    """Cells of other values that may pay for a box with a row of cell a, the only one of its value: more than they lose
+    together with it; how many, and the look-ups."""
+    place, own, distance, scratch = anchored
+    many, looks, column = 0, distance.size, index.column
+    for b in range(distance.size):
+        begin, end = part_of(index, b, distance[b], dearest[b]) if dearest[b] > 0.0 else (0, 0)
+        looks += end - begin
+        while begin < end:
+            here = scratch[: min(end - begin, scratch.size)]
+            losses_with(cells, place, own, column, a, column, begin, here)
+            for x in range(here.size):
+                c = begin + x
+                if here[x] < price[c] and cells.value[c] != cells.value[a]:
+                    around.cell[many], around.price[many], around.copies[many] = c, price[c], cells.count[c]
+                    many += 1
+            begin += here.size
+    return many, looks * place.size
 
 
 @njit(**LEAN_INNER)
@@ -316,13 +367,15 @@ def put_back(search, depth):
 
 
 @njit(**INNER)
-def _ready(search, depth):
-    """The least loss with any candidate from each on."""
+def _ready(cells, search, depth, skipped):
+    """The least loss with any candidate from each on, without those of the value skipped."""
     n = search.many[depth]
     search.at[depth] = 0
     search.least[depth, n] = np.inf
     for x in range(n - 1, -1, -1):
-        search.least[depth, x] = min(search.least[depth, x + 1], search.joined[depth, x])
+        search.least[depth, x] = search.least[depth, x + 1]
+        if skipped < 0 or cells.value[search.cell[search.member[depth, x]]] != skipped:
+            search.least[depth, x] = min(search.least[depth, x], search.joined[depth, x])
 
 
 @njit(**INNER)
@@ -430,22 +483,34 @@ def _kept(search, depth, need, group, heap, enough):
 
 
 @njit(**INNER)
-def _top(search, depth, x, need):
-    """Multipliers of the members and of the ``need`` candidates from place x on."""
-    top = search.sum[depth]
-    for y in range(x, x + need):
-        top += search.price[search.member[depth, y]]
-    return top
+def _follows(cells, search, depth, x, y, skipped):
+    """Whether the candidate at place y may be in a group whose next member is the one at place x."""
+    return y > x or (y < x and skipped >= 0 and cells.value[search.cell[search.member[depth, y]]] == skipped)
 
 
 @njit(**INNER)
-def _passed_over(search, depth, box):
+def _rest(cells, search, depth, x, need, skipped):
+    """Multipliers of the ``need`` dearest candidates that may follow the one at place x; -inf where there are fewer."""
+    total, y = 0.0, 0 if skipped >= 0 else x + 1
+    while need > 0 and y < search.many[depth]:
+        if _follows(cells, search, depth, x, y, skipped):
+            total += search.price[search.member[depth, y]]
+            need -= 1
+        y += 1
+    return total if need == 0 else -np.inf
+
+
+@njit(**INNER)
+def _passed_over(cells, search, depth, box, skipped):
     """Whether the box of the members down to this depth, which loses ``box``, holds a candidate passed over before.
 
     It is at least as dear as any later one, and could take the place of the last one at no loss.
+    skipped  the value of candidates that the first depth leaves for the next ones
     """
     for z in range(1, depth + 1):
         for x in range(search.at[z] - 1):
+            if z == 1 and skipped >= 0 and cells.value[search.cell[search.member[z, x]]] == skipped:
+                continue
             if search.joined[z, x] <= box + TINY and more_with(search, search.member[z, x]) <= 0.0:
                 return True
     return False
@@ -461,8 +526,12 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     do not pay the least box that any of them makes.
     """
     group, completes, (a, own), (offset, areas, taken) = cells.group, may_lack(cells), anchor, where
+    # One row may have another value than all the others: the first member is the dearest of the values that the anchor
+    # lacks, so that every later one may be any.
+    mixed = cells.alike == group - 1 and group > 1
     # Where shares are asked, another set may have too many alike; where areas are connected, other areas.
-    plain = cells.alike >= group and cells.shares.high.size == 0 and areas_column(areas) < 0
+    plain = (cells.alike >= group or mixed) and cells.shares.high.size == 0 and areas_column(areas) < 0
+    first = cells.value[a] if mixed else np.int64(-1)
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -482,12 +551,18 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     if completes:
         nearest_first(other_values)
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
-    _ready(search, 1)
+    _ready(cells, search, 1, first)
     # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
     # of the depth below. Before that, two bounds tell whether any group of them can pay.
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
-        top = _top(search, depth, x, need) if n - x >= need else -np.inf
+        skipped = first if depth == 1 else np.int64(-1)
+        while x < n and skipped >= 0 and cells.value[search.cell[search.member[1, x]]] == skipped:
+            x += 1
+        top = -np.inf
+        if x < n:
+            top = search.sum[depth] + search.price[search.member[depth, x]]
+            top += _rest(cells, search, depth, x, need - 1, skipped)
         if top - group * search.least[depth, x] <= best + TINY:
             depth -= 1
             if depth > 0:
@@ -520,6 +595,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         if seen > nodes:
             most, x = best, search.at[depth] - 1
             while True:  # the branches that are open, this one first
+                if depth == 1 and first >= 0:
+                    x = 0  # those skipped may follow any
                 open_here = _allows(search, depth, x, group - depth, group, heap, np.inf)
                 most = max(most, min(open_here, _parted(search, depth, x, group - depth, group, heap)[0]))
                 depth -= 1
@@ -531,7 +608,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             return most, looks + other_values.many[1] * offset.size
         box = search.box[depth] + more_with(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         take(search, depth, y)
-        if plain and _passed_over(search, depth, box):
+        if plain and _passed_over(cells, search, depth, box, first):
             put_back(search, depth)
             continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
@@ -541,17 +618,19 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         if cells.alike < group:
             full = held_of(cells, search, depth, a, v) == cells.alike
         paid = search.sum[depth] + search.price[y]
-        below, rest, rows = depth + 1, 0.0, 0
-        for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
-            rest += search.price[search.member[depth, z]]
-        dearest = rest + (search.price[search.member[depth, x + need - 1]] if x + need - 1 < n else 0.0)
+        below, rows, follow = depth + 1, 0, 0
+        rest = _rest(cells, search, depth, x, need - 2, skipped)
+        dearest = _rest(cells, search, depth, x, need - 1, skipped)
         looks += (n - x) * offset.size
-        for z in range(x + 1, n):
+        for z in range(0 if skipped >= 0 else x + 1, n):
+            if not _follows(cells, search, depth, x, z, skipped):
+                continue
+            follow += 1
             c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
                 continue
             joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
-            with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
+            with_it = paid + (dearest if follow < need else rest + search.price[c])
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
@@ -564,6 +643,6 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             put_back(search, depth)
             put_area_back(areas, taken, depth)
             continue
-        _ready(search, below)
+        _ready(cells, search, below, np.int64(-1))
         depth = below
     return best, looks + other_values.many[1] * offset.size
