@@ -46,7 +46,7 @@ def completed(task: Task, p: near_cells.Pairs, some: tuple[int, ...], k: int) ->
     left = np.repeat(np.arange(value.size), p.cells.count - np.bincount(some, minlength=value.size))
     with_it = [(row_loss(task.recoding, [*rows, tuple(map(int, quasi[c]))]), int(value[c])) for c in left]
     held = {int(value[c]) for c in some}
-    missing = p.cells.distinct - len(held)
+    missing = p.sizes[0].distinct - len(held)
     beside = {v: min(loss for loss, w in with_it if w == v) for _, v in with_it if v not in held}
     if missing > len(beside):
         return np.inf
@@ -121,6 +121,20 @@ def anchored(task: Task, p: near_cells.Pairs, at: np.ndarray) -> np.ndarray:
             some = tuple(sorted(some, key=lambda c: place[c]))
             loss = max(completed(task, p, some[:n], cells.group) for n in range(2, cells.group + 1))
             worst[some[0]] = max(worst[some[0]], float(at[list(some)].sum()) - cells.group * loss)
+    return np.maximum(worst, around_lone_rows(task, p, at)) if p.two_values else worst
+
+
+def around_lone_rows(task: Task, p: near_cells.Pairs, at: np.ndarray) -> np.ndarray:
+    """By how much the worst group exceeds its loss of which a row of each cell is the only one of its value."""
+    quasi, value, k = [tuple(map(int, row)) for row in task.histogram.quasi[p.order]], p.cells.value, p.cells.group
+    worst = np.zeros(at.size)
+    for a in range(at.size):
+        others = np.flatnonzero(value != value[a])
+        others = np.repeat(others, p.cells.count[others]).tolist()
+        for some in {some for size in range(k, len(others) + 1) for some in combinations(others, size)}:
+            loss = row_loss(task.recoding, [quasi[a], *(quasi[c] for c in some)])
+            if at[list(some)].min() > loss:  # without a cheaper row, it exceeds its loss by more
+                worst[a] = max(worst[a], at[a] + at[list(some)].sum() - (1 + len(some)) * loss)
     return worst
 
 
@@ -167,7 +181,7 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
     expected = anchored(task, p, at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boxes, "NODES", nodes)
-        excess, found, groups, _ = boxes._sweep(p, at, None)
+        excess, found, groups, lone, _ = boxes._sweep(p, at, None)
     assert (excess >= expected - 1e-9).all()  # also where the nodes ran out
     if nodes == 2000:
         np.testing.assert_allclose(excess, expected, atol=1e-9)
@@ -178,6 +192,12 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
         assert over == pytest.approx(found[cell], abs=1e-9)
         assert (np.bincount(some, minlength=at.size) <= p.cells.count).all()
         assert np.bincount(p.cells.value[some]).max() <= of.alike
+    for some, loss in lone:
+        rows = [tuple(map(int, task.histogram.quasi[c])) for c in p.order[some]]
+        assert some.size * row_loss(task.recoding, rows) == pytest.approx(loss, abs=1e-9)
+        assert (np.bincount(some, minlength=at.size) <= p.cells.count).all()
+        assert some.size > p.cells.group
+        assert (p.cells.value[some[:-1]] != p.cells.value[some[-1]]).all()
 
 
 @pytest.mark.parametrize("seed", range(70))

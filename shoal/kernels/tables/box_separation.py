@@ -199,7 +199,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         some, looked = _ball(cells, index, multipliers, a, anchored, ball, lost)
         looks += looked
         size = _members(cells, multipliers, a, ball[:some], lost[:some], search, other_values)
-        size = _shrunk(search, size, price[a], group)
+        size = _shrunk(cells, search, size, a, price[a])
         if size == 0:
             continue
         most, looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
@@ -314,27 +314,46 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
 
 
 @njit(**INNER)
-def _shrunk(search, size, own, group):
+def _shrunk(cells, search, size, a, own):
     """The ball without rows that are in no violated group, again until none leaves; its cells, 0 where none is left.
 
-    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.
+    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.  Where it needs
+    two values, one of its rows has another than a.
     """
+    group, value = cells.group, cells.value
     # First the sums of the dearest rows that are left, then the cells whose loss these sums can't reach go.
     while True:
-        rows, top, rest = 0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
-        y = 0
-        while y < size and rows < group - 1:
+        rows, top, rest, last, before = 0, 0.0, 0.0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
+        among, near, other, y = False, False, np.int64(-1), 0
+        nearest = np.inf
+        while y < size and (rows < group - 1 or cells.lone):
+            if cells.lone and value[search.cell[y]] != value[a]:
+                nearest = min(nearest, search.loss[y])
+                if other < 0:
+                    other, among, near = y, rows < group - 1, rows < group - 2
             some = min(search.copies[y], group - 1 - rows)
-            top += some * search.price[y]
-            rest += min(some, max(group - 2 - rows, 0)) * search.price[y]
-            rows += some
+            if some > 0:
+                top += some * search.price[y]
+                last = search.price[y]
+            some = min(some, group - 2 - rows)
+            if some > 0:
+                rest += some * search.price[y]
+                before = search.price[y]
+            rows += min(search.copies[y], group - 1 - rows)
             y += 1
-        if rows < group - 1:
+        if rows < group - 1 or (cells.lone and other < 0):
             return 0
-        kept, rows = 0, 0
+        beside = rest  # of the K - 2 dearest beside a row of the anchor's value
+        if cells.lone and not among:
+            top += search.price[other] - last
+        if cells.lone and not near and group > 2:
+            beside += search.price[other] - before
+        kept = 0
         for y in range(size):
-            others = top if rows < group - 2 else rest + search.price[y]
-            rows += search.copies[y]
+            others = min(top, rest + search.price[y])
+            if cells.lone and value[search.cell[y]] == value[a]:
+                search.loss[y] = max(search.loss[y], nearest)
+                others = min(top, beside + search.price[y]) if group > 2 else -np.inf
             if group * search.loss[y] < own + others:
                 search.cell[kept], search.price[kept], search.loss[kept] = (
                     search.cell[y], search.price[y], search.loss[y],
