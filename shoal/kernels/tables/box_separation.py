@@ -68,6 +68,8 @@ class BoxSearch(NamedTuple):
     taken int64[K + 1]        members, as places in the ball
     asked int64[e]            0: how many candidates ask more of each axis, for one node at a time
     net float64[r]            multipliers of candidates less K times their part of what they ask
+    beside float64[r]         of the candidates of the first depth, where the next member is of another value than the
+                              anchor: what K - 2 more rows add to a group with each, less K times its loss, at most
     """
 
     cell: np.ndarray
@@ -91,6 +93,7 @@ class BoxSearch(NamedTuple):
     taken: np.ndarray
     asked: np.ndarray
     net: np.ndarray
+    beside: np.ndarray
 
 
 @njit(**INNER)
@@ -102,7 +105,7 @@ def search_room(rows, d, group, axes):
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
         np.zeros(deep), np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
         np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
-        np.empty(deep, whole), np.zeros(axes, whole), np.empty(rows),
+        np.empty(deep, whole), np.zeros(axes, whole), np.empty(rows), np.empty(rows),
     )  # fmt: skip
 
 
@@ -451,6 +454,37 @@ def _allows(search, depth, first, need, group, heap, enough):
 
 
 @njit(**INNER)
+def _beside(search, rows, group, heap):
+    """What so many candidates of the first depth add to a group with each of them, less K times its loss, at most.
+
+    It loses t, at least what the anchor and the candidate do, and all its rows lose t or less together with the anchor.
+    """
+    many, beside = search.many[1], search.beside
+    order = stable_argsort(search.joined[1, :many])
+    held, total = 0, 0.0
+    for z in range(many):
+        x = order[z]
+        new = search.price[search.member[1, x]]
+        if held < rows:
+            held += 1
+            total += new
+            _into(heap, held, held - 1, new)
+        elif rows > 0 and new > heap[0]:
+            total += new - heap[0]
+            _into(heap, held, 0, new)
+        beside[x] = total - group * search.joined[1, x] if held == rows else -np.inf
+    most, z = -np.inf, many - 1
+    while z >= 0:
+        loss, first = search.joined[1, order[z]], z
+        while first >= 0 and search.joined[1, order[first]] == loss:
+            most = max(most, beside[order[first]])
+            first -= 1
+        for y in range(first + 1, z + 1):
+            beside[order[y]] = most
+        z = first
+
+
+@njit(**INNER)
 def _parted(search, depth, first, need, group, heap):
     """A second upper bound on the excess of the members and ``need`` candidates, and what the least of these adds.
 
@@ -571,6 +605,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         nearest_first(other_values)
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     _ready(cells, search, 1, first)
+    if mixed:
+        _beside(search, group - 2, group, heap)
     # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
     # of the depth below. Before that, two bounds tell whether any group of them can pay.
     while depth > 0:
@@ -591,6 +627,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         search.at[depth] = x + 1
         cost = search.joined[depth, x]
         if top - group * cost <= best + TINY:
+            continue
+        if skipped >= 0 and own + search.price[search.member[1, x]] + search.beside[x] <= best + TINY:
             continue
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
@@ -648,8 +686,10 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
                 continue
-            joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
             with_it = paid + (dearest if follow < need else rest + search.price[c])
+            if with_it - group * max(cost, search.joined[depth, z]) <= best + TINY:
+                continue
+            joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
