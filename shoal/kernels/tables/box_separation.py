@@ -536,18 +536,12 @@ def _kept(search, depth, need, group, heap, enough):
 
 
 @njit(**INNER)
-def _follows(cells, search, depth, x, y, skipped):
-    """Whether the candidate at place y may be in a group whose next member is the one at place x."""
-    return y > x or (y < x and skipped >= 0 and cells.value[search.cell[search.member[depth, y]]] == skipped)
-
-
-@njit(**INNER)
 def _rest(cells, search, depth, x, need, skipped):
     """Multipliers of the ``need`` dearest candidates that may follow the one at place x; -inf where there are fewer."""
-    total, y = 0.0, 0 if skipped >= 0 else x + 1
+    total, y, member = 0.0, 0 if skipped >= 0 else x + 1, search.member[depth]
     while need > 0 and y < search.many[depth]:
-        if _follows(cells, search, depth, x, y, skipped):
-            total += search.price[search.member[depth, y]]
+        if y > x or cells.value[search.cell[member[y]]] == skipped:
+            total += search.price[member[y]]
             need -= 1
         y += 1
     return total if need == 0 else -np.inf
@@ -680,10 +674,10 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         dearest = _rest(cells, search, depth, x, need - 1, skipped)
         looks += (n - x) * offset.size
         for z in range(0 if skipped >= 0 else x + 1, n):
-            if not _follows(cells, search, depth, x, z, skipped):
+            c = np.int64(search.member[depth, z])
+            if z <= x and (z == x or cells.value[search.cell[c]] != skipped):
                 continue
             follow += 1
-            c = np.int64(search.member[depth, z])
             if full and cells.value[search.cell[c]] == v:
                 continue
             with_it = paid + (dearest if follow < need else rest + search.price[c])
