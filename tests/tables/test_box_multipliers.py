@@ -224,6 +224,42 @@ def test_rows_passed_over_hide_no_group(seed):
     np.testing.assert_allclose(excess, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_groups_of_two_values_are_found_whole_around_the_only_row_of_a_value(seed):
+    """One value is scarce, so that one of its rows serves many of the other; multipliers have either sign."""
+    random = np.random.default_rng(seed)
+    n, d, k = int(random.integers(6, 10)), int(random.integers(1, 4)), int(random.integers(2, 6))
+    value = np.minimum(np.arange(n) // int(random.integers(1, 4)), int(random.integers(1, 3)))
+    table = Histogram.from_rows(random.integers(0, 4, (n, d)), value)
+    table = replace(table, quasi_sizes=(4,) * d)
+    names = random.choice(["set", "range", "tree", "heavy"], d)
+    p = near_cells.Pairs.of(
+        task := Task(table, Requirement(k, (1,), (2,)), Recoding(tuple(KINDS[x]() for x in names), "ncp"))
+    )
+    assert p.two_values
+    best, scarce = least_loss(table, task.requirement, task.recoding), p.cells.value == 0
+    for _ in range(3):
+        at = random.uniform(0.0, 1.6, table.cells) - scarce * random.uniform(0.0, 2.0, table.cells)
+        expected = anchored(task, p, at)
+        for nodes in (0, 2, 7, boxes.NODES):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(boxes, "NODES", nodes)
+                excess = boxes._sweep(p, at, None)[0]
+            assert (excess >= expected - 1e-9).all()
+            assert float(p.cells.count @ (at - excess)) + float(p.alone @ table.count) <= best + 1e-9
+        np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
+def test_a_scarce_row_is_paid_for_by_the_large_group_that_it_serves():
+    """One row of a value for eight of another: they are one group, and any five of them with it lose half as much."""
+    table = Histogram.from_rows(np.arange(9)[:, None], (np.arange(9) == 4).astype(int))
+    task = Task(table, Requirement(2, (1,), (2,)), Recoding((Ranges.of(np.arange(9.0)),), "ncp"), Effort("thorough"))
+    p = near_cells.Pairs.of(task)
+    proved = boxes.raised(p, near_cells.nearest_cells(p, 1, None)[2], 60, None)
+    assert proved is not None
+    assert float(p.cells.count @ proved[0]) == pytest.approx(9.0, rel=1e-3)
+
+
 @pytest.mark.parametrize("kinds", [("set",), ("set", "set")])
 def test_groups_of_rows_that_are_all_equally_far_apart_need_no_search(kinds, monkeypatch):
     """Every row adds a value to the sets of its group, so five rows lose four steps: the first node says so."""

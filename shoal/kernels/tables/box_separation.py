@@ -133,8 +133,9 @@ class Violated(NamedTuple):
     found  float64[m]   by how much the group written down does, -1 where there is none; its loss is that of the
                         smallest box with its rows and, one at a time, the values it lacks
     group  int32[m, K]  its cells, one a row
-    lone   int32[n, w]  of n anchors, the cells of a group of more than K rows of which the anchor is the only one of its
-                        value, -1 behind them or where there is none, and by how much it exceeds its loss, more float64[n]
+    lone   int32[n, w]  of n anchors, the other cells of a group of more than K rows of which the anchor is the only one
+                        of its value, -1 behind them or where there is none
+    more   float64[n]   by how much that group exceeds its loss, -1 where there is none
     """
 
     excess: np.ndarray
