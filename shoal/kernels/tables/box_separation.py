@@ -225,7 +225,7 @@ def _dearest(cells, index, price):
 @njit(**INNER)
 def _around(cells, index, price, a, dearest, anchored, around):
     """Cells of other values that may pay for a box with a row of cell a, the only one of its value: more than they lose
-    together with it; how many, and the look-ups."""
+    together with it; how many, and the look-ups: all columns of a cell that the machine passes over count as one."""
     place, own, distance, scratch = anchored
     many, looks, column = 0, distance.size, index.column
     for b in range(distance.size):
@@ -240,7 +240,7 @@ def _around(cells, index, price, a, dearest, anchored, around):
                     around.cell[many], around.price[many], around.copies[many] = c, price[c], cells.count[c]
                     many += 1
             begin += here.size
-    return many, looks * place.size
+    return many, looks
 
 
 @njit(**LEAN_INNER)
