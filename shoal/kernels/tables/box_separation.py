@@ -111,11 +111,12 @@ def search_room(rows, d, group, axes):
 
 class RowMultipliers(NamedTuple):
     """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
-    int64[m]."""
+    int64[m]; the largest of each part of the index, 0 or more, float64[centers]."""
 
     price: np.ndarray
     order: np.ndarray
     rank: np.ndarray
+    dearest: np.ndarray
 
 
 class Where(NamedTuple):
@@ -175,7 +176,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         rows += min(count[i], group)
     search = search_room(rows + group, d, group, axes)
     other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
-    around, dearest = room_for_lone(cells, axes), _dearest(cells, index, price)
+    around = room_for_lone(cells, axes)
     where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
@@ -189,7 +190,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         write_down(cells, place, index.column, a, own)
         losses_with(cells, place, own, index.column, a, index.center, 0, distance)
         if cells.lone:
-            size, looked = _around(cells, index, price, a, dearest, anchored, around)
+            size, looked = _around(cells, index, multipliers, a, anchored, around)
             looks += looked
             if size > 0:
                 asks(cells, around, a, size, offset, -1)
@@ -213,21 +214,12 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
 
 
 @njit(**INNER)
-def _dearest(cells, index, price):
-    """The largest multiplier of each part of the index, float64[centers]; none where no lone rows are looked at."""
-    out = np.zeros(index.center.shape[1] if cells.lone else 0)
-    for b in range(out.size):
-        for c in range(index.start[b], index.start[b + 1]):
-            out[b] = max(out[b], price[c])
-    return out
-
-
-@njit(**INNER)
-def _around(cells, index, price, a, dearest, anchored, around):
+def _around(cells, index, multipliers, a, anchored, around):
     """Cells of other values that may pay for a box with a row of cell a, the only one of its value: more than they lose
     together with it; how many, and the look-ups: all columns of a cell that the machine passes over count as one."""
     place, own, distance, scratch = anchored
-    many, looks, column = 0, distance.size, index.column
+    price, dearest, column = multipliers.price, multipliers.dearest, index.column
+    many, looks = 0, distance.size
     for b in range(distance.size):
         begin, end = part_of(index, b, distance[b], dearest[b]) if dearest[b] > 0.0 else (0, 0)
         looks += end - begin

@@ -467,7 +467,7 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
-        asked, out = _asked(factor * start), _nothing(p)
+        asked, out = _asked(p, factor * start), _nothing(p)
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
@@ -483,14 +483,16 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     return best, most / max(float(count @ start), 1e-300), *spent
 
 
-def _asked(at: np.ndarray) -> RowMultipliers:
+def _asked(p: Pairs, at: np.ndarray) -> RowMultipliers:
     """The multipliers as the kernels take them."""
     from shoal.kernels.tables.box_separation import RowMultipliers
 
     order = np.argsort(-at, kind="stable")
     rank = np.empty(at.size, np.int64)
     rank[order] = np.arange(at.size)
-    return RowMultipliers(at, order, rank)
+    dearest = np.zeros(p.index.center.shape[1])
+    np.maximum.at(dearest, p.index.own, at)
+    return RowMultipliers(at, order, rank, dearest)
 
 
 def _nothing(p: Pairs) -> tuple[Violated, ...]:
@@ -540,7 +542,7 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 
     classes  whether the sweep is over whole classes
     """
-    asked, out, began, looked = _asked(at), _nothing(p), clock(), 0.0
+    asked, out, began, looked = _asked(p, at), _nothing(p), clock(), 0.0
     anchors, took = _anchors(p, at), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
@@ -554,7 +556,7 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
-    asked, out = _asked(at), _nothing(p)
+    asked, out = _asked(p, at), _nothing(p)
     places = asked.rank[anchors]
     looks = sum(_separate(p, x, x + 1, asked, out)[0] for x in places)
     found = _worse(out)
@@ -567,7 +569,7 @@ def _sweep(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, LoneGroups, float] | None:
     """The most violated group of every anchor, larger ones around lone rows, and the look-ups; None when time ran out
     before the last."""
-    asked, out, parts = _asked(at), _nothing(p), []
+    asked, out, parts = _asked(p, at), _nothing(p), []
 
     def some(first: int, last: int) -> None:
         parts.append((first, *_separate(p, first, last, asked, out)))
@@ -595,7 +597,7 @@ def _sweep_of_classes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
     """What each row pays for the classes of the boxes that hold it, the worst class of every anchor, with its weights
     and the loss of its box, and the look-ups; None when time ran out before the last."""
-    asked, excess, found, lock = _asked(at), np.zeros(at.size), [], Lock()
+    asked, excess, found, lock = _asked(p, at), np.zeros(at.size), [], Lock()
 
     def some(first: int, last: int) -> None:
         out, looked = _exceeded(p, first, last, asked)
