@@ -68,7 +68,7 @@ class BoxSearch(NamedTuple):
     taken int64[K + 1]        members, as places in the ball
     asked int64[e]            0: how many candidates ask more of each axis, for one node at a time
     net float64[r]            multipliers of candidates less K times their part of what they ask
-    beside float64[r]         of the candidates of the first depth, where the next member is of another value than the
+    others float64[r]         of the candidates of the first depth, where the next member is of another value than the
                               anchor: what K - 2 more rows add to a group with each, less K times its loss, at most
     """
 
@@ -93,7 +93,7 @@ class BoxSearch(NamedTuple):
     taken: np.ndarray
     asked: np.ndarray
     net: np.ndarray
-    beside: np.ndarray
+    others: np.ndarray
 
 
 @njit(**INNER)
@@ -339,17 +339,17 @@ def _shrunk(cells, search, size, a, own):
             y += 1
         if rows < group - 1 or (cells.lone and other < 0):
             return 0
-        beside = rest  # of the K - 2 dearest beside a row of the anchor's value
+        mixed = rest  # of the K - 2 dearest, where they go with a row of the anchor's value
         if cells.lone and not among:
             top += search.price[other] - last
         if cells.lone and not near and group > 2:
-            beside += search.price[other] - before
+            mixed += search.price[other] - before
         kept = 0
         for y in range(size):
             others = min(top, rest + search.price[y])
             if cells.lone and value[search.cell[y]] == value[a]:
                 search.loss[y] = max(search.loss[y], nearest)
-                others = min(top, beside + search.price[y]) if group > 2 else -np.inf
+                others = min(top, mixed + search.price[y]) if group > 2 else -np.inf
             if group * search.loss[y] < own + others:
                 search.cell[kept], search.price[kept], search.loss[kept] = (
                     search.cell[y], search.price[y], search.loss[y],
@@ -447,12 +447,12 @@ def _allows(search, depth, first, need, group, heap, enough):
 
 
 @njit(**INNER)
-def _beside(search, rows, group, heap):
+def _pay_with(search, rows, group, heap):
     """What so many candidates of the first depth add to a group with each of them, less K times its loss, at most.
 
     It loses t, at least what the anchor and the candidate do, and all its rows lose t or less together with the anchor.
     """
-    many, beside = search.many[1], search.beside
+    many, others = search.many[1], search.others
     order = stable_argsort(search.joined[1, :many])
     held, total = 0, 0.0
     for z in range(many):
@@ -465,15 +465,15 @@ def _beside(search, rows, group, heap):
         elif rows > 0 and new > heap[0]:
             total += new - heap[0]
             _into(heap, held, 0, new)
-        beside[x] = total - group * search.joined[1, x] if held == rows else -np.inf
+        others[x] = total - group * search.joined[1, x] if held == rows else -np.inf
     most, z = -np.inf, many - 1
     while z >= 0:
         loss, first = search.joined[1, order[z]], z
         while first >= 0 and search.joined[1, order[first]] == loss:
-            most = max(most, beside[order[first]])
+            most = max(most, others[order[first]])
             first -= 1
         for y in range(first + 1, z + 1):
-            beside[order[y]] = most
+            others[order[y]] = most
         z = first
 
 
@@ -593,7 +593,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
     _ready(cells, search, 1, first)
     if mixed:
-        _beside(search, group - 2, group, heap)
+        _pay_with(search, group - 2, group, heap)
     # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
     # of the depth below. Before that, two bounds tell whether any group of them can pay.
     while depth > 0:
@@ -615,7 +615,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         cost = search.joined[depth, x]
         if top - group * cost <= best + TINY:
             continue
-        if skipped >= 0 and own + search.price[search.member[1, x]] + search.beside[x] <= best + TINY:
+        if skipped >= 0 and own + search.price[search.member[1, x]] + search.others[x] <= best + TINY:
             continue
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
