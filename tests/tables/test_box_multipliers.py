@@ -46,7 +46,7 @@ def completed(task: Task, p: near_cells.Pairs, some: tuple[int, ...], k: int) ->
     left = np.repeat(np.arange(value.size), p.cells.count - np.bincount(some, minlength=value.size))
     with_it = [(row_loss(task.recoding, [*rows, tuple(map(int, quasi[c]))]), int(value[c])) for c in left]
     held = {int(value[c]) for c in some}
-    missing = p.cells.distinct - len(held)
+    missing = p.sizes[0].distinct - len(held)
     beside = {v: min(loss for loss, w in with_it if w == v) for _, v in with_it if v not in held}
     if missing > len(beside):
         return np.inf
@@ -121,6 +121,20 @@ def anchored(task: Task, p: near_cells.Pairs, at: np.ndarray) -> np.ndarray:
             some = tuple(sorted(some, key=lambda c: place[c]))
             loss = max(completed(task, p, some[:n], cells.group) for n in range(2, cells.group + 1))
             worst[some[0]] = max(worst[some[0]], float(at[list(some)].sum()) - cells.group * loss)
+    return np.maximum(worst, around_lone_rows(task, p, at)) if p.two_values else worst
+
+
+def around_lone_rows(task: Task, p: near_cells.Pairs, at: np.ndarray) -> np.ndarray:
+    """By how much the worst group exceeds its loss of which a row of each cell is the only one of its value."""
+    quasi, value, k = [tuple(map(int, row)) for row in task.histogram.quasi[p.order]], p.cells.value, p.cells.group
+    worst = np.zeros(at.size)
+    for a in range(at.size):
+        others = np.flatnonzero(value != value[a])
+        others = np.repeat(others, p.cells.count[others]).tolist()
+        for some in {some for size in range(k, len(others) + 1) for some in combinations(others, size)}:
+            loss = row_loss(task.recoding, [quasi[a], *(quasi[c] for c in some)])
+            if at[list(some)].min() > loss:  # without a cheaper row, it exceeds its loss by more
+                worst[a] = max(worst[a], at[a] + at[list(some)].sum() - (1 + len(some)) * loss)
     return worst
 
 
@@ -167,7 +181,7 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
     expected = anchored(task, p, at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boxes, "NODES", nodes)
-        excess, found, groups, _ = boxes._sweep(p, at, None)
+        excess, found, groups, lone, _ = boxes._sweep(p, at, None)
     assert (excess >= expected - 1e-9).all()  # also where the nodes ran out
     if nodes == 2000:
         np.testing.assert_allclose(excess, expected, atol=1e-9)
@@ -178,6 +192,12 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
         assert over == pytest.approx(found[cell], abs=1e-9)
         assert (np.bincount(some, minlength=at.size) <= p.cells.count).all()
         assert np.bincount(p.cells.value[some]).max() <= of.alike
+    for some, loss in lone:
+        rows = [tuple(map(int, task.histogram.quasi[c])) for c in p.order[some]]
+        assert some.size * row_loss(task.recoding, rows) == pytest.approx(loss, abs=1e-9)
+        assert (np.bincount(some, minlength=at.size) <= p.cells.count).all()
+        assert some.size > p.cells.group
+        assert (p.cells.value[some[:-1]] != p.cells.value[some[-1]]).all()
 
 
 @pytest.mark.parametrize("seed", range(70))
@@ -202,6 +222,42 @@ def test_rows_passed_over_hide_no_group(seed):
             excess = boxes._sweep(p, at, None)[0]
         assert (excess >= expected - 1e-9).all()
     np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_groups_of_two_values_are_found_whole_around_the_only_row_of_a_value(seed):
+    """One value is scarce, so that one of its rows serves many of the other; multipliers have either sign."""
+    random = np.random.default_rng(seed)
+    n, d, k = int(random.integers(6, 10)), int(random.integers(1, 4)), int(random.integers(2, 6))
+    value = np.minimum(np.arange(n) // int(random.integers(1, 4)), int(random.integers(1, 3)))
+    table = Histogram.from_rows(random.integers(0, 4, (n, d)), value)
+    table = replace(table, quasi_sizes=(4,) * d)
+    names = random.choice(["set", "range", "tree", "heavy"], d)
+    p = near_cells.Pairs.of(
+        task := Task(table, Requirement(k, (1,), (2,)), Recoding(tuple(KINDS[x]() for x in names), "ncp"))
+    )
+    assert p.two_values
+    best, scarce = least_loss(table, task.requirement, task.recoding), p.cells.value == 0
+    for _ in range(3):
+        at = random.uniform(0.0, 1.6, table.cells) - scarce * random.uniform(0.0, 2.0, table.cells)
+        expected = anchored(task, p, at)
+        for nodes in (0, 2, 7, boxes.NODES):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(boxes, "NODES", nodes)
+                excess = boxes._sweep(p, at, None)[0]
+            assert (excess >= expected - 1e-9).all()
+            assert float(p.cells.count @ (at - excess)) + float(p.alone @ table.count) <= best + 1e-9
+        np.testing.assert_allclose(excess, expected, atol=1e-9)
+
+
+def test_a_scarce_row_is_paid_for_by_the_large_group_that_it_serves():
+    """One row of a value for eight of another: they are one group, and any five of them with it lose half as much."""
+    table = Histogram.from_rows(np.arange(9)[:, None], (np.arange(9) == 4).astype(int))
+    task = Task(table, Requirement(2, (1,), (2,)), Recoding((Ranges.of(np.arange(9.0)),), "ncp"), Effort("thorough"))
+    p = near_cells.Pairs.of(task)
+    proved = boxes.raised(p, near_cells.nearest_cells(p, 1, None)[2], 60, None)
+    assert proved is not None
+    assert float(p.cells.count @ proved[0]) == pytest.approx(9.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("kinds", [("set",), ("set", "set")])
@@ -594,7 +650,7 @@ def test_a_class_has_no_rows_of_what_rounding_leaves_of_a_limit(t):
     at = random.uniform(0.2, 1.0, h.cells)
     seen = 0
     for first in range(h.cells):
-        out, _ = boxes._exceeded(p, first, first + 1, boxes._asked(at))
+        out, _ = boxes._exceeded(p, first, first + 1, boxes._asked(p, at))
         seen += int(out.found[0] > 0)
         held = out.weight[out.cell >= 0] if out.found[0] > 0 else np.ones(1)
         assert (held > 1e-13).all()

@@ -18,12 +18,14 @@ import numpy as np
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.box_values import (
     TINY,
+    around_lone,
     asks,
     completed,
     held_of,
     may_lack,
     more_with,
     nearest_first,
+    room_for_lone,
     room_for_values,
 )
 from shoal.kernels.tables.connected_sets import (
@@ -66,6 +68,8 @@ class BoxSearch(NamedTuple):
     taken int64[K + 1]        members, as places in the ball
     asked int64[e]            0: how many candidates ask more of each axis, for one node at a time
     net float64[r]            multipliers of candidates less K times their part of what they ask
+    others float64[r]         of the candidates of the first depth, where the next member is of another value than the
+                              anchor: what K - 2 more rows add to a group with each, less K times its loss, at most
     """
 
     cell: np.ndarray
@@ -89,6 +93,7 @@ class BoxSearch(NamedTuple):
     taken: np.ndarray
     asked: np.ndarray
     net: np.ndarray
+    others: np.ndarray
 
 
 @njit(**INNER)
@@ -100,17 +105,18 @@ def search_room(rows, d, group, axes):
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.zeros(deep, whole), np.zeros(deep, whole),
         np.zeros(deep), np.zeros(deep), np.empty((deep, rows), np.int32), np.empty((deep, rows)),
         np.empty((deep, rows + 1)), np.zeros(deep + 1, whole), np.empty(deep * d, whole), np.empty(deep * d),
-        np.empty(deep, whole), np.zeros(axes, whole), np.empty(rows),
+        np.empty(deep, whole), np.zeros(axes, whole), np.empty(rows), np.empty(rows),
     )  # fmt: skip
 
 
 class RowMultipliers(NamedTuple):
     """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
-    int64[m]."""
+    int64[m]; the largest of each part of the index, 0 or more, float64[centers]."""
 
     price: np.ndarray
     order: np.ndarray
     rank: np.ndarray
+    dearest: np.ndarray
 
 
 class Where(NamedTuple):
@@ -128,11 +134,16 @@ class Violated(NamedTuple):
     found  float64[m]   by how much the group written down does, -1 where there is none; its loss is that of the
                         smallest box with its rows and, one at a time, the values it lacks
     group  int32[m, K]  its cells, one a row
+    lone   int32[n, w]  of n anchors, the other cells of a group of more than K rows of which the anchor is the only one
+                        of its value, -1 behind them or where there is none
+    more   float64[n]   by how much that group exceeds its loss, -1 where there is none
     """
 
     excess: np.ndarray
     found: np.ndarray
     group: np.ndarray
+    lone: np.ndarray
+    more: np.ndarray
 
 
 class Anchored(NamedTuple):
@@ -165,6 +176,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
         rows += min(count[i], group)
     search = search_room(rows + group, d, group, axes)
     other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
+    around = room_for_lone(cells, axes)
     where = Where(offset, areas, taken)
     place, size = places(cells)
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
@@ -173,19 +185,54 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
-        if price[a] <= 0.0:
+        if price[a] <= 0.0 and not cells.lone:
             continue
         write_down(cells, place, index.column, a, own)
         losses_with(cells, place, own, index.column, a, index.center, 0, distance)
+        if cells.lone:
+            size, looked = _around(cells, index, multipliers, a, anchored, around)
+            looks += looked
+            if size > 0:
+                asks(cells, around, a, size, offset, -1)
+                most, out.more[x - first], looked = around_lone(
+                    around, size, price[a], group, nodes, d, out.lone[x - first]
+                )
+                out.excess[a] = most
+                looks += looked
+        if price[a] <= 0.0:
+            continue
         some, looked = _ball(cells, index, multipliers, a, anchored, ball, lost)
         looks += looked
         size = _members(cells, multipliers, a, ball[:some], lost[:some], search, other_values)
-        size = _shrunk(search, size, price[a], group)
+        size = _shrunk(cells, search, size, a, price[a])
         if size == 0:
             continue
-        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
+        most, looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
+        out.excess[a] = max(out.excess[a], most)
         looks += looked
     return looks
+
+
+@njit(**INNER)
+def _around(cells, index, multipliers, a, anchored, around):
+    """Cells of other values that may pay for a box with a row of cell a, the only one of its value: more than they lose
+    together with it; how many, and the look-ups: all columns of a cell that the machine passes over count as one."""
+    place, own, distance, scratch = anchored
+    price, dearest, column = multipliers.price, multipliers.dearest, index.column
+    many, looks = 0, distance.size
+    for b in range(distance.size):
+        begin, end = part_of(index, b, distance[b], dearest[b]) if dearest[b] > 0.0 else (0, 0)
+        looks += end - begin
+        while begin < end:
+            here = scratch[: min(end - begin, scratch.size)]
+            losses_with(cells, place, own, column, a, column, begin, here)
+            for x in range(here.size):
+                c = begin + x
+                if here[x] < price[c] and cells.value[c] != cells.value[a]:
+                    around.cell[many], around.price[many], around.copies[many] = c, price[c], cells.count[c]
+                    many += 1
+            begin += here.size
+    return many, looks
 
 
 @njit(**LEAN_INNER)
@@ -263,27 +310,46 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
 
 
 @njit(**INNER)
-def _shrunk(search, size, own, group):
+def _shrunk(cells, search, size, a, own):
     """The ball without rows that are in no violated group, again until none leaves; its cells, 0 where none is left.
 
-    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.
+    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.  Where it needs
+    two values, one of its rows has another than a.
     """
+    group, value = cells.group, cells.value
     # First the sums of the dearest rows that are left, then the cells whose loss these sums can't reach go.
     while True:
-        rows, top, rest = 0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
-        y = 0
-        while y < size and rows < group - 1:
+        rows, top, rest, last, before = 0, 0.0, 0.0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
+        among, near, other, y = False, False, np.int64(-1), 0
+        nearest = np.inf
+        while y < size and (rows < group - 1 or cells.lone):
+            if cells.lone and value[search.cell[y]] != value[a]:
+                nearest = min(nearest, search.loss[y])
+                if other < 0:
+                    other, among, near = y, rows < group - 1, rows < group - 2
             some = min(search.copies[y], group - 1 - rows)
-            top += some * search.price[y]
-            rest += min(some, max(group - 2 - rows, 0)) * search.price[y]
-            rows += some
+            if some > 0:
+                top += some * search.price[y]
+                last = search.price[y]
+            some = min(some, group - 2 - rows)
+            if some > 0:
+                rest += some * search.price[y]
+                before = search.price[y]
+            rows += min(search.copies[y], group - 1 - rows)
             y += 1
-        if rows < group - 1:
+        if rows < group - 1 or (cells.lone and other < 0):
             return 0
-        kept, rows = 0, 0
+        mixed = rest  # of the K - 2 dearest, where they go with a row of the anchor's value
+        if cells.lone and not among:
+            top += search.price[other] - last
+        if cells.lone and not near and group > 2:
+            mixed += search.price[other] - before
+        kept = 0
         for y in range(size):
-            others = top if rows < group - 2 else rest + search.price[y]
-            rows += search.copies[y]
+            others = min(top, rest + search.price[y])
+            if cells.lone and value[search.cell[y]] == value[a]:
+                search.loss[y] = max(search.loss[y], nearest)
+                others = min(top, mixed + search.price[y]) if group > 2 else -np.inf
             if group * search.loss[y] < own + others:
                 search.cell[kept], search.price[kept], search.loss[kept] = (
                     search.cell[y], search.price[y], search.loss[y],
@@ -316,13 +382,15 @@ def put_back(search, depth):
 
 
 @njit(**INNER)
-def _ready(search, depth):
-    """The least loss with any candidate from each on."""
+def _ready(cells, search, depth, skipped):
+    """The least loss with any candidate from each on, without those of the value skipped."""
     n = search.many[depth]
     search.at[depth] = 0
     search.least[depth, n] = np.inf
     for x in range(n - 1, -1, -1):
-        search.least[depth, x] = min(search.least[depth, x + 1], search.joined[depth, x])
+        search.least[depth, x] = search.least[depth, x + 1]
+        if skipped < 0 or cells.value[search.cell[search.member[depth, x]]] != skipped:
+            search.least[depth, x] = min(search.least[depth, x], search.joined[depth, x])
 
 
 @njit(**INNER)
@@ -379,6 +447,37 @@ def _allows(search, depth, first, need, group, heap, enough):
 
 
 @njit(**INNER)
+def _pay_with(search, rows, group, heap):
+    """What so many candidates of the first depth add to a group with each of them, less K times its loss, at most.
+
+    It loses t, at least what the anchor and the candidate do, and all its rows lose t or less together with the anchor.
+    """
+    many, others = search.many[1], search.others
+    order = stable_argsort(search.joined[1, :many])
+    held, total = 0, 0.0
+    for z in range(many):
+        x = order[z]
+        new = search.price[search.member[1, x]]
+        if held < rows:
+            held += 1
+            total += new
+            _into(heap, held, held - 1, new)
+        elif rows > 0 and new > heap[0]:
+            total += new - heap[0]
+            _into(heap, held, 0, new)
+        others[x] = total - group * search.joined[1, x] if held == rows else -np.inf
+    most, z = -np.inf, many - 1
+    while z >= 0:
+        loss, first = search.joined[1, order[z]], z
+        while first >= 0 and search.joined[1, order[first]] == loss:
+            most = max(most, others[order[first]])
+            first -= 1
+        for y in range(first + 1, z + 1):
+            others[order[y]] = most
+        z = first
+
+
+@njit(**INNER)
 def _parted(search, depth, first, need, group, heap):
     """A second upper bound on the excess of the members and ``need`` candidates, and what the least of these adds.
 
@@ -430,22 +529,28 @@ def _kept(search, depth, need, group, heap, enough):
 
 
 @njit(**INNER)
-def _top(search, depth, x, need):
-    """Multipliers of the members and of the ``need`` candidates from place x on."""
-    top = search.sum[depth]
-    for y in range(x, x + need):
-        top += search.price[search.member[depth, y]]
-    return top
+def _rest(cells, search, depth, x, need, skipped):
+    """Multipliers of the ``need`` dearest candidates that may follow the one at place x; -inf where there are fewer."""
+    total, y, member = 0.0, 0 if skipped >= 0 else x + 1, search.member[depth]
+    while need > 0 and y < search.many[depth]:
+        if y > x or cells.value[search.cell[member[y]]] == skipped:
+            total += search.price[member[y]]
+            need -= 1
+        y += 1
+    return total if need == 0 else -np.inf
 
 
 @njit(**INNER)
-def _passed_over(search, depth, box):
+def _passed_over(cells, search, depth, box, skipped):
     """Whether the box of the members down to this depth, which loses ``box``, holds a candidate passed over before.
 
     It is at least as dear as any later one, and could take the place of the last one at no loss.
+    skipped  the value of candidates that the first depth leaves for the next ones
     """
     for z in range(1, depth + 1):
         for x in range(search.at[z] - 1):
+            if z == 1 and skipped >= 0 and cells.value[search.cell[search.member[z, x]]] == skipped:
+                continue
             if search.joined[z, x] <= box + TINY and more_with(search, search.member[z, x]) <= 0.0:
                 return True
     return False
@@ -461,8 +566,12 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     do not pay the least box that any of them makes.
     """
     group, completes, (a, own), (offset, areas, taken) = cells.group, may_lack(cells), anchor, where
+    # One row may have another value than all the others: the first member is the dearest of the values that the anchor
+    # lacks, so that every later one may be any.
+    mixed = cells.alike == group - 1 and group > 1
     # Where shares are asked, another set may have too many alike; where areas are connected, other areas.
-    plain = cells.alike >= group and cells.shares.high.size == 0 and areas_column(areas) < 0
+    plain = (cells.alike >= group or mixed) and cells.shares.high.size == 0 and areas_column(areas) < 0
+    first = cells.value[a] if mixed else np.int64(-1)
     heap = np.empty(group)
     best, seen, looks = 0.0, 0, 0
     n = 0
@@ -482,12 +591,20 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     if completes:
         nearest_first(other_values)
         asks(cells, other_values, a, other_values.many[0], offset, areas_column(areas))
-    _ready(search, 1)
+    _ready(cells, search, 1, first)
+    if mixed:
+        _pay_with(search, group - 2, group, heap)
     # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
     # of the depth below. Before that, two bounds tell whether any group of them can pay.
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
-        top = _top(search, depth, x, need) if n - x >= need else -np.inf
+        skipped = first if depth == 1 else np.int64(-1)
+        while x < n and skipped >= 0 and cells.value[search.cell[search.member[1, x]]] == skipped:
+            x += 1
+        top = -np.inf
+        if x < n:
+            top = search.sum[depth] + search.price[search.member[depth, x]]
+            top += _rest(cells, search, depth, x, need - 1, skipped)
         if top - group * search.least[depth, x] <= best + TINY:
             depth -= 1
             if depth > 0:
@@ -497,6 +614,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         search.at[depth] = x + 1
         cost = search.joined[depth, x]
         if top - group * cost <= best + TINY:
+            continue
+        if skipped >= 0 and own + search.price[search.member[1, x]] + search.others[x] <= best + TINY:
             continue
         y = np.int64(search.member[depth, x])
         search.taken[depth] = y
@@ -520,6 +639,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         if seen > nodes:
             most, x = best, search.at[depth] - 1
             while True:  # the branches that are open, this one first
+                if depth == 1 and first >= 0:
+                    x = 0  # those skipped may follow any
                 open_here = _allows(search, depth, x, group - depth, group, heap, np.inf)
                 most = max(most, min(open_here, _parted(search, depth, x, group - depth, group, heap)[0]))
                 depth -= 1
@@ -531,7 +652,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             return most, looks + other_values.many[1] * offset.size
         box = search.box[depth] + more_with(search, y) + more_of_areas(areas, taken, cells, search.cell[y])
         take(search, depth, y)
-        if plain and _passed_over(search, depth, box):
+        if plain and _passed_over(cells, search, depth, box, first):
             put_back(search, depth)
             continue
         looks += take_area(areas, taken, cells, depth, search.cell[y], max(top - best, 0.0) / group)
@@ -541,17 +662,21 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         if cells.alike < group:
             full = held_of(cells, search, depth, a, v) == cells.alike
         paid = search.sum[depth] + search.price[y]
-        below, rest, rows = depth + 1, 0.0, 0
-        for z in range(x + 1, min(x + need - 1, n)):  # the K - 2 dearest others
-            rest += search.price[search.member[depth, z]]
-        dearest = rest + (search.price[search.member[depth, x + need - 1]] if x + need - 1 < n else 0.0)
+        below, rows, follow = depth + 1, 0, 0
+        rest = _rest(cells, search, depth, x, need - 2, skipped)
+        dearest = _rest(cells, search, depth, x, need - 1, skipped)
         looks += (n - x) * offset.size
-        for z in range(x + 1, n):
+        for z in range(0 if skipped >= 0 else x + 1, n):
             c = np.int64(search.member[depth, z])
+            if z <= x and (z == x or cells.value[search.cell[c]] != skipped):
+                continue
+            follow += 1
             if full and cells.value[search.cell[c]] == v:
                 continue
+            with_it = paid + (dearest if follow < need else rest + search.price[c])
+            if with_it - group * max(cost, search.joined[depth, z]) <= best + TINY:
+                continue
             joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))
-            with_it = paid + (dearest if z < x + need - 1 else rest + search.price[c])
             if with_it - group * joined > best + TINY:
                 search.member[below, rows], search.joined[below, rows] = c, joined
                 rows += 1
@@ -564,6 +689,6 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             put_back(search, depth)
             put_area_back(areas, taken, depth)
             continue
-        _ready(search, below)
+        _ready(cells, search, below, np.int64(-1))
         depth = below
     return best, looks + other_values.many[1] * offset.size

@@ -6,6 +6,9 @@ loses at least what the members lose together with the nearest row of as many mi
 Shares of values are inequalities: "the weights of the values, one for each row, sum to at most 0 in an eligible group".
 Members that break one ask for further rows of values whose weight is below 0.  The box loses at least what the members
 lose together with the last of as many of these rows, nearest first.
+
+Where two different values are asked of a group, a single row of its value may serve any number of rows of others.  So
+groups around such a lone row are looked at whole: the box with the rows that exceed its loss by the most in all.
 """
 
 from __future__ import annotations
@@ -293,3 +296,242 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
             free -= 1
     other_values.many[1] += y // OF_ONE
     return max(lost, least[rows - 1]) if found == rows else np.inf
+
+
+DEEP = 100  # decisions on what a box takes in, one upon the other
+
+
+class AroundLone(NamedTuple):
+    """Arrays of one search around a lone row: m cells, d columns, e axes.
+
+    cell int32[m], copies int64[m], price float64[m]  cells of other values that may pay for a box with the lone row,
+                              their rows and multipliers
+    start, axis, amount       what each asks of the axes, and level float64[e], as in ``BoxSearch``
+    left int32[DEEP, m], many int64[DEEP]  of each depth: the cells that the box may still hold
+    box, open float64[DEEP]   what the box loses, and what groups below exceed their loss by at most
+    split int64[DEEP], above, was float64[DEEP], taken bool[DEEP]  the axis decided on, from which amount on, the level
+                              before, and whether boxes of at least that amount are being looked at
+    joined float64[m], heap int32[m]  of the cells left, one node at a time: the loss of the box with each, and those
+                              that pay for some loss
+    """
+
+    cell: np.ndarray
+    copies: np.ndarray
+    price: np.ndarray
+    start: np.ndarray
+    axis: np.ndarray
+    amount: np.ndarray
+    level: np.ndarray
+    left: np.ndarray
+    many: np.ndarray
+    box: np.ndarray
+    open: np.ndarray
+    split: np.ndarray
+    above: np.ndarray
+    was: np.ndarray
+    taken: np.ndarray
+    joined: np.ndarray
+    heap: np.ndarray
+
+
+@njit(**INNER)
+def room_for_lone(cells, axes):
+    """Arrays for all cells; none where groups around lone rows are not looked at."""
+    (m, d), whole = cells.code.shape, np.int64
+    rows = m if cells.lone else 0
+    deep = DEEP if cells.lone else 1
+    return AroundLone(
+        np.empty(rows, np.int32), np.empty(rows, whole), np.empty(rows), np.empty(rows + 1, whole),
+        np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.empty((deep, rows), np.int32),
+        np.zeros(deep, whole), np.zeros(deep), np.zeros(deep), np.zeros(deep, whole), np.zeros(deep), np.zeros(deep),
+        np.zeros(deep, np.bool_), np.empty(rows), np.empty(rows, np.int32),
+    )  # fmt: skip
+
+
+@njit(**INNER)
+def _dearer(around, held, x):
+    """Cell x into the heap of those that pay, the cheapest first."""
+    heap, price, y = around.heap, around.price, held
+    while y > 0 and price[heap[(y - 1) // 2]] > price[x]:
+        heap[y] = heap[(y - 1) // 2]
+        y = (y - 1) // 2
+    heap[y] = x
+
+
+@njit(**INNER)
+def _without_cheapest(around, held):
+    """The heap without its first cell."""
+    heap, price, y = around.heap, around.price, 0
+    x = heap[held - 1]
+    while 2 * y + 1 < held - 1:
+        below = 2 * y + 1
+        if below + 1 < held - 1 and price[heap[below + 1]] < price[heap[below]]:
+            below += 1
+        if price[heap[below]] >= price[x]:
+            break
+        heap[y] = heap[below]
+        y = below
+    heap[y] = x
+
+
+@njit(**INNER)
+def _paid_at_most(around, depth, own, group, best):
+    """By how much groups of the lone row and cells left exceed their loss at most; and the largest loss at which any
+    does by more than ``best``.
+
+    A group that loses t has only cells with which the box so far loses t or less, and each of its rows pays t.
+    """
+    left, price, copies, joined = around.left[depth], around.price, around.copies, around.joined
+    order = stable_argsort(joined[: around.many[depth]])
+    held, rows, paid, most, last, z = 0, 0, 0.0, -np.inf, -1.0, 0
+    while z < order.size:
+        t = joined[order[z]]
+        while z < order.size and joined[order[z]] <= t:
+            x = left[order[z]]
+            _dearer(around, held, x)
+            held += 1
+            rows += copies[x]
+            paid += copies[x] * price[x]
+            z += 1
+        while held > 0 and price[around.heap[0]] <= t:
+            x = around.heap[0]
+            rows -= copies[x]
+            paid -= copies[x] * price[x]
+            _without_cheapest(around, held)
+            held -= 1
+        if rows >= group:
+            over = own - t + paid - rows * t
+            most = max(most, over)
+            if over > best:
+                last = t
+    return most, last
+
+
+@njit(**INNER)
+def _cells_left(around, depth, group, own, best, out):
+    """Leaves the cells that pay for a box with what is taken, and the loss with each; whether all are inside, and what
+    the box itself exceeds.
+
+    A box that exceeds its loss by more than ``best`` is written into ``out``, int32[w], as far as it fits.
+    """
+    left, price, level, joined = around.left[depth], around.price, around.level, around.joined
+    kept, rows, over = 0, 0, own - around.box[depth]
+    inside = True
+    for y in range(around.many[depth]):
+        x, loss = left[y], around.box[depth]
+        for e in range(around.start[x], around.start[x + 1]):
+            beyond = around.amount[e] - level[around.axis[e]]
+            if beyond > 0.0:
+                loss += beyond
+        if loss >= price[x]:
+            continue
+        left[kept], joined[kept] = x, loss
+        kept += 1
+        if loss <= around.box[depth] + TINY:
+            joined[kept - 1] = around.box[depth]
+            rows += around.copies[x]
+            over += around.copies[x] * (price[x] - around.box[depth])
+        else:
+            inside = False
+    around.many[depth] = kept
+    if rows < group or over <= best:
+        return inside, -np.inf
+    written = 0
+    for y in range(kept):
+        if joined[y] <= around.box[depth]:
+            for _ in range(around.copies[left[y]]):
+                if written < out.size:
+                    out[written] = around.cell[left[y]]
+                written += 1
+    if written < out.size:
+        out[written:] = -1
+    elif written > out.size:
+        out[:] = -1
+    return inside, over
+
+
+@njit(**INNER)
+def _split(around, depth, last):
+    """Decides on an axis and an amount: that which asks for most of the cell outside the box that would pay most."""
+    left, joined = around.left[depth], around.joined
+    kept, best, most = 0, -1, -np.inf
+    for y in range(around.many[depth]):
+        if joined[y] > last:
+            continue
+        x = left[y]
+        left[kept] = x
+        kept += 1
+        if joined[y] > around.box[depth]:
+            over = around.copies[x] * (around.price[x] - joined[y])
+            if over > most:
+                most, best = over, x
+    around.many[depth] = kept
+    beyond = 0.0
+    for e in range(around.start[best], around.start[best + 1]):
+        more = around.amount[e] - around.level[around.axis[e]]
+        if more > beyond:
+            beyond, around.split[depth], around.above[depth] = more, around.axis[e], around.amount[e]
+    around.was[depth] = around.level[around.split[depth]]
+    around.box[depth + 1] = around.box[depth] + beyond
+
+
+@njit(**INNER)
+def _left_out(around, depth):
+    """The box before the decision of this depth, and the cells left that ask for less."""
+    left, kept = around.left[depth], 0
+    around.level[around.split[depth]] = around.was[depth]
+    for y in range(around.many[depth]):
+        x, asks_less = left[y], True
+        for e in range(around.start[x], around.start[x + 1]):
+            if around.axis[e] == around.split[depth] and around.amount[e] >= around.above[depth]:
+                asks_less = False
+        if asks_less:
+            left[kept] = x
+            kept += 1
+    around.many[depth] = kept
+
+
+@njit(**INNER)
+def around_lone(around, size, own, group, nodes, columns, out):
+    """By how much the multipliers of a lone row and of K or more of ``size`` cells exceed the loss of their box.
+
+    own  multiplier of the lone row;  nodes  of the search, after which the result is what the open ones allow
+    out int32[w]  the cells of the group, one a row, -1 behind them; all -1 where there is none or it has more rows
+    Returns that, what the group written down exceeds its loss by, -1 where there is none, and the look-ups.
+    Depth first: a box either takes in all that an amount on an axis asks, or no cell that asks for as much there.
+    """
+    best, most, seen, looks, depth = 0.0, 0.0, 0, 0, 0
+    out[:] = -1
+    around.level[:] = 0.0
+    around.many[0], around.box[0], around.taken[0] = size, 0.0, False
+    for y in range(size):
+        around.left[0, y] = y
+    while depth >= 0:
+        if around.taken[depth]:
+            _left_out(around, depth)
+            around.taken[depth] = False
+        seen += 1
+        looks += around.many[depth] * columns
+        inside, over = _cells_left(around, depth, group, own, best, out)
+        best = max(best, over)
+        allowed, last = _paid_at_most(around, depth, own, group, best + TINY)
+        if allowed <= best + TINY or inside:
+            depth -= 1
+            continue
+        around.open[depth] = allowed
+        if seen > nodes:
+            for z in range(depth + 1):
+                most = max(most, around.open[z])
+            break
+        if depth + 1 == DEEP:
+            most = max(most, allowed)
+            depth -= 1
+            continue
+        _split(around, depth, last)
+        around.level[around.split[depth]] = around.above[depth]
+        around.taken[depth] = True
+        for y in range(around.many[depth]):
+            around.left[depth + 1, y] = around.left[depth, y]
+        around.many[depth + 1], around.taken[depth + 1] = around.many[depth], False
+        depth += 1
+    return max(best, most), best if out.size and out[0] >= 0 else -1.0, looks

@@ -453,7 +453,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
 
     nodes int64 of the search of one anchor; where it stops, all rows around pay what the open ones allow
     """
-    price, order, rank = multipliers
+    price, order, rank = multipliers.price, multipliers.order, multipliers.rank
     m, d = cells.code.shape
     axes, looks = 0, 0
     offset = np.empty(d, np.int64)

@@ -51,6 +51,7 @@ class CellTable(NamedTuple):
     group int64         K, rows that a group needs
     alike int64         every group has K rows with no value more often than this: K where no share is asked
     shares              what is asked of the shares of the values
+    lone bool           whether groups with a single row of a value, and K rows or more of others, are looked at too
     """
 
     losses: np.ndarray
@@ -65,6 +66,7 @@ class CellTable(NamedTuple):
     group: int
     alike: int
     shares: ValueShares
+    lone: bool
 
 
 @njit(**INNER)

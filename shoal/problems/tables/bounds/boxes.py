@@ -127,6 +127,7 @@ ASKED = 250  # anchors that tell what a factor would prove
 ASKING = 0.2  # share of the time in which they are asked
 FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipliers are raised
 MORE = 1.2  # times as much as the last sweep the next one takes, about
+WIDEST = 1000  # rows of a group around a lone row, above which it becomes no column
 
 
 def without_lattice(
@@ -225,28 +226,41 @@ def sweeps_of(task: Task, until: float | None) -> int:
     return 0 if late or not 1 < task.requirement.smallest <= LARGEST else SWEEPS
 
 
+LoneGroups = tuple[tuple[np.ndarray, float], ...]  # cells int32[..] of each, and what its rows lose in all
+
+
 @dataclass(frozen=True, eq=False)
 class BoxColumns:
     """Groups of up to K rows, each with the loss of its box times its rows; or classes, with the weights of their rows.
 
     cells int32[c, K], -1 where a group has fewer;  loss float64[c];  weight float64[c, K], None where all are 1
+    lone, lone_loss  larger groups around a lone row: cells int32[..] and loss of each
     """
 
     cells: np.ndarray
     loss: np.ndarray
     weight: np.ndarray | None = None
+    lone: tuple[np.ndarray, ...] = ()
+    lone_loss: tuple[float, ...] = ()
 
     @classmethod
     def none(cls, group: int) -> BoxColumns:
         """No columns."""
         return cls(np.empty((0, group), np.int32), np.empty(0))
 
-    def joined(self, cells: np.ndarray, loss: np.ndarray) -> BoxColumns:
+    @property
+    def many(self) -> int:
+        """How many columns there are."""
+        return self.loss.size + len(self.lone)
+
+    def joined(self, cells: np.ndarray, loss: np.ndarray, lone: LoneGroups = ()) -> BoxColumns:
         """With more groups, each once; the last ``MOST``.  O(c K log c)."""
+        further = {some.tobytes(): (some, lost) for some, lost in (*zip(self.lone, self.lone_loss, strict=True), *lone)}
+        groups, losses = zip(*list(further.values())[-MOST:], strict=True) if further else ((), ())
         cells = np.concatenate([self.cells, np.sort(cells, axis=1)])
         _, first = np.unique(cells, axis=0, return_index=True)
         first = np.sort(first)[-MOST:]
-        return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first])
+        return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first], None, groups, losses)
 
     def with_classes(self, cells: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> BoxColumns:
         """With more classes; the last ``MOST``."""
@@ -269,13 +283,14 @@ class BoxColumns:
 
         if seconds is not None and seconds <= 0.0:
             return None
-        c, held = len(self.cells), self.cells >= 0
-        start = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
-        cells = self.cells[held]  # a copy: the matrix sums in place
+        c, held = self.many, self.cells >= 0
+        sizes = np.concatenate([[0], held.sum(axis=1), [some.size for some in self.lone]])
+        start = np.cumsum(sizes).astype(np.int32)
+        cells = np.concatenate([self.cells[held], *self.lone])  # a copy: the matrix sums in place
         weight = np.ones(cells.size) if self.weight is None else self.weight[held]
         matrix = csr_array((weight, cells, start), shape=(c, most.size))
         matrix.sum_duplicates()  # several rows of a cell
-        limits = LinearConstraints(matrix, np.full(c, -np.inf), self.loss)
+        limits = LinearConstraints(matrix, np.full(c, -np.inf), np.concatenate([self.loss, self.lone_loss]))
         found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
         if found.x is None or not np.isfinite(found.x).all():
             return None
@@ -305,7 +320,7 @@ def raised(
     shares = p.cells.shares.high.size > 0
     free = (p.cells.count < group) | (p.cells.distinct > 1) | shares  # K rows alike lose nothing
     best = np.where(free, start, 0.0)
-    signed = p.cells.alike < group or shares
+    signed = p.cells.alike < group or shares or p.two_values
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
     # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
@@ -329,14 +344,14 @@ def raised(
             swept = _sweep(p, at, until)
             if swept is None:
                 break
-            excess, found, groups, looked = swept
+            excess, found, groups, lone, looked = swept
             total = float(count @ at) - float(count @ excess)
             more = float(count @ at) - proved
             reach *= next((times for share, times in FURTHER if total > proved + share * more), NEARER)
             if total > proved:
                 best, proved, shown = at, total, at - excess
             new = violated = np.flatnonzero(found > 0.0)
-            columns = columns.joined(groups[new], _paid(groups[new], at) - found[new])
+            columns = columns.joined(groups[new], _paid(groups[new], at) - found[new], lone)
             looks -= looked
             next_looks, next_seconds = MORE * looked, MORE * (clock() - began)
             history.append(proved)
@@ -362,7 +377,7 @@ def raised(
             if moved is None or (left is not None and left < 0.0):
                 break
             groups, loss, looked = _at_some(p, DAMPING * moved + (1 - DAMPING) * best, violated)
-            looks -= looked + OF_COLUMN * columns.loss.size
+            looks -= looked + OF_COLUMN * columns.many
             columns = columns.joined(groups, loss)
             moved = columns.multipliers(count, least, most, near, left)
         # Within a short reach the program promises little; further on, in proportion.
@@ -447,17 +462,17 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     a sweep over all anchors proves.
     """
     count = p.cells.count.astype(np.float64)
-    anchors = int((start > 0.0).sum())
+    anchors = _anchors(p, start)
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(ASKED, anchors)).astype(np.int64))
     best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
-        asked, out = _asked(factor * start), _nothing(p)
+        asked, out = _asked(p, factor * start), _nothing(p)
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
         for x in some:
-            looked += share * _separate(p, x, x + 1, asked, out)
+            looked += share * _separate(p, x, x + 1, asked, out)[0]
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(start.size) ** 2)
@@ -468,14 +483,16 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     return best, most / max(float(count @ start), 1e-300), *spent
 
 
-def _asked(at: np.ndarray) -> RowMultipliers:
+def _asked(p: Pairs, at: np.ndarray) -> RowMultipliers:
     """The multipliers as the kernels take them."""
     from shoal.kernels.tables.box_separation import RowMultipliers
 
     order = np.argsort(-at, kind="stable")
     rank = np.empty(at.size, np.int64)
     rank[order] = np.arange(at.size)
-    return RowMultipliers(at, order, rank)
+    dearest = np.zeros(p.index.center.shape[1])
+    np.maximum.at(dearest, p.index.own, at)
+    return RowMultipliers(at, order, rank, dearest)
 
 
 def _nothing(p: Pairs) -> tuple[Violated, ...]:
@@ -483,17 +500,30 @@ def _nothing(p: Pairs) -> tuple[Violated, ...]:
     from shoal.kernels.tables.box_separation import Violated
 
     m, most = p.order.size, p.sizes[-1].group
-    return tuple(Violated(np.zeros(m), np.full(m, -1.0), np.full((m, most), -1, np.int32)) for _ in p.sizes)
+    none = np.empty((0, 0), np.int32), np.empty(0)
+    return tuple(Violated(np.zeros(m), np.full(m, -1.0), np.full((m, most), -1, np.int32), *none) for _ in p.sizes)
 
 
-def _separate(p: Pairs, first: int, last: int, asked: RowMultipliers, out: tuple[Violated, ...]) -> float:
-    """The most violated group of each of these anchors, of each size; the look-ups."""
+def _anchors(p: Pairs, at: np.ndarray) -> int:
+    """How many of the dearest cells anchor groups: those of multipliers above 0, and all where a row may be lone."""
+    return at.size if p.two_values else int((at > 0.0).sum())
+
+
+def _separate(
+    p: Pairs, first: int, last: int, asked: RowMultipliers, out: tuple[Violated, ...]
+) -> tuple[float, LoneGroups]:
+    """The most violated group of each of these anchors, of each size; the look-ups, and the groups around lone rows."""
     from shoal.kernels.tables.box_separation import separate
 
-    looks = 0.0
+    looks, lone = 0.0, np.full((last - first, WIDEST if p.two_values else 0), -1, np.int32)
+    more = np.full(last - first, -1.0)
     for cells, found in zip(p.sizes, out, strict=True):
-        looks += separate(cells, p.index, first, last, asked, NODES, p.areas, found)
-    return looks
+        looks += separate(cells, p.index, first, last, asked, NODES, p.areas, found._replace(lone=lone, more=more))
+    groups = []
+    for x in np.flatnonzero(more > 0.0):
+        some = np.append(lone[x][lone[x] >= 0], asked.order[first + x]).astype(np.int32)
+        groups.append((some, float(asked.price[some].sum() - more[x])))
+    return looks, tuple(groups)
 
 
 def _worse(out: tuple[Violated, ...]) -> Violated:
@@ -512,12 +542,12 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 
     classes  whether the sweep is over whole classes
     """
-    asked, out, began, looked = _asked(at), _nothing(p), clock(), 0.0
-    anchors, took = int((at > 0.0).sum()), 0.0
+    asked, out, began, looked = _asked(p, at), _nothing(p), clock(), 0.0
+    anchors, took = _anchors(p, at), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
     for x in some:
-        looked += share * (_exceeded(p, x, x + 1, asked)[1] if classes else _separate(p, x, x + 1, asked, out))
+        looked += share * (_exceeded(p, x, x + 1, asked)[1] if classes else _separate(p, x, x + 1, asked, out)[0])
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -526,26 +556,30 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
-    asked, out = _asked(at), _nothing(p)
+    asked, out = _asked(p, at), _nothing(p)
     places = asked.rank[anchors]
-    looks = sum(_separate(p, x, x + 1, asked, out) for x in places)
+    looks = sum(_separate(p, x, x + 1, asked, out)[0] for x in places)
     found = _worse(out)
     new = anchors[found.found[anchors] > 0.0]
     return found.group[new], _paid(found.group[new], at) - found.found[new], looks
 
 
-def _sweep(p: Pairs, at: np.ndarray, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
-    """The most violated group of every anchor, and the look-ups; None when time ran out before the last."""
-    asked, out, looks = _asked(at), _nothing(p), []
-    anchors = int((at > 0.0).sum())  # the others anchor nothing: no multiplier is below 0
+def _sweep(
+    p: Pairs, at: np.ndarray, until: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, LoneGroups, float] | None:
+    """The most violated group of every anchor, larger ones around lone rows, and the look-ups; None when time ran out
+    before the last."""
+    asked, out, parts = _asked(p, at), _nothing(p), []
 
     def some(first: int, last: int) -> None:
-        looks.append(_separate(p, first, last, asked, out))
+        parts.append((first, *_separate(p, first, last, asked, out)))
 
-    done = over_cells(anchors, until, some, whole=True)
-    found = _worse(out)
-    # rounding may have hidden as much
-    return (found.excess + 1e-12 * (1.0 + np.abs(at)), found.found, found.group, sum(looks)) if done else None
+    if not over_cells(_anchors(p, at), until, some, whole=True):
+        return None
+    found, parts = _worse(out), sorted(parts, key=lambda of: of[0])
+    lone = tuple(group for _, _, groups in parts for group in groups)
+    excess = found.excess + 1e-12 * (1.0 + np.abs(at))  # rounding may have hidden as much
+    return excess, found.found, found.group, lone, sum(looks for _, looks, _ in parts)
 
 
 def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[ClassesExceeded, float]:
@@ -563,7 +597,7 @@ def _sweep_of_classes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
     """What each row pays for the classes of the boxes that hold it, the worst class of every anchor, with its weights
     and the loss of its box, and the look-ups; None when time ran out before the last."""
-    asked, excess, found, lock = _asked(at), np.zeros(at.size), [], Lock()
+    asked, excess, found, lock = _asked(p, at), np.zeros(at.size), [], Lock()
 
     def some(first: int, last: int) -> None:
         out, looked = _exceeded(p, first, last, asked)

@@ -129,6 +129,7 @@ class Pairs:
             group=group,
             alike=group // share,
             shares=shares,
+            lone=False,
         )
         index, sort = center_index(cells, metric)
         cells = cells._replace(code=cells.code[sort], count=cells.count[sort], value=cells.value[sort])
@@ -141,7 +142,14 @@ class Pairs:
     @property
     def sizes(self) -> tuple[CellTable, ...]:
         """The cells for groups of each size that is looked at, the least first."""
+        if self.two_values:
+            return (self.cells._replace(distinct=1, alike=self.cells.group - 1, lone=True),)
         return (self.cells,) if self.even is None else (self.cells, self.even)
+
+    @property
+    def two_values(self) -> bool:
+        """Whether groups need two different values, and nothing is asked of their shares."""
+        return self.cells.distinct == 2 and not self.cells.shares.high.size and self.cells.alike == self.cells.group
 
     def columns(self, order: np.ndarray) -> np.ndarray:
         """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
