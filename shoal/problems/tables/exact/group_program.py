@@ -112,7 +112,8 @@ class GroupProgram:
         size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
         least = least_groups(places, rows, value, spare, sorts, shared.uses).cost
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
-        slack = part * (enough - (shared.proved + float(price @ row_classes.count) + below)) + CAREFUL
+        proved = shared.proved + float(price @ row_classes.count) + below
+        slack = part * (enough - proved) + CAREFUL
         rank = np.empty(places.patterns, np.int64)
         rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
         order = np.lexsort((spare, rank[places.pattern]))
@@ -133,6 +134,8 @@ class GroupProgram:
         at = csc_array((np.ones(place.size), place, begin[: many + 1].astype(np.int32)), shape=(rows.size, many))
         at.sum_duplicates()
         out = cls(row_classes.count, at, places, loss)
+        out.proved = proved
+        out.spare = at.T @ spare + shared.uses.min(axis=0)[places.pattern[place[begin[:many]]]]
         several_of = np.flatnonzero(model.owner >= model.patterns)
         if several_of.size and many:
             lines, pattern = csc_array(model.lines[several_of]), places.pattern[at.indices[at.indptr[:-1]]]
@@ -278,7 +281,7 @@ class GroupProgram:
         """
         n = self.count.size
         if not self.inside.size:
-            self._into(np.argsort(self.cost / self.size, kind="stable")[:BEGUN])
+            self._into(np.argsort(self.spare, kind="stable")[:BEGUN])
         if allowed is not None:
             self._allow(allowed)
         while True:
