@@ -522,7 +522,7 @@ def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
     kept = [c for c in table.columns if c not in asked.identifiers]
     if kind_of(target) == "excel":
         refuse_sheet(table.rows, kept)
-    held = table.polars(kept)
+    held = table.polars(kept).cast(dict.fromkeys(asked.limits, str))  # as what they are published
     refuse_for_excel(target, held, asked.quasi_identifiers)
     refuse_for_statistics(target, held, asked.quasi_identifiers)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
+from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
@@ -261,21 +262,24 @@ def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int,
     return {"ncp_with_limits": ncp + lost / max(rows * columns, 1)}
 
 
-def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]] | None) -> list[str]:
-    """A sentence for each column with limits: the values that reach them, and what lies beyond.
+def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A sentence for each column with limits: the values that reach them.
 
     limits  column -> as in ``<=18 >=90``
+
+    The shares beyond stand in the record alone, because they tell the lowest and the highest value.
     """
     found = []
     for name, notation in limits.items():
-        held = (counted or {}).get(name, {})
-        texts = notation.split()
-        each = [(t, "bottom", "below") if t[0] == "<" else (t, "top", "above") for t in texts]
+        many = [int(counted[name]["bottom" if text[0] == "<" else "top"]) for text in notation.split()]
         parts = [
-            f"{held[at]:,.0f} values are {t}, and {100 * held[far]:.3g} % of its span lies beyond"
-            for t, at, far in each
+            f"{several(n, 'value')} {'is' if n == 1 else 'are'} {text}"
+            for n, text in zip(many, notation.split(), strict=True)
         ]
-        found.append(f"column {name!r} was coded before anything was counted: {'; '.join(parts)}; this counts as lost")
+        found.append(
+            f"column {name!r} was coded before anything was counted: {', '.join(parts)}; what lies beyond a limit counts "
+            "as lost"
+        )
     return found
 
 
