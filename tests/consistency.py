@@ -180,7 +180,12 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         "ranges step": {"k": 3, "publish": "ranges", "range_step": {"age": 10}, **ill},
         "stars top": {"k": 2, "top": {"age": 23}, **ill},
         "ranges limits step": {
-            "k": 3, "publish": "ranges", "bottom": {"age": 20}, "top": {"age": 30}, "range_step": {"age": 10}, **ill
+            "k": 3,
+            "publish": "ranges",
+            "bottom": {"age": 20},
+            "top": {"age": 30},
+            "range_step": {"age": 10},
+            **ill,
         },
         "hierarchy bottom": {"k": 2, **tree, "bottom": {"age": 23}, **ill},
         "centers top": {"k": 2, "publish": "centers", "top": {"age": 23}, **ill},

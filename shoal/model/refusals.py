@@ -277,8 +277,8 @@ def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, fl
             for n, text in zip(many, notation.split(), strict=True)
         ]
         found.append(
-            f"column {name!r} was coded before anything was counted: {', '.join(parts)}; what lies beyond a limit counts "
-            "as lost"
+            f"column {name!r} was coded before anything was counted: {', '.join(parts)}; what lies beyond a limit "
+            "counts as lost"
         )
     return found
 

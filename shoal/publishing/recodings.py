@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,10 +63,12 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
     texts = [t for t in column.texts() if t is not None]
     assert position is not None
     try:
-        low, high = [ruler.below(t) for t in texts], [ruler.above(t) for t in texts]
+        side = [_side(t, column.notation) for t in texts]
+        low = [(ruler.below(t), at) for t, at in zip(texts, side, strict=True)]
+        high = [(ruler.above(t), at) for t, at in zip(texts, side, strict=True)]
         marks = sorted({*low, *high})
-        names: list[str | None] = [ruler.text(mark) for mark in marks]
-        ends = np.array([ruler.place(mark) for mark in marks], np.float64)
+        names: list[str | None] = [ruler.text(mark) for mark, _ in marks]
+        ends = np.array([ruler.place(mark) for mark, _ in marks], np.float64)
     except OverflowError:
         raise _no(column.name, step, "the dates around its values cannot be written") from None
     number = {mark: i for i, mark in enumerate(marks)}
@@ -77,9 +80,15 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         lows, highs = [*lows, len(marks)], [*highs, len(marks)]
         names.append(None)
         ends = np.append(ends, max(position[-1], np.nextafter(ends[-1], np.inf)))
-    if not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
+    rising = np.diff(ends)[[a != b for (a, _), (b, _) in pairwise(marks)] + [True] * (ends.size > len(marks))]
+    if not np.isfinite(ends).all() or (rising <= 0).any():
         raise _no(column.name, step, "its multiples are too close together to be distinguished; take a larger one")
     return RangeGrid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
+
+
+def _side(text: str, notation: str | None) -> int:
+    """1 and -1 for what stands for all values from a limit on, up or down: it lies where a range without them ends."""
+    return 0 if not of_limits(notation) or text not in str(notation).split() else 1 if text[0] == ">" else -1
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,8 @@ from shoal.judge.composition import _overlap
 from shoal.judge.tables.privacy import limited
 from shoal.model.foreign import domain_of, spread
 from shoal.model.members import meanings
-from shoal.model.notation import held_in, limits_notation
+from shoal.model.notation import held_in, limits_notation, within
+from shoal.publishing.series.increment import ReleasedColumn
 from shoal.publishing.verifying.own_rows import limits_kept
 from tests.data import people as people_of
 from tests.kept import holding, verify
@@ -62,8 +62,9 @@ def test_the_release_is_that_of_the_clipped_table_with_names_for_its_ends(more: 
     clipped = shoal.anonymize(before.with_columns(pl.col("age").clip(25, 45)), secret=b"s" * 16, **ASKED, **more)
     assert release.certificate.cost == pytest.approx(clipped.certificate.cost)
     assert release.certificate.lower_bound == pytest.approx(clipped.certificate.lower_bound)
-    plain = [(named(str(a) if a is not None else None), z, i) for a, z, i in clipped.table.rows()]
-    assert sorted(map(str, release.table.rows())) == sorted(map(str, plain))
+    if "range_step" not in more:  # where a range may end at a limit and hold nobody there
+        plain = [(named(str(a) if a is not None else None), z, i) for a, z, i in clipped.table.rows()]
+        assert sorted(map(str, release.table.rows())) == sorted(map(str, plain))
     for path in ("out.csv", "out.parquet"):
         release.write(tmp_path / path)
         paper = tmp_path / path.replace(path[3:], ".certificate.json")
@@ -144,7 +145,7 @@ def test_engine_and_judge_code_one_column_alike(held: list, kind: Any, low: floa
 @pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
 @pytest.mark.parametrize("given", ["polars", "pandas", "duckdb"])
 def test_no_byte_tells_what_lies_beyond_a_limit(publish: str, given: str, ending: str, tmp_path: Path) -> None:
-    """Ages beyond the limits that are other numbers, of another type too: release, certificate, and page are the same."""
+    """Ages beyond the limits that are other numbers, of another type too: file, certificate, and page are the same."""
     seen: list[dict[str, bytes | dict[str, Any]]] = []
     for beyond_ in ({48: 48, 23: 20}, {48: 1e6, 23: -3.0}, {48: 45.25, 23: 24.5}):
         ages = people().with_columns(age=pl.col("age").clip(23, 48).replace_strict(beyond_, default=pl.col("age")))
@@ -164,6 +165,44 @@ def test_no_byte_tells_what_lies_beyond_a_limit(publish: str, given: str, ending
             file.unlink()
     assert seen[1] == seen[0]
     assert seen[2] == seen[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rounded_range_ends_at_a_limit_only_with_who_is_beyond(seed: int, tmp_path: Path) -> None:
+    """[40, 45] holds nobody of 45 and more, [40, >=45] may; rows can be matched, and numbers read, accordingly."""
+    drawn = np.random.default_rng(seed)
+    ages = drawn.integers(18, 60, 120)
+    table = pl.DataFrame({"age": ages, "ill": drawn.choice(["flu", "gout"], 120)})
+    asked = {
+        "quasi_identifiers": ["age"],
+        "sensitive": ["ill"],
+        "publish": "ranges",
+        "range_step": {"age": 5},
+        "seed": 1,
+    }
+    release = shoal.anonymize(table, **asked, k=3, effort="fast", keep_order=True, **LIMITS)
+    texts = release.table["age"].to_list()
+    assert {"[40, 45]", "[25, 30]"} <= {*texts}
+    for age, text, cell in zip(ages.tolist(), texts, release.members("age"), strict=True):
+        assert str(age) in cell
+        assert (age >= 45) <= (">=45" in text)
+        assert (age <= 25) <= ("<=25" in text)
+        if text == "[40, 45]":
+            assert "45" not in cell
+            assert ">=45" not in cell
+        if text == "[25, 30]":
+            assert "25" not in cell
+            assert "<=25" not in cell
+    ends = release.numeric().with_columns(text=release.table["age"])
+    assert set(ends.filter(pl.col("text") == "[40, 45]").select("age_low", "age_high").rows()) == {(40.0, 44.0)}
+    assert set(ends.filter(pl.col("text") == "[25, 30]").select("age_low", "age_high").rows()) == {(26.0, 30.0)}
+    drawn_ages = release.sample(seed=seed)["age"].to_list()
+    assert not [a for a, text in zip(drawn_ages, texts, strict=True) if text == "[40, 45]" and a > 44]
+    release.write(tmp_path / "out.csv")
+    holding(verify(tmp_path / "out.csv", tmp_path / "out.record.json", table))
+    older = table.with_columns(age=pl.when(pl.col("age") == 44).then(50).otherwise("age"))
+    found = verify(tmp_path / "out.csv", tmp_path / "out.record.json", older).findings
+    assert [f.holds for f in found if f.check == "rows match"] == [False]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -251,7 +290,15 @@ def test_a_series_keeps_its_limits(mode: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("shown", "good"),
-    [("45", False), ("[44, 46]", False), ("25", False), (">=90", False), ("[26, >=45]", True), ("*", True)],
+    [
+        ("[40, 45]", False),
+        ("45", False),
+        ("[44, 46]", False),
+        ("25", False),
+        (">=90", False),
+        ("[26, >=45]", True),
+        ("*", True),
+    ],
 )
 def test_the_judge_sees_a_value_at_or_beyond_a_limit(shown: str, good: bool) -> None:
     policy = shoal.Policy.of(**ASKED, publish="ranges", **LIMITS)
@@ -268,6 +315,26 @@ MEETS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("shown", "good"),
+    [
+        ("[40, 45]", True),
+        ("[25, 30]", True),
+        ("[45, 50]", False),
+        ("[20, 25]", False),
+        ("45", False),
+        ("25", False),
+        ("[25, 45]", True),
+        ("[45, >=45]", False),
+    ],
+)
+def test_the_judge_takes_the_limit_as_the_end_of_a_rounded_range(shown: str, good: bool) -> None:
+    policy = shoal.Policy.of(**ASKED, publish="ranges", range_step={"age": 5}, **LIMITS)
+    held: Any = SimpleNamespace(cells=pl.DataFrame({"age": [shown, ">=45", "<=25"]}), counts=np.ones(3, np.int64))
+    record: Any = SimpleNamespace(policy=policy, private=False, said=SimpleNamespace(publish="ranges"))
+    assert [f.holds for f in limits_kept(held, record)] == [good]
+
+
 def test_a_second_release_with_limits_is_set_against_one_without() -> None:
     notation = limits_notation(20, 90)
     right = meanings([*MEETS], "ranges", starred=True, notation=notation)
@@ -280,3 +347,20 @@ def test_a_second_release_with_limits_is_set_against_one_without() -> None:
                              *[[False, False, False]] * 2]  # fmt: skip
     words = meanings(["old", "young"], "ranges", starred=True)
     assert _overlap(words, right, None, notation).all()
+
+
+@given(st.lists(st.integers(10, 60), min_size=1, max_size=6))
+def test_a_class_of_a_series_that_widens_holds_all_who_are_in_it_and_nobody_beyond(ages: list[int]) -> None:
+    policy = shoal.Policy.of(**ASKED, publish="ranges", range_step={"age": 5}, **LIMITS)
+    coded = [limit or str(age) for age in ages for _, limit in [within(age, policy.limits["age"])]]
+    column = ReleasedColumn("age", policy, [*map(str, range(26, 45)), "<=25", ">=45"])
+    text: Any = column.own(coded[0])
+    for value in coded[1:]:
+        text = column.widened(text, value)
+    assert all(column.fits(text, value) for value in coded)
+    ends = held_in(text)
+    assert (">=45" in ends) == (max(ages) >= 45)
+    assert ("<=25" in ends) == (min(ages) <= 25)
+    assert column.fits(text, ">=45") == (">=45" in ends)
+    assert column.fits(text, "<=25") == ("<=25" in ends)
+    assert all(int(end.strip("<>=")) % 5 == 0 for end in ends if end and len(ends) > 1)

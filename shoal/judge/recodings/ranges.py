@@ -92,6 +92,9 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         within = (values.position >= ends[0]) & (values.position <= ends[1])
         if values.missing:
             within[-1] = read.high is None
+        for limit in _limits_unnamed(read, column.how.notation):
+            if limit in values.by_text:  # of a range that ends at 90, nobody is >=90
+                within[values.by_text[limit]] = False
         inside = np.flatnonzero(within)
         low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
         return low, high, none, [min((ends[1] - ends[0]) / column.span, 1.0)]
@@ -99,6 +102,12 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         return None
     inside = np.array(sorted({_code(text, values) for text in read.values} - {-1}), np.int64)
     return (0, -1, inside, [(inside.size - 1) / max(values.size - 1, 1)]) if inside.size else None
+
+
+def _limits_unnamed(read: RangeOf, notation: str | None) -> list[str]:
+    """What stands for all values beyond the limits of a column, and is no end of a range."""
+    limits = (notation or "").split() if (notation or " ")[0] in "<>" else []
+    return [limit for limit in limits if limit not in (read.low, read.high)]
 
 
 def _code(text: str | None, values: Any) -> int:
