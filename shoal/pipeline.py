@@ -22,10 +22,10 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import beyond, filled, safe_harbor
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
-from shoal.engines.store import refuse_for_excel, refuse_sheet
+from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
-from shoal.errors import InputError, PolicyError, UnaskedError
+from shoal.errors import InputError, PolicyError, Sentence, UnaskedError
 from shoal.judge.tables.population import Covered
 from shoal.model.arguments import column_names, drawn
 from shoal.model.audit import Check
@@ -250,7 +250,10 @@ def misspelled_first(
 
 
 class _Read(NamedTuple):
-    """A table as an engine has it, where it came from, what its columns without a role give away, its population."""
+    """A table as an engine has it, where it came from, what its columns without a role give away, its population.
+
+    filled, beyond  the values filled in, and those that reach limits;  sheets: sentences on those not read
+    """
 
     table: Table
     source: str | None
@@ -260,6 +263,7 @@ class _Read(NamedTuple):
     census: Any
     filled: Mapping[str, int] | None
     beyond: Mapping[str, Mapping[str, float]]
+    sheets: list[Sentence]
 
 
 class FixedLevels(NamedTuple):
@@ -331,7 +335,8 @@ def _read(
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     separator = one_character(text[0]) or _separator(table, data)
-    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits))
+    sheets = unread_sheets(data, scope.table)
+    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits), sheets)
 
 
 def _count(read: _Read, asked: Policy, data: Any) -> _CountedTable:
@@ -442,6 +447,7 @@ def _recode(
         # a center shows one row whole, which is another matter
         exposed=exposed(left.histogram, left_merged, () if shows is None else recoding.columns, asked.range_step),
         notes=(
+            *read.sheets,
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
             *filled_words(read.filled), *limit_words(asked.limits, limited),
             *of_columns(left, columns, cells.texts, recoding, asked),

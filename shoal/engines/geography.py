@@ -67,6 +67,10 @@ class Geography:
         """A column of whole numbers of at least 0 as int64[n]; InputError naming the first area where it holds none."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
+            if value is None or value == "":
+                raise InputError(
+                    f"column {name!r} of area {self.ids[i]!r} is empty; write 0 where nobody is, or look up the count"
+                )
             try:
                 number = float(value)
                 if number != int(number):
