@@ -47,9 +47,13 @@ def unread_sheets(path: Any, sheet: str | None) -> list[Sentence]:
     import fastexcel
 
     names = fastexcel.read_excel(path).sheet_names
-    others = ", ".join(map(repr, names[1:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    said = f"the file has {len(names)} sheets, and this is the first, {names[0]!r}; for {others}, name ⟨table=...⟩"
-    return [Sentence(said)] if len(names) > 1 else []
+    first, few = names[0], _named_few(names[1:])
+    said = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with ⟨table=...⟩"
+    return [Sentence(said)] if few else []
+
+
+def _named_few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
@@ -90,8 +94,9 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
     if frame is None or len(names) != frame.width:
         raise InputError(f"{source.name!r}: two readers do not agree on the header")
     if rows and not frame.height:
-        sheets = len(book.sheet_names)
-        only = f"; it has {sheets} sheets: name the one to read with ⟨table=...⟩" if sheets > 1 else ""
+        names = book.sheet_names
+        others = _named_few([name for name in names if name != names[place]])
+        only = f"; this is its sheet {names[place]!r}: to read {others}, name it with ⟨table=...⟩" if others else ""
         raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish{only}")
     source.refuse_change()
     return frame

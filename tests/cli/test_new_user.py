@@ -226,7 +226,7 @@ def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path
         release = ("anonymize", "visits.xlsx", "--quasi", "age", "--k", "3", "--force")
         for command in (("init", "visits.xlsx", "--force"), release, ("audit", "visits.xlsx", "--quasi", "age")):
             said = run(*command, cwd=tmp_path).ok().said
-            assert ("the first, 'Notes'; for 'Data', 'More', name --table" in said) == (len(names) > 1)
+            assert ("the first, 'Notes'; to read 'Data', 'More', name it with --table" in said) == (len(names) > 1)
             assert "sheets" not in run(*command, "--table", "Data", cwd=tmp_path).ok().said
         page = run(*release, "--report", "page.html", "-o", "out.csv", cwd=tmp_path).ok()
         public = [(tmp_path / name).read_text() for name in ("page.html", "page.json", "out.certificate.json")]
