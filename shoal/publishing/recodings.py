@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, as_numbers, mixed_radix_columns
+from shoal.engines.codes import Coded, as_numbers, as_text, mixed_radix_columns
 from shoal.engines.prepared import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.errors import InputError, PolicyError, Sentence
@@ -110,8 +110,13 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     for limit in limits_of(str(column.notation)) if of_limits(column.notation) else ():
         if np.isfinite(limit) and Fraction(str(limit)) % Fraction(str(step)):
             raise _no(column.name, step, f"the limit {limit:g} of the column is no multiple of it; take one that is")
+    texts = as_text(present).to_list()
+    if number and kind == pl.String and (column.notation is None or of_limits(column.notation)):
+        own = [text for text in texts if not _side(text, column.notation)]
+        return _of_numbers(
+            kind, zero, Fraction(str(step)), _number_of(column.notation), partial(_padded, _decimals(own))
+        )
     if number and column.notation is not None:
-        texts = present.to_list()
         plain = {text: Fraction(str(numeral(text, column.notation))) for text in texts}
         return _of_numbers(kind, zero, Fraction(str(step)), plain.__getitem__, writer_of(texts, column.notation))
     if number:
@@ -124,12 +129,29 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
-    texts, as_day = present.to_list(), reader_of(column.notation)
+    as_day = reader_of(column.notation)
     assert as_day is not None  # it reads all texts, or the column has no line
     write = writer_of(texts, column.notation)
     return _of_days(
         first, a_day, zero, lambda text: datetime.datetime.fromisoformat(str(as_day(text))), lambda day: write(str(day))
     )
+
+
+def _number_of(notation: str | None) -> Callable[[str], Fraction]:
+    """A function that reads a plain number, or one with limits."""
+    return lambda text: Fraction(text if notation is None else str(numeral(text, notation)))
+
+
+def _decimals(texts: Sequence[str]) -> int:
+    """How many decimals every number has at least: as many have the ends of ranges, or 55 in place of 55.0 would tell
+    that no row has this value."""
+    return min((len(text.partition(".")[2]) for text in texts if "e" not in text), default=0)
+
+
+def _padded(decimals: int, plain: str) -> str:
+    """A number with at least so many decimals."""
+    whole, _, part = plain.partition(".")
+    return f"{whole}.{part.ljust(decimals, '0')}" if part or decimals else whole
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:

@@ -338,7 +338,7 @@ def test_excel_names_and_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=says):
             read_table(book(*rows))
-    with pytest.raises(InputError, match="this is its sheet .*: to read .*, name it with table="):
+    with pytest.raises(InputError, match=r"this is its sheet .*: to read .*, name it with table="):
         read_table(book(["name", "b"], sheets=3))
     with pytest.raises(InputError, match="cell B3 holds an error such as #REF!; repair the cell or empty it"):
         read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=1))
