@@ -211,6 +211,9 @@ def limits_of(asked: Any) -> dict[str, Any]:
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
 
 
+_INSTEAD = {"dates": "publish the year alone", "decimal": "write its numbers as 1234.5"}
+
+
 def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
     """The top and the bottom of columns as plain numbers; asked is a ``Policy``.
 
@@ -232,15 +235,15 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
         noted = next((setting for setting in ("dates", "decimal") if name in getattr(asked, setting)), None)
         if noted is not None:
             raise PolicyError(
-                f"column {name!r} is in ⟨{noted}⟩, and only plain numbers have limits; write its numbers as 1234.5 and "
-                f"take it out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
+                f"column {name!r} is in ⟨{noted}⟩, and only plain numbers have limits; {_INSTEAD[noted]} and take it "
+                f"out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
             )
         source = asked.hierarchies.get(name)
-        built = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars")
-        if built or source == "intervals" or (is_built(source) and source != "stars"):
+        other = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars", "intervals")
+        if other or (is_built(source) and source != "stars" and not source.startswith("intervals:")):
             raise PolicyError(
-                f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a "
-                "file with a row for them, such as >=90, or publish ranges"
+                f"column {name!r} has limits, and of built hierarchies only intervals:5,10 and the like have a class "
+                "for the values beyond one; take these, or a file with a row for them, such as >=90, or publish ranges"
             )
     if any(found.values()) and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(

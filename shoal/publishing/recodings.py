@@ -250,7 +250,7 @@ def recodings(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
-            found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation))
+            found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation), column.notation)
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
             tree = Levels.tree(found.node, weight, ceiling, found.leaves)

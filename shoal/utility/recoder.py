@@ -541,7 +541,7 @@ class Recoder:
         probe = "0" if tree.kind == "intervals" else None
         if probe is not None and probe not in values:
             values = [*values, probe]
-        found = tree.resolve(values, name, reader_of(self._notation(name)))
+        found = tree.resolve(values, name, reader_of(self._notation(name)), self._notation(name))
         level = min(1, found.node.shape[0] - 1)
         return found.node.shape[0], "" if probe is None else found.labels[level][found.node[level][values.index(probe)]]
 

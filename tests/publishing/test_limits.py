@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,7 +211,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"top": {"ill": 3}}, "quasi-identifier"),
     ({"top": {"age": 18}, "bottom": {"age": 18}}, "not below"),
     ({"top": {"age": 45}, "decimal": {"age": ","}}, "only plain numbers have limits"),
-    ({"top": {"age": 45}, "publish": "hierarchy", "hierarchies": {"age": "intervals:5,10"}}, "no class for the values"),
+    ({"top": {"age": 45}, "publish": "hierarchy", "hierarchies": {"age": "prefixes:1"}}, "a class for the values"),
+    ({"top": {"age": 45}, "publish": "hierarchy", "hierarchies": {"age": "intervals"}}, "a class for the values"),
+    ({**LIMITS, "publish": "hierarchy", "hierarchies": {"age": "intervals:5,50"}}, "holds both its limits"),
+    ({"top": {"age": 45}, "dates": {"age": "%d.%m.%Y"}}, "publish the year alone"),
     ({"top": {"age": 45}, "population": "town.csv", "k_map": 5}, "values that people have"),
     ({"top": {"zip": 60}, "publish": "ranges", "zips": ["a1"]}, "is no number"),
     ({"top": {"age": 44}, "publish": "ranges", "range_step": {"age": 5}}, "no multiple"),
@@ -347,6 +351,44 @@ def test_a_second_release_with_limits_is_set_against_one_without() -> None:
                              *[[False, False, False]] * 2]  # fmt: skip
     words = meanings(["old", "young"], "ranges", starred=True)
     assert _overlap(words, right, None, notation).all()
+
+
+INTERVALS = [
+    "intervals:5,10",
+    "intervals:3,6,12",
+    shoal.Hierarchy.intervals([[20, 30, 40], [30]]),
+    shoal.Hierarchy.intervals([4, 8], origin=2),
+]
+
+
+@pytest.mark.parametrize("tree", INTERVALS)
+@pytest.mark.parametrize("more", [{}, {"global_recoding": True}, {"coarsen": "auto"}, {"missing": "apart"}])
+@pytest.mark.parametrize("limits", [LIMITS, {"top": {"age": 41}}, {"bottom": {"age": 24}}])
+def test_the_interval_at_a_limit_holds_all_beyond(tree: Any, more: dict, limits: dict, tmp_path: Path) -> None:
+    """By each age and by what it is published as, read without the product."""
+    table = people()
+    asked: dict[str, Any] = {**ASKED, "quasi_identifiers": ["age"], "l": None, "hierarchies": {"age": tree}}
+    asked["publish"] = "hierarchy"
+    release = shoal.anonymize(table.select("age", "ill"), **asked, **limits, **more, keep_order=True)
+    low, high = limits.get("bottom", {}).get("age", -99), limits.get("top", {}).get("age", 199)
+    for age, text, cell in zip(table["age"], release.table["age"], release.members("age"), strict=True):
+        assert age in cell
+        if age is None or text == "*":
+            continue
+        found = re.fullmatch(r"(>=|<|<=)?(\d+)(?:-(\d+))?|\[(-?\d+), (\d+)\)", text)
+        assert found is not None
+        ends = {
+            ">=": (int(found[2] or 0), 999), "<": (-999, int(found[2] or 0) - 1), "<=": (-999, int(found[2] or 0)),
+        }.get(found[1] or "")  # fmt: skip
+        if ends is None and found[4] is not None:
+            ends = int(found[4]), int(found[5]) - 1
+        first, last = ends or (int(found[2]), int(found[3] or found[2]))
+        assert first <= age <= last
+        assert last == 999 or last < high
+        assert first == -999 or first > low
+    release.write(tmp_path / "out.csv")
+    given = {"hierarchies": {"age": tree}} if not isinstance(tree, str) else {}
+    holding(verify(tmp_path / "out.csv", tmp_path / "out.record.json", table.select("age", "ill"), **given))
 
 
 @given(st.lists(st.integers(10, 60), min_size=1, max_size=6))

@@ -58,7 +58,7 @@ class ReleasedColumn:
     def _resolved(self, values: list[str]) -> dict[Text, tuple[str, ...]]:
         if self.tree is None or not values:
             return {}
-        found = self.tree.resolve(values, self.name, reader_of(self.notation))
+        found = self.tree.resolve(values, self.name, reader_of(self.notation), self.notation)
         return {
             v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
             for i, v in enumerate(values)
