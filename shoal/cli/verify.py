@@ -329,7 +329,7 @@ def _say_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
 
 LEARNED = (
     "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "dates",
-    "decimal", "max_suppressed", "effort", "seed",
+    "decimal", "bottom", "top", "max_suppressed", "effort", "seed",
 )  # fmt: skip
 
 

@@ -223,7 +223,7 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
     for what in ("top", "bottom"):
         found[what] = {}
         for name, limit in getattr(asked, what).items():
-            says = "a limit is a number; it and all beyond are published as one value"
+            says = "a limit is a number, of dates that of a year; it and all beyond are published as one value"
             held = number(f"{what}[{name!r}]", limit, says, math.isfinite)
             found[what][name] = int(held) if held == int(held) else held
     for name in {**found["top"], **found["bottom"]}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from decimal import Decimal
@@ -207,7 +208,9 @@ def test_a_rounded_range_ends_at_a_limit_only_with_who_is_beyond(seed: int, tmp_
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"top": {"age": "old"}}, "a limit is a number"),
+    ({"top": {"age": "old"}}, "a limit is a number, of dates that of a year"),
+    ({"top": {"zip": 1935}, "zips": [datetime.date(1930, 1, 1)]}, "publish the year of a date alone"),
+    ({"top": {"zip": 1935}, "zips": ["1930-01-01"]}, "publish the year of a date alone"),
     ({"top": {"ill": 3}}, "quasi-identifier"),
     ({"top": {"age": 18}, "bottom": {"age": 18}}, "not below"),
     ({"top": {"age": 45}, "decimal": {"age": ","}}, "only plain numbers have limits"),
