@@ -249,8 +249,8 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     text = kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))
     if not text and (not kind.is_numeric()):
         raise PolicyError(
-            f"{said} and holds {_kind_name(kind)}; only numbers can have them: publish the year of a date alone, or take "
-            "the column out of both"
+            f"{said} and holds {_kind_name(kind)}; only numbers can have them: publish the year of a date alone, or "
+            "take the column out of both"
         )
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
     own = coded.texts() if text else _whole_texts(coded.values, notation)
@@ -259,7 +259,8 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     if odd := sum(p is None for p in plain):
         are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"
         raise PolicyError(
-            f"{said}, and {are}; correct or empty these, publish the year of a date alone, or take the column out of both"
+            f"{said}, and {are}; correct or empty these, publish the year of a date alone, or take the column out of "
+            "both"
         )
     lies = [within(float(p), notation) for p in plain if p is not None]
     names = [own[i] if limit is None else limit for i, (_, limit) in zip(known, lies, strict=True)]
