@@ -228,6 +228,13 @@ def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path
             said = run(*command, cwd=tmp_path).ok().said
             assert ("the first, 'Notes'; to read 'Data', 'More', name it with --table" in said) == (len(names) > 1)
             assert "sheets" not in run(*command, "--table", "Data", cwd=tmp_path).ok().said
+        run(*release, "--table", "Data", "-o", "data.csv", cwd=tmp_path).ok()
+        with xlsxwriter.Workbook(str(tmp_path / "other.xlsx")) as book:
+            for first, name in enumerate(names):
+                book.add_worksheet(name).write_column(0, 0, ["age" if first else "note", *range(30)])
+        if len(names) > 1:
+            done = run("verify", "data.csv", "--original", "other.xlsx", cwd=tmp_path).refused(1)
+            assert "note: of the original, the file has 3 sheets, and this is the first, 'Notes'; to read" in done.said
         page = run(*release, "--report", "page.html", "-o", "out.csv", cwd=tmp_path).ok()
         public = [(tmp_path / name).read_text() for name in ("page.html", "page.json", "out.certificate.json")]
         assert "Notes" in page.said or len(names) == 1
