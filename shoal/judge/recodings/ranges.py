@@ -20,14 +20,17 @@ from shoal.judge.finding import Finding, as_number, is_number, moment_of, parsed
 from shoal.model.notation import RangeOf, SetOf, parse
 
 
-def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str]) -> Finding:
+def range_steps(
+    frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str], star: str
+) -> Finding:
     """Whether every value and every end of a range in the columns widened lies on its grid.
 
     notations  of columns of texts that are dates or numbers in a notation
+    star       the text of a suppressed value, which a part of a series may have among its ranges
     """
     for name, step in steps.items():
         grid = partial(on_grid, step=step, notation=notations.get(name))
-        for text in shown(frame[name].unique()):
+        for text in {*shown(frame[name].unique())} - {star}:
             try:
                 found = parse(text)
             except InputError:

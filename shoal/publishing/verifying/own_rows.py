@@ -283,7 +283,7 @@ def own_findings(
     if policy.limits:
         findings += limits_kept(held, record)
     if policy.range_step:
-        findings.append(range_steps(held.cells, policy.range_step, policy.notations))
+        findings.append(range_steps(held.cells, policy.range_step, policy.notations, policy.star))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
     if said.changed is not None and said.publish == "ranges":
