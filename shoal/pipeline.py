@@ -22,10 +22,10 @@ from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import beyond, filled, safe_harbor
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
-from shoal.engines.store import refuse_for_excel, refuse_sheet
+from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
 from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
-from shoal.errors import InputError, PolicyError, UnaskedError
+from shoal.errors import InputError, PolicyError, Sentence, UnaskedError
 from shoal.judge.tables.population import Covered
 from shoal.model.arguments import column_names, drawn
 from shoal.model.audit import Check
@@ -250,16 +250,10 @@ def misspelled_first(
         raise
 
 
-class _OpenedTable(NamedTuple):
-    """An opened table, and what the later steps need to know about its source.
+class _Read(NamedTuple):
+    """A table as an engine has it, where it came from, what its columns without a role give away, its population.
 
-    source     the path for the report
-    separator  the field separator of a CSV
-    carried    what ``look`` found in the columns without a role
-    harbor     what the Safe Harbor preset changed
-    census     the population's table
-    filled     number of missing values that were filled, by column
-    beyond     for each column with a limit, figures of the values beyond it
+    filled, beyond  the values filled in, and those that reach limits;  sheets: sentences on those not read
     """
 
     table: Table
@@ -270,6 +264,7 @@ class _OpenedTable(NamedTuple):
     census: Any
     filled: Mapping[str, int] | None
     beyond: Mapping[str, Mapping[str, float]]
+    sheets: list[Sentence]
 
 
 class FixedLevels(NamedTuple):
@@ -344,7 +339,8 @@ def _read(
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     separator = one_character(text[0]) or _separator(table, data)
-    return _OpenedTable(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits))
+    sheets = unread_sheets(data, scope.table)
+    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits), sheets)
 
 
 def _count(read: _OpenedTable, asked: Policy, data: Any) -> _CountedTable:
@@ -455,6 +451,7 @@ def _recode(
         # centers show one complete row by design
         exposed=exposed(left.histogram, left_merged, () if codes is None else recoding.columns, asked.range_step),
         notes=(
+            *read.sheets,
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
             *filled_words(read.filled), *limit_words(asked.limits, limited),
             *of_columns(left, columns, cells.texts, recoding, asked),
@@ -536,7 +533,7 @@ def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
     kept = [c for c in table.columns if c not in asked.identifiers]
     if kind_of(target) == "excel":
         refuse_sheet(table.rows, kept)
-    held = table.polars(kept)
+    held = table.polars(kept).cast(dict.fromkeys(asked.limits, str))  # as what they are published
     refuse_for_excel(target, held, asked.quasi_identifiers)
     refuse_for_statistics(target, held, asked.quasi_identifiers)
 

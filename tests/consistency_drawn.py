@@ -40,6 +40,7 @@ COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "costs": (("1.250,5", "980", "-3,25"), ("stars",)),
     "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
 }  # fmt: skip
+LIMITS = {"age": 23, "share": 0.30000000000000004, "tall": 1.5}  # two of the values reach one of them, up or down
 ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
 MODELS: Sequence[dict[str, Any]] = (
     {"k": 2}, {"k": 3}, {"l": 2}, {"k": 2, "distinct_l": 2}, {"entropy_l": 1.5}, {"recursive_cl": (2.0, 2)},
@@ -118,6 +119,9 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         names[-1] = "costs"
     insides = drawn.choice([1, 1, 1, 2])
     asked = _asked(drawn, names)
+    limits = random.Random(f"limits {seed}")
+    if limits.random() < 0.2:
+        asked |= {limits.choice(["top", "bottom"]): {n: LIMITS[n] for n in names if n in LIMITS}}
     more = random.Random(f"gaps {seed}")
     cells, columns = _rows(drawn, names, size, insides, more.randrange(12) if more.random() < 0.15 else None)
     if "k_map" in asked or "presence" in asked:

@@ -221,3 +221,17 @@ def test_a_model_that_several_columns_miss_is_explained_once() -> None:
         "value of a is in none of these rows, so no table in which every value's share in a group is within a factor "
         "of exp(1.2) of the table's exists; no delta is large enough. Also, a value of b is in none of these rows"
     )
+
+
+def test_costs_of_parts_are_counted_alike(tmp_path: Path) -> None:
+    """Every row of one part loses something on the grid; in the other part, all of that column is missing."""
+    drawn = np.random.default_rng(1)
+    ages = [None if i % 8 == 0 else int(age) for i, age in enumerate(drawn.integers(0, 60, 60))]
+    table = pl.DataFrame({"age": ages, "zip": drawn.choice([*"xyz"], 60), "ill": drawn.choice([*"uvw"], 60)})
+    asked: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["ill"], "k": 4, "seed": 1, "missing": "apart"}
+    asked |= {"publish": "ranges", "range_step": {"age": 7}, "method": "three_phase"}
+    release = shoal.anonymize(table, **asked)
+    assert release.certificate.unit == "ncp"
+    assert release.certificate.cost == pytest.approx(release.loss["ncp"])
+    release.write(tmp_path / "out.csv")
+    assert verify(tmp_path / "out.csv", tmp_path / "out.record.json", table).holds

@@ -21,6 +21,7 @@ CASES = {case.name: case for case in cases(rows=4, size=4)}
 SLOW = {"regions", "hierarchy labels", "hierarchy intervals", "ranges .parquet", "ranges .xlsx", "ranges .csv.gz"}
 SLOW |= {"recoder fitted", "hierarchy tiles", "regions count", "regions sumsq", "regions excess", "tiles max"}
 SLOW |= {"regions land", "ranges keep order", "ranges population weights", "stars strict roles"}  # like others
+SLOW |= {"centers top", "hierarchy bottom"}  # like others by another way to publish
 SLOW |= {"tiles perimeter", "intervals count", "intervals squares"}  # like others by another objective
 SLOW |= {name for name in CASES if "duckdb" in name or "parts" in name}
 

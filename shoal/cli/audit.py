@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, listed, pairs, present, source_of, working
+from shoal.cli.common import answer, in_flags, listed, pairs, present, source_of, working
 from shoal.cli.options import (
     FORCE,
     JSON_,
@@ -119,7 +119,7 @@ def audit_lines(found: dict[str, Any]) -> list[str]:
     )
     for composed in found.get("composition", ()):
         lines += composition_lines(composed)
-    lines += [f"note: {note}" for note in found["notes"]]
+    lines += [f"note: {in_flags(note)}" for note in found["notes"]]
     for check in found["checks"]:
         where = f" of {check['column']}" if check["column"] else ""
         wanted = ", ".join(f"{name} = {number(value)}" for name, value in dict(check["asked"]).items())
@@ -329,7 +329,7 @@ def init(
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     sheets = unread_sheets(data, of_database)
-    lines += [f"warning: {sentence}" for sentence in (*sheets, *look.sampled)] + _warning_lines(found)
+    lines += [f"warning: {in_flags(sentence)}" for sentence in (*sheets, *look.sampled)] + _warned(found)
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")

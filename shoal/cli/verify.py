@@ -9,6 +9,7 @@ records the groups of an earlier answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +78,7 @@ def verify(
 ) -> None:
     """Check the output of any command against its certificate. With the original, check everything."""
     import shoal
+    from shoal.engines.store import unread_sheets
 
     if (Path(release) / "series.json").is_file():
         from shoal.publishing.verifying.verify import verify_series
@@ -103,14 +105,17 @@ def verify(
             query=query,
             progress=listener,
         )
-    print_verdict(verdict, as_json)
+    unread = [] if verdict.holds else [note for one in original for note in unread_sheets(one, table)]
+    print_verdict(verdict, as_json, notes=[f"note: of the original, {in_flags(note)}" for note in unread])
 
 
-def print_verdict(verdict: Any, as_json: bool, what: str = "release", says: str = "its certificate says") -> None:
-    """Prints a verdict line by line, and exits with status 1 if something does not hold."""
+def print_verdict(
+    verdict: Any, as_json: bool, what: str = "release", says: str = "its certificate says", notes: Sequence[str] = ()
+) -> None:
+    """A verdict line by line, and notes; leaves with status 1 where it does not hold."""
     short = {"recomputed": "", "checked for consistency": " (consistent)", "stated": " (stated, not checked)"}
     lines = [f"{'ok  ' if f.holds else 'FAIL'}  {f.check:<18} {f.found}{short[f.how]}" for f in verdict.findings]
-    lines.append("everything checked holds" if verdict.holds else f"the {what} does not hold what {says}")
+    lines += ["everything checked holds" if verdict.holds else f"the {what} does not hold what {says}", *notes]
     answer(verdict.as_dict(), lines, as_json, 0 if verdict.holds else 1)
 
 
@@ -331,7 +336,7 @@ def _print_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
 
 LEARNED = (
     "quasi_identifiers", "sensitive", "identifiers", "insensitive", "hierarchies", "max_level", "dates",
-    "decimal", "max_suppressed", "effort", "seed",
+    "decimal", "bottom", "top", "max_suppressed", "effort", "seed",
 )  # fmt: skip
 
 

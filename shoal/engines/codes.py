@@ -248,14 +248,20 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     kind, said = series.dtype, f"column {series.name!r} has limits (⟨top⟩, ⟨bottom⟩)"
     text = kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))
     if not text and (not kind.is_numeric()):
-        raise PolicyError(f"{said} and holds {_kind_name(kind)}; only numbers can have them, so take it out of both")
+        raise PolicyError(
+            f"{said} and holds {_kind_name(kind)}; only numbers can have them: publish the year of a date alone, or "
+            "take the column out of both"
+        )
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
-    own = coded.texts()
+    own = coded.texts() if text else _whole_texts(coded.values, notation)
     known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a file of text
     plain = [numeral(own[i] or "", notation) for i in known] if text else coded.values.gather(known).to_list()
     if odd := sum(p is None for p in plain):
         are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"
-        raise PolicyError(f"{said}, and {are}; correct or empty these, or take the column out of both")
+        raise PolicyError(
+            f"{said}, and {are}; correct or empty these, publish the year of a date alone, or take the column out of "
+            "both"
+        )
     lies = [within(float(p), notation) for p in plain if p is not None]
     names = [own[i] if limit is None else limit for i, (_, limit) in zip(known, lies, strict=True)]
     at = {name: place for name, (place, _) in zip(names, lies, strict=True)}
@@ -267,6 +273,20 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     return Coded(
         series.name, looked_up(rank, coded.codes), pl.Series(series.name, values, pl.String), notation=notation
     )
+
+
+def _whole_texts(values: pl.Series, notation: str) -> list[str | None]:
+    """Numbers as text; whole ones without a point if all that reach no limit are whole.
+
+    Otherwise 34.0 in place of 34 would tell that a value beyond a limit is not whole.
+    """
+    held = values.to_list()
+    inside = [x is not None and within(float(x), notation)[1] is None for x in held]
+    numbers = [float(x) for x, here in zip(held, inside, strict=True) if here]
+    texts = as_text(values).to_list()
+    if not all(x.is_integer() and abs(x) <= 2**53 for x in numbers):
+        return texts
+    return [str(int(x)) if here else text for x, here, text in zip(held, inside, texts, strict=True)]
 
 
 def _replaced(texts: Sequence[str | None], at: Sequence[int], new: Sequence[str | None]) -> list[str | None]:

@@ -41,6 +41,7 @@ _UNKNOWN = {  # for each encoding, bytes that are no character, and a hint
         "a byte that is no character in Windows-1252; save the file as UTF-8",
     ),
 }
+_ROW_NAMES = ", or write the file without the names of rows (row.names = FALSE in R, index=False in pandas)"
 _SLICE = 1 << 18
 _LONGEST = 1 << 28
 _LF, _CR, _QUOTE = 10, 13, 34
@@ -292,7 +293,8 @@ class _FileFacts:
                     raise InputError(
                         f"the first line of {self.name!r} is a note for Excel ('sep=...'); delete this line"
                     )
-                self.refuse(marks, start + a + 1, "a column without a name; name it in the header")
+                what = "a column without a name; name it in the header"
+                self.refuse(marks, start + a + 1, what if names else f"{what}{_ROW_NAMES}")
             names.append(name)
         refuse_twice(names, self.name)
         return tuple(names)

@@ -68,6 +68,10 @@ class Geography:
         value."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
+            if value is None or value == "":
+                raise InputError(
+                    f"column {name!r} of area {self.ids[i]!r} is empty; write 0 where nobody is, or look up the count"
+                )
             try:
                 number = float(value)
                 if number != int(number):

@@ -9,6 +9,7 @@ never show a value.
 from __future__ import annotations
 
 import datetime
+import math
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 
@@ -159,13 +160,19 @@ def beyond(table: Table, limits: Mapping[str, str]) -> dict[str, dict[str, float
         there = ~np.isnan(number)
         least, most = (float(number[there].min()), float(number[there].max())) if there.any() else (low, high)
         span = (most - least) or 1.0
-        bottom, top = int(counts[number <= low].sum()), int(counts[number >= high].sum())
+        below, above = number <= low, number >= high
         found[name] = {
-            "bottom": bottom, "top": top,
-            "below": max(low - least, 0.0) / span if bottom else 0.0,
-            "above": max(most - high, 0.0) / span if top else 0.0,
+            "bottom": int(counts[below].sum()) if low > -math.inf else 0,
+            "top": int(counts[above].sum()) if high < math.inf else 0,
+            "below": _share(min(low, most) - least, span) if below.any() and low > -math.inf else 0.0,
+            "above": _share(most - max(high, least), span) if above.any() and high < math.inf else 0.0,
         }  # fmt: skip
     return found
+
+
+def _share(part: float, span: float) -> float:
+    """What of a span is a part of it, which an infinite part is."""
+    return 1.0 if math.isinf(part) else part / span
 
 
 def notes(counted: Counted) -> tuple[str, ...]:

@@ -62,14 +62,15 @@ _PERSONS = 0.9  # distinct values per row; above this share, repeated names can 
 class Proposal:
     """One column: its role ("identifier", "quasi-identifier", "sensitive" or "insensitive"), and why.
 
-    notes     (rows, what they contain) for each warning; with 0 rows, a sentence about the column
-    measured  quasi-identifier of numbers, dates, or bands of numbers: its values are ordered, and are no codes
-    ordered   quasi-identifier that ranges treat as ordered: a measured one, or one of few numbers that may be codes
-    person    identifier that has a value in every row and repeats values: k should count its values
-    share     of a sensitive column: lower bound on the largest share of one value in any grouping of all rows
-    dates     of texts that a single notation reads as dates: that notation
-    decimal   of texts that a single decimal mark reads as numbers: that mark
-    step      of a measured column with range ends that would be values of single rows: the step to round them to
+    notes     (rows, what they contain) for each warning; 0 rows: a sentence about the column
+    measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
+    ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
+    dated     a measured one of dates, with or without a time
+    person    an identifier whose values stand in many rows, each row having one: k should count them
+    share     of a sensitive column: no group of all rows can have a smaller largest share of one value
+    dates     of texts that one notation reads as dates, that notation
+    decimal   of texts that one decimal mark reads as numbers, that mark
+    step      of a measured one whose ranges would end at values of single rows: to what their ends are rounded
     """
 
     name: str
@@ -80,6 +81,7 @@ class Proposal:
     notes: tuple[tuple[int, str], ...] = ()
     measured: bool = False
     ordered: bool = False
+    dated: bool = False
     person: bool = False
     share: float = 0.0
     dates: str | None = None
@@ -217,7 +219,8 @@ def _with_order(column: Proposal, coded: Coded) -> Proposal:
     if coded.banded:
         return replace(column, measured=True, ordered=True, reason=f"{column.reason}; its bands of numbers are ordered")
     if (column.distinct > FEW and not named_words(column.name) & CODES) or not _holds_numbers(coded):
-        return replace(column, measured=True, ordered=True, step=_step(coded))
+        dated = not coded.ordered and not _holds_numbers(coded)
+        return replace(column, measured=True, ordered=True, dated=dated, step=_step(coded))
     note = "few different numbers, which ranges treat as amounts; if they are codes, replace them with labels"
     return replace(column, ordered=True, notes=(*column.notes, (0, note)))
 
@@ -267,9 +270,10 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
         return "stars", "no column is a quasi-identifier yet"
     if not varied:
         return "stars", "no quasi-identifier has more than two values, so a set would tell no more than a star"
-    ordered = [quoted(c.name) for c in varied if c.ordered]
-    named = ", ".join(ordered[:3]) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
-    ranges = f"ranges of {named} such as [30, 34]" if ordered else ""
+    ordered = [c for c in varied if c.ordered]
+    named = ", ".join(quoted(c.name) for c in ordered[:3]) + (f" and {len(ordered) - 3} more" if ordered[3:] else "")
+    example = "[2024-03-01, 2024-06-01]" if all(c.dated for c in ordered[:3]) else "[30, 34]"
+    ranges = f"ranges of {named} such as {example}" if ordered else ""
     sets = "sets such as {Bonn, Ulm}" if len(ordered) < len(varied) else ""
     return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
 

@@ -28,7 +28,7 @@ from shoal.engines.columns import begins_before, flat, refuse_nested, without_le
 from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
-from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.cards import several
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
@@ -40,16 +40,20 @@ logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns about columns
 _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 
-def unread_sheets(path: Any, sheet: str | None) -> list[str]:
-    """A sentence if an Excel file has several sheets and none was named."""
-    if sheet is not None or not isinstance(path, Path) or kind_of(path) != "excel":
+def unread_sheets(path: Any, sheet: str | None) -> list[Sentence]:
+    """A sentence if a file of Excel has several sheets and nobody said which one to read."""
+    if sheet is not None or not isinstance(path, (str, Path)) or kind_of(path) != "excel" or not Path(path).is_file():
         return []
     import fastexcel
 
     names = fastexcel.read_excel(path).sheet_names
-    others = ", ".join(map(repr, names[1:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    said = f"the file has {len(names)} sheets, and this is the first, {names[0]!r}; for {others}, say --table NAME"
-    return [said] if len(names) > 1 else []
+    first, few = names[0], _named_few(names[1:])
+    said = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with "
+    return [Sentence(f"{said}⟨table=...⟩")] if few else []
+
+
+def _named_few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -> pl.DataFrame:
@@ -90,8 +94,9 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
     if frame is None or len(names) != frame.width:
         raise InputError(f"{source.name!r}: two readers do not agree on the header")
     if rows and not frame.height:
-        sheets = len(book.sheet_names)
-        only = f"; it has {sheets} sheets: name the one to read with ⟨table=...⟩" if sheets > 1 else ""
+        names = book.sheet_names
+        others = _named_few([name for name in names if name != names[place]])
+        only = f"; this is its sheet {names[place]!r}: to read {others}, name it with ⟨table=...⟩" if others else ""
         raise InputError(f"{source.name!r} has a header and no rows, so there is nothing to publish{only}")
     source.refuse_change()
     return frame

@@ -295,8 +295,8 @@ def _with_open_ends(cells: list[Members], notation: str | None) -> list[Members]
     least, most = limits_of(notation)
     found = []
     for cell in cells:
-        low = -math.inf if cell.low is not None and cell.low <= least else cell.low
-        high = math.inf if cell.high is not None and cell.high >= most else cell.high
+        low = -math.inf if cell.low is not None and cell.low <= least and not cell.begins_after else cell.low
+        high = math.inf if cell.high is not None and cell.high >= most and not cell.open else cell.high
         found.append(replace(cell, low=low, high=high, named=cell.named - {*notation.split()}, ruler="number"))
     return found
 

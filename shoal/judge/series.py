@@ -145,7 +145,9 @@ def _within(small: Members, large: Members) -> bool:
         return False
     if small.low is None or large.low is None or small.high is None or large.high is None:
         return True  # told by the values themselves
-    return large.low <= small.low and (small.high < large.high or (small.high <= large.high and not large.open)
+    after = small.begins_after or not large.begins_after
+    begins = large.low < small.low or (large.low == small.low and after)
+    return begins and (small.high < large.high or (small.high <= large.high and not large.open)
                                        or (small.open and small.high <= large.high))  # fmt: skip
 
 

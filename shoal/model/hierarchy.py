@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError, PolicyError, within
+from shoal.model.connected import Area, nested_regions
+from shoal.model.notation import of_limits
 
 STAR = "*"
 PERIODS: dict[str, Callable[[int, int, int], str]] = {
@@ -515,14 +517,18 @@ class Hierarchy:
             return None
 
     def resolve(
-        self, values: Sequence[str | None], column: str = "", read: Callable[[str], str | None] | None = None
+        self,
+        values: Sequence[str | None],
+        column: str = "",
+        read: Callable[[str], str | None] | None = None,
+        notation: str | None = None,
     ) -> Resolved:
         """Classes and labels for the distinct values of a column.
 
-        values  the distinct values as text; None is a missing value, which is a class of its own directly below the
-                root
-        column  name of the column, for messages
-        read    converts a date of the column to 2024-12-31, or a number to 1234.5; None if they are written so
+        values  the distinct values as text; None is missing, a value of its own directly under the root
+        column  name of the column, for refusals
+        read    writes a date of the column as 2024-12-31, or a number as 1234.5; None where they are written so
+        notation  of the column: if it has limits, an interval that holds one holds all values beyond
 
         Raises PolicyError with the column's name. It shows no value, because few rows may have it. O(values levels).
         """
@@ -530,7 +536,7 @@ class Hierarchy:
         if len(set(values)) < len(values):
             raise PolicyError(f"the values of column {column!r} are not distinct")
         if read is not None and self.kind in ("dates", "intervals"):
-            levels = [present, *self._levels([read(v) or v for v in present], column)]
+            levels = [present, *self._levels([read(v) or v for v in present], column, notation)]
         else:
             levels = [present, *self._levels(present, column)]
         where = f"the hierarchy of {column!r}"
@@ -560,8 +566,8 @@ class Hierarchy:
         out.append([len(given[0])] * len(values))
         return np.array(out, np.int64).reshape(len(out), len(values))
 
-    def _levels(self, values: list[str], column: str) -> list[list[str]]:
-        """Texts of every value at levels 1 .. h - 2, without the root."""
+    def _levels(self, values: list[str], column: str, notation: str | None = None) -> list[list[str]]:
+        """Texts of every value at levels 1 .. h - 2, the root left out."""
         if self.kind == "stars":
             return []
         if self.kind == "rows":
@@ -592,16 +598,25 @@ class Hierarchy:
                     f"decimal mark (⟨decimal[{column!r}] = ','⟩), or give the column another hierarchy than intervals"
                 ) from None
         whole = all(x.denominator == 1 for x in numbers)
-        return [[self._interval(x, step, whole) for x in numbers] for step in self.steps]
+        limits = {text[0]: exact(text[2:]) for text in str(notation).split()} if of_limits(notation) else {}
+        found = [[self._interval(x, step, whole, limits) for x in numbers] for step in self.steps]
+        if any(STAR in level for level in found):
+            raise PolicyError(f"one interval of column {column!r} holds both its limits; leave that width out")
+        return found
 
-    def _interval(self, x: Fraction, step: Any, whole: bool) -> str:
+    def _interval(self, x: Fraction, step: Any, whole: bool, limits: Mapping[str, Fraction]) -> str:
+        """The interval around a number; one that holds a limit has no end there."""
         if isinstance(step, Fraction):
-            low = self.origin + (x - self.origin) // step * step
-            return span(low, low + step, whole)
-        at = bisect_right(step, x)
-        if at == 0:
-            return f"<{written(step[0])}"
-        return span(step[at - 1], step[at], whole) if at < len(step) else f">={written(step[-1])}"
+            low: Fraction | None = self.origin + (x - self.origin) // step * step
+            high: Fraction | None = (low or Fraction(0)) + step
+        else:
+            at = bisect_right(step, x)
+            low, high = step[at - 1] if at else None, step[at] if at < len(step) else None
+        low = None if low is None or low <= limits.get("<", low - 1) else low
+        high = None if high is None or high > limits.get(">", high) else high
+        if low is None or high is None:
+            return f">={written(low)}" if low is not None else STAR if high is None else f"<{written(high)}"
+        return span(low, high, whole)
 
 
 def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> None:

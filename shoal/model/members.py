@@ -22,6 +22,7 @@ from shoal.model.notation import (
     day_of,
     ends,
     in_order,
+    limits_of,
     numeral,
     of_days,
     of_limits,
@@ -42,7 +43,8 @@ class Members:
     """The values that a published cell may stand for. ``value in members`` tests one value.
 
     named       values by name, as text; None is a missing value
-    low, high   ends of a range of numbers, or of days since 1970; both belong to it unless ``open``, then high does not
+    low, high   ends of a range of numbers, or of days since 1970; both belong to it
+    open, begins_after  unless high does not, or low does not
     ruler       "number", "date", "moment", "band", or a notation: what low and high are; None where there is
                 no range
     pattern     a regular expression that every value matches entirely
@@ -53,6 +55,7 @@ class Members:
     low: float | None = None
     high: float | None = None
     open: bool = False
+    begins_after: bool = False
     ruler: str | None = None
     pattern: str | None = None
     everything: bool = False
@@ -71,7 +74,8 @@ class Members:
     def _spans(self, at: np.ndarray) -> np.ndarray:
         if self.low is None or self.high is None:
             return np.zeros(at.shape, bool)
-        return (at >= self.low) & ((at < self.high) if self.open else (at <= self.high))
+        above = (at > self.low) if self.begins_after else (at >= self.low)
+        return above & ((at < self.high) if self.open else (at <= self.high))
 
     def held(self, known: Sequence[str | None], at: np.ndarray) -> np.ndarray:
         """bool[known]: whether each known value is a member. at: float64[known], their positions on the ruler, NaN for
@@ -214,8 +218,16 @@ def _between(found: RangeOf, at: Mapping[str | None, float | None], ruler: str |
     low, high = at[found.low], math.inf if found.high is None else at[found.high]
     if low is None or high is None:
         return Members(everything=True)
-    none = frozenset([None]) if found.high is None else frozenset()
-    return Members(named=none | {found.low, found.high}, low=low, high=high, ruler=ruler)
+    named = frozenset([None, found.low, found.high] if found.high is None else [found.low, found.high])
+    if not of_limits(ruler):
+        return Members(named=named, low=low, high=high, ruler=ruler)
+    # 90 as an end of a range rounded outwards, where 90 and all above are written >=90
+    least, most = limits_of(str(ruler))
+    plain = {end for end in (found.low, found.high) if end is not None} - {*str(ruler).split()}
+    past, before = found.low in plain and low <= least, found.high in plain and high >= most
+    outside = {found.low} if past else set()
+    outside |= {found.high} if before else set()
+    return Members(named=named - outside, low=low, high=high, open=before, begins_after=past, ruler=ruler)
 
 
 def meanings_of_classes(shown: Sequence[str], source: Any, notation: str | None = None) -> dict[str, Members]:

@@ -321,9 +321,11 @@ def limits_of(notation: str) -> tuple[float, float]:
 
 def within(number: float, notation: str) -> tuple[float, str | None]:
     """Where a number lies in a column with limits, and what stands for it there if it reaches one of them."""
-    low, high = limits_of(notation)
-    texts = notation.split()
-    return min(max(number, low), high), texts[0] if number <= low else texts[-1] if number >= high else None
+    for text in notation.split():
+        limit = float(text[2:])
+        if number <= limit if text[0] == "<" else number >= limit:
+            return limit, text
+    return number, None
 
 
 def marks_of(texts: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
+from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
@@ -213,6 +214,9 @@ def limits_of(asked: Any) -> dict[str, Any]:
     return {"max_average_risk": risk, "max_suppressed": share, "shards": shards}
 
 
+_INSTEAD = {"dates": "publish the year alone", "decimal": "write its numbers as 1234.5"}
+
+
 def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
     """The top and bottom limits of columns as plain numbers; asked is a ``Policy``.
 
@@ -222,7 +226,7 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
     for what in ("top", "bottom"):
         found[what] = {}
         for name, limit in getattr(asked, what).items():
-            says = "a limit is a number; it and all beyond are published as one value"
+            says = "a limit is a number, of dates that of a year; it and all beyond are published as one value"
             held = number(f"{what}[{name!r}]", limit, says, math.isfinite)
             found[what][name] = int(held) if held == int(held) else held
     for name in {**found["top"], **found["bottom"]}:
@@ -234,15 +238,15 @@ def limits_of_columns(asked: Any) -> dict[str, dict[str, float]]:
         noted = next((setting for setting in ("dates", "decimal") if name in getattr(asked, setting)), None)
         if noted is not None:
             raise PolicyError(
-                f"column {name!r} is in ⟨{noted}⟩, and only plain numbers have limits; write its numbers as 1234.5 and "
-                f"take it out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
+                f"column {name!r} is in ⟨{noted}⟩, and only plain numbers have limits; {_INSTEAD[noted]} and take it "
+                f"out of ⟨{noted}⟩, or out of ⟨top⟩ and ⟨bottom⟩"
             )
         source = asked.hierarchies.get(name)
-        built = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars")
-        if built or source == "intervals" or (is_built(source) and source != "stars"):
+        other = isinstance(source, Hierarchy) and source.kind not in ("rows", "stars", "intervals")
+        if other or (is_built(source) and source != "stars" and not source.startswith("intervals:")):
             raise PolicyError(
-                f"column {name!r} has limits, and a built hierarchy has no class for the values beyond one; give a "
-                "file with a row for them, such as >=90, or publish ranges"
+                f"column {name!r} has limits, and of built hierarchies only intervals:5,10 and the like have a class "
+                "for the values beyond one; take these, or a file with a row for them, such as >=90, or publish ranges"
             )
     if any(found.values()) and (asked.population is not None or asked.population_weights is not None):
         raise PolicyError(
@@ -264,21 +268,24 @@ def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int,
     return {"ncp_with_limits": ncp + lost / max(rows * columns, 1)}
 
 
-def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]] | None) -> list[str]:
-    """A sentence for each column with limits: the values that reach them, and what lies beyond.
+def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A sentence for each column with limits: the values that reach them.
 
     limits  column -> as in ``<=18 >=90``
+
+    The shares beyond stand in the record alone, because they tell the lowest and the highest value.
     """
     found = []
     for name, notation in limits.items():
-        held = (counted or {}).get(name, {})
-        texts = notation.split()
-        each = [(t, "bottom", "below") if t[0] == "<" else (t, "top", "above") for t in texts]
+        many = [int(counted[name]["bottom" if text[0] == "<" else "top"]) for text in notation.split()]
         parts = [
-            f"{held[at]:,.0f} values are {t}, and {100 * held[far]:.3g} % of its span lies beyond"
-            for t, at, far in each
+            f"{several(n, 'value')} {'is' if n == 1 else 'are'} {text}"
+            for n, text in zip(many, notation.split(), strict=True)
         ]
-        found.append(f"column {name!r} was coded before anything was counted: {'; '.join(parts)}; this counts as lost")
+        found.append(
+            f"column {name!r} was coded before anything was counted: {', '.join(parts)}; what lies beyond a limit "
+            "counts as lost"
+        )
     return found
 
 

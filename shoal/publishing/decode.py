@@ -19,7 +19,7 @@ from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import limits_of, numeral, of_days, of_limits, of_numbers
+from shoal.model.notation import numeral, of_days, of_limits, of_numbers
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 
@@ -81,7 +81,8 @@ class DecodedColumn:
             top = cell.high
             if cell.open and math.isfinite(top):
                 top = top - 1 if of_days(self.ruler) or (self.whole and top == int(top)) else top
-            low[i] = cell.low if math.isfinite(cell.low) else np.fmin(least, top)
+            first = cell.low + 1 if cell.begins_after and self.whole and cell.low == int(cell.low) else cell.low
+            low[i] = first if math.isfinite(first) else np.fmin(least, top)
             high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
         return np.column_stack([low, high, (low + high) / 2])
 
@@ -94,9 +95,9 @@ class DecodedColumn:
                 if end is not None and not math.isfinite(end):
                     found[i, [side, 2]] = np.nan
         if of_limits(self.ruler):  # a value at a limit may be any beyond
-            low, high = limits_of(str(self.ruler))
-            for side, there in ((0, self.ends[:, 0] <= low), (1, self.ends[:, 1] >= high)):
-                found[there, side] = found[there, 2] = np.nan
+            for text in str(self.ruler).split():
+                there = [text in cell.named for cell in self.cells]
+                found[there, 0 if text[0] == "<" else 1] = found[there, 2] = np.nan
         return found
 
 

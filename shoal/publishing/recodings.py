@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, as_numbers, mixed_radix_columns
+from shoal.engines.codes import Coded, as_numbers, as_text, mixed_radix_columns
 from shoal.engines.prepared import coded_places
 from shoal.engines.table import Counted, Replacement
 from shoal.errors import InputError, PolicyError, Sentence
@@ -62,10 +63,12 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
     texts = [t for t in column.texts() if t is not None]
     assert position is not None
     try:
-        low, high = [ruler.below(t) for t in texts], [ruler.above(t) for t in texts]
+        side = [_side(t, column.notation) for t in texts]
+        low = [(ruler.below(t), at) for t, at in zip(texts, side, strict=True)]
+        high = [(ruler.above(t), at) for t, at in zip(texts, side, strict=True)]
         marks = sorted({*low, *high})
-        names: list[str | None] = [ruler.text(mark) for mark in marks]
-        ends = np.array([ruler.place(mark) for mark in marks], np.float64)
+        names: list[str | None] = [ruler.text(mark) for mark, _ in marks]
+        ends = np.array([ruler.place(mark) for mark, _ in marks], np.float64)
     except OverflowError:
         raise _no(column.name, step, "the dates around its values cannot be written") from None
     number = {mark: i for i, mark in enumerate(marks)}
@@ -77,9 +80,15 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
         lows, highs = [*lows, len(marks)], [*highs, len(marks)]
         names.append(None)
         ends = np.append(ends, max(position[-1], np.nextafter(ends[-1], np.inf)))
-    if not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
+    rising = np.diff(ends)[[a != b for (a, _), (b, _) in pairwise(marks)] + [True] * (ends.size > len(marks))]
+    if not np.isfinite(ends).all() or (rising <= 0).any():
         raise _no(column.name, step, "its multiples are too close together to be distinguished; take a larger one")
     return RangeGrid(ends, np.array(lows, np.int32), np.array(highs, np.int32)), names
+
+
+def _side(text: str, notation: str | None) -> int:
+    """1 and -1 for what stands for all values from a limit on, up or down: it lies where a range without them ends."""
+    return 0 if not of_limits(notation) or text not in str(notation).split() else 1 if text[0] == ">" else -1
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
@@ -101,8 +110,13 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     for limit in limits_of(str(column.notation)) if of_limits(column.notation) else ():
         if np.isfinite(limit) and Fraction(str(limit)) % Fraction(str(step)):
             raise _no(column.name, step, f"the limit {limit:g} of the column is no multiple of it; take one that is")
+    texts = as_text(present).to_list()
+    if number and kind == pl.String and (column.notation is None or of_limits(column.notation)):
+        own = [text for text in texts if not _side(text, column.notation)]
+        return _of_numbers(
+            kind, zero, Fraction(str(step)), _number_of(column.notation), partial(_padded, _decimals(own))
+        )
     if number and column.notation is not None:
-        texts = present.to_list()
         plain = {text: Fraction(str(numeral(text, column.notation))) for text in texts}
         return _of_numbers(kind, zero, Fraction(str(step)), plain.__getitem__, writer_of(texts, column.notation))
     if number:
@@ -115,12 +129,29 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     first = partial(_month, {"month": 1, "year": 12}[step]) if isinstance(step, str) else partial(_day, int(step))
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
-    texts, as_day = present.to_list(), reader_of(column.notation)
-    assert as_day is not None  # it can read all texts, because the column has positions
+    as_day = reader_of(column.notation)
+    assert as_day is not None  # it reads all texts, or the column has no line
     write = writer_of(texts, column.notation)
     return _of_days(
         first, a_day, zero, lambda text: datetime.datetime.fromisoformat(str(as_day(text))), lambda day: write(str(day))
     )
+
+
+def _number_of(notation: str | None) -> Callable[[str], Fraction]:
+    """A function that reads a plain number, or one with limits."""
+    return lambda text: Fraction(text if notation is None else str(numeral(text, notation)))
+
+
+def _decimals(texts: Sequence[str]) -> int:
+    """How many decimals every number has at least: as many have the ends of ranges, or 55 in place of 55.0 would tell
+    that no row has this value."""
+    return min((len(text.partition(".")[2]) for text in texts if "e" not in text), default=0)
+
+
+def _padded(decimals: int, plain: str) -> str:
+    """A number with at least so many decimals."""
+    whole, _, part = plain.partition(".")
+    return f"{whole}.{part.ljust(decimals, '0')}" if part or decimals else whole
 
 
 def _no(name: str, step: float | str, why: str) -> PolicyError:
@@ -222,7 +253,7 @@ def recodings(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
                 source = _generate(source, column, values, held, smallest, asked.coordinates)
-            found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation))
+            found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation), column.notation)
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
             tree = Levels.tree(found.node, weight, ceiling, found.leaves)

@@ -433,7 +433,8 @@ def refuse_again(policy: Policy) -> None:
     shorts = {m.short for m in policy.privacy}
     if "l" not in shorts or shorts - {"l", "k"}:
         raise PolicyError(
-            "mode 'again' promises k and l in the frequency form; ask for ⟨l=...⟩, with or without k, and nothing else"
+            "mode 'again' promises k and l in the frequency form; let the policy ask for l, such as l = 2, with or "
+            "without k, and for no other model"
         )
     if max(m.l for m in policy.privacy if m.short == "l") < 2:  # type: ignore[attr-defined]
         raise PolicyError("mode 'again' with ⟨l=1⟩ would keep one possible value for everybody; ask for ⟨l=2⟩ or more")

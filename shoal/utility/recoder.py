@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import Piece, check_outputs, publish_together
-from shoal.engines.codes import as_text
+from shoal.engines.codes import as_text, encode
 from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
 from shoal.engines.propose import quoted
@@ -30,7 +30,7 @@ from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.members import place, ruler_of, span
-from shoal.model.notation import reader_of
+from shoal.model.notation import named_notations, of_limits, reader_of
 from shoal.model.policy import GENERATED, Policy
 from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare
@@ -40,7 +40,7 @@ from shoal.publishing.tables.release import Release
 
 FORMAT = 1
 LOOKS = 300  # levels at which several tables are tried until all meet the models
-_BY_COLUMN = ("max_level", "dates", "decimal")
+_BY_COLUMN = ("max_level", "dates", "decimal", "bottom", "top")
 _ASKED = ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "k", "l", "max_suppressed", "effort", "seed")
 
 
@@ -190,7 +190,7 @@ def placed(
     value would be false. At the top level too, because all are starred.
     Returns the table, the number of rows placed, and the rows without a class. O(n + new values listed).
     """
-    texts = as_text(frame[name])
+    texts = _texts(frame[name], notation)
     listed = {row[0]: row for row in tree.rows}
     new = [v for v in texts.unique(maintain_order=True).drop_nulls().to_list() if v not in listed]
     if not new:
@@ -201,7 +201,8 @@ def placed(
     rows, without = int(texts.is_in(new).sum()), int(texts.is_in(lost).sum()) if lost else 0
     if plain:
         return frame.with_columns(frame[name].set(texts.is_in(new).fill_null(False), None)), 0, rows
-    out = texts.replace_strict(new, [known[v] for v in new], default=texts, return_dtype=pl.String)
+    own = as_text(frame[name])  # with the values beyond a limit, which are counted once more
+    out = texts.replace_strict(new, [known[v] for v in new], default=own, return_dtype=pl.String)
     with contextlib.suppress(pl.exceptions.PolarsError):  # of the kind that it was, where that holds the listed values
         out = out.cast(frame.schema[name])
     return frame.with_columns(out.alias(name)), rows - without, without
@@ -235,7 +236,7 @@ STAR = "*"
 class Recoder:
     """One level of a hierarchy for each quasi-identifier, which ``fit`` finds and ``apply`` or ``transform`` applies.
 
-    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, dates, decimal,
+    quasi_identifiers, sensitive, identifiers, insensitive, k, l, hierarchies, max_level, dates, decimal, bottom, top,
     max_suppressed, effort, seed
         as in ``shoal.anonymize``. A column without a hierarchy is kept or starred completely. Every table that you
         transform must have the sensitive columns; if it has none, leave them out
@@ -283,6 +284,8 @@ class Recoder:
         max_level: Mapping[str, int] | None = None,
         dates: Mapping[str, str] | None = None,
         decimal: Mapping[str, str] | None = None,
+        bottom: Mapping[str, float] | None = None,
+        top: Mapping[str, float] | None = None,
         max_suppressed: float = 0.0,
         effort: str | float = "balanced",
         seed: int | None = None,
@@ -297,6 +300,8 @@ class Recoder:
         self.max_level = max_level
         self.dates = dates
         self.decimal = decimal
+        self.bottom = bottom
+        self.top = top
         self.max_suppressed = max_suppressed
         self.effort = effort
         self.seed = seed
@@ -543,7 +548,7 @@ class Recoder:
     def _kind(self, column: pl.Series, name: str) -> tuple[int, str]:
         """The height of the column's hierarchy, and how it formats a whole number; both may depend on the values."""
         tree = self._trees[name]
-        values = _distinct(column)
+        values = _distinct(column, self._notation(name))
         probe = "0" if tree.kind == "intervals" else None
         if probe is not None and probe not in values:
             values = [*values, probe]
@@ -553,13 +558,13 @@ class Recoder:
 
     def _notation(self, name: str) -> str | None:
         """The notation of a column's dates or numbers."""
-        return {**(self.dates or {}), **(self.decimal or {})}.get(name)
+        return named_notations({setting: getattr(self, setting) or {} for setting in _BY_COLUMN[1:]}).get(name)
 
     def _known(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str], list[str]]:
         """The table with unlisted values replaced by a value of their class; the columns to star; notes about them."""
         notes, starred = [], set()
         for name, level in self.levels_.items():
-            values = _distinct(frame[name])
+            values = _distinct(frame[name], self._notation(name))
             if STAR in values:
                 raise InputError(f"column {name!r} holds the text {STAR!r}, which is the star; rename that value")
             tree = self._trees[name]
@@ -594,6 +599,14 @@ def _otherwise(name: str) -> InputError:
     )
 
 
-def _distinct(column: pl.Series) -> list[str | None]:
+def _texts(column: pl.Series, notation: str | None) -> pl.Series:
+    """The values as text; all beyond a limit of the column are one."""
+    if not of_limits(notation):
+        return as_text(column)
+    coded = encode(column, notation)
+    return coded.values.gather(coded.codes)
+
+
+def _distinct(column: pl.Series, notation: str | None) -> list[str | None]:
     """The values as text, in the order in which they appear."""
-    return as_text(column).unique(maintain_order=True).to_list()  # type: ignore[no-any-return]
+    return _texts(column, notation).unique(maintain_order=True).to_list()

@@ -1,5 +1,6 @@
 """What a first-time user ran into."""
 
+import datetime
 import json
 from pathlib import Path
 
@@ -207,6 +208,14 @@ def test_columns_with_one_warning_share_a_line_though_their_counts_differ(tmp_pa
     assert "warning: zip: 3 rows contain a text that often means a missing value" in said
 
 
+def test_the_example_of_a_range_is_one_of_dates_where_the_columns_are_dates(tmp_path: Path) -> None:
+    days = [datetime.date(1930 + i % 60, 1 + i % 12, 1 + i % 28) for i in range(200)]
+    for born in (days, [f"{day:%d.%m.%Y}" for day in days]):
+        pl.DataFrame({"born": born, "ill": ["flu", "gout"] * 100}).write_csv(tmp_path / "p.csv")
+        said = run("init", "p.csv", "--force", cwd=tmp_path).ok().said
+        assert 'publish ranges: ranges of "born" such as [2024-03-01, 2024-06-01] keep' in said
+
+
 def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path: Path) -> None:
     import xlsxwriter
 
@@ -214,6 +223,19 @@ def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path
         with xlsxwriter.Workbook(str(tmp_path / "visits.xlsx")) as book:
             for name in names:
                 book.add_worksheet(name).write_column(0, 0, ["age", *range(30)])
-        said = run("init", "visits.xlsx", "--force", cwd=tmp_path).ok().stdout
-        assert ("the first, 'Notes'; for 'Data', 'More', say --table NAME" in said) == (len(names) > 1)
-        assert "sheets" not in run("init", "visits.xlsx", "--table", "Data", "--force", cwd=tmp_path).ok().stdout
+        release = ("anonymize", "visits.xlsx", "--quasi", "age", "--k", "3", "--force")
+        for command in (("init", "visits.xlsx", "--force"), release, ("audit", "visits.xlsx", "--quasi", "age")):
+            said = run(*command, cwd=tmp_path).ok().said
+            assert ("the first, 'Notes'; to read 'Data', 'More', name it with --table" in said) == (len(names) > 1)
+            assert "sheets" not in run(*command, "--table", "Data", cwd=tmp_path).ok().said
+        run(*release, "--table", "Data", "-o", "data.csv", cwd=tmp_path).ok()
+        with xlsxwriter.Workbook(str(tmp_path / "other.xlsx")) as book:
+            for first, name in enumerate(names):
+                book.add_worksheet(name).write_column(0, 0, ["age" if first else "note", *range(30)])
+        if len(names) > 1:
+            done = run("verify", "data.csv", "--original", "other.xlsx", cwd=tmp_path).refused(1)
+            assert "note: of the original, the file has 3 sheets, and this is the first, 'Notes'; to read" in done.said
+        page = run(*release, "--report", "page.html", "-o", "out.csv", cwd=tmp_path).ok()
+        public = [(tmp_path / name).read_text() for name in ("page.html", "page.json", "out.certificate.json")]
+        assert "Notes" in page.said or len(names) == 1
+        assert not [text for text in public if "Notes" in text or "sheets" in text]

@@ -44,7 +44,8 @@ REFUSED: list[tuple[bytes, str]] = [
     (b"SECRET,b,SECRET\n1,2,3\n", "columns 1 and 3 have the same name"),
     (b"a,,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
     (b"a, ,c\n1,SECRET,3\n", "line 1, column 2: a column without a name"),
-    (b'a,""\n1,SECRET\n', "line 1, column 2: a column without a name"),
+    (b'a,""\n1,SECRET\n', "line 1, column 2: a column without a name; name it in the header"),
+    (b'"",a\n1,SECRET\n', "header, or write the file without the names of rows (row.names = FALSE in R, index=False"),
     (b"a,b\n1,SECRET\n1,SEC\0RET\n", "line 3, column 2: a NUL byte"),
     (b'a,b\n1,SECRET\n"caf\xe9",SECRET\n', "line 3, column 1: a byte that is not UTF-8"),
     (b'a,b\n1,"SECRET"\xe9\n', "line 2, column 2: text after a closing quote"),
@@ -338,7 +339,7 @@ def test_excel_names_and_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=says):
             read_table(book(*rows))
-    with pytest.raises(InputError, match="it has 3 sheets: name the one to read with "):
+    with pytest.raises(InputError, match=r"this is its sheet .*: to read .*, name it with table="):
         read_table(book(["name", "b"], sheets=3))
     with pytest.raises(InputError, match="cell B3 holds an error such as #REF!; repair the cell or empty it"):
         read_table(book(["a", "b"], ["x", 1], ["y", 2], formula=1))

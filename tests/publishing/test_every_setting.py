@@ -102,7 +102,7 @@ SETTINGS = {
          (put("policy", "bottom", to={}), "")),
     ),
     "limits and steps": Setting({"publish": "ranges", "range_step": {"age": 5}, "top": {"age": 45}}),
-    "limits and stars": Setting({"top": {"age": 45}, "missing": "filled"}, ("this counts as lost",)),
+    "limits and stars": Setting({"top": {"age": 45}, "missing": "filled"}, ("beyond a limit counts as lost",)),
     "coarsen": Setting({"publish": "hierarchy", "hierarchies": TREES, "coarsen": "auto"}, ("<- this release",)),
     "rows starred whole": Setting(
         {"publish": "hierarchy", "hierarchies": TREES, "global_recoding": True, "max_suppressed": 0.3, "k": 9}, (), (),

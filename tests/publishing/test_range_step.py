@@ -355,3 +355,18 @@ def test_whole_numbers_that_pandas_holds_as_floats_are_drawn_as_whole_numbers() 
     for table, more in ((whole / 4, {}), (whole, {"range_step": {"age": 5}})):  # 5.25, and ends that tell nothing
         drawn = shoal.anonymize(table, **asked, **more).sample(seed=1)["age"]
         assert (drawn != drawn.round()).any()
+
+
+@pytest.mark.parametrize("top", [{}, {"kg": 80}])
+@pytest.mark.parametrize("kind", [pl.String, pl.Float64])
+def test_no_end_tells_whether_a_row_has_its_value(kind: pl.DataType, top: dict) -> None:
+    """55.0 as an end where a row has 55.0, and 50 where none has 50, would tell."""
+    drawn = np.random.default_rng(3)
+    kg = [f"{x:.1f}" for x in drawn.integers(400, 900, 200) / 10]
+    table = pl.DataFrame({"kg": pl.Series(kg).cast(kind)})
+    release = shoal.anonymize(
+        table, quasi_identifiers=["kg"], k=4, publish="ranges", range_step={"kg": 5}, top=top, seed=1, effort="fast"
+    )
+    shown = {end for text in release.table["kg"].unique() for end in re.findall(r"[0-9.]+", text.replace(">=80", ""))}
+    assert {end.partition(".")[2] for end in shown} == {"0"}
+    assert len(shown) > 5

@@ -115,6 +115,9 @@ def test_refusals_say_what_was_found(tmp_path):
     found = geo.geography(["a", "b"], [], {"w": ["3", "x"]})
     with pytest.raises(InputError, match="column 'w' of area 'b' is not a whole number"):
         found.whole("w")
+    for empty in (None, ""):
+        with pytest.raises(InputError, match="column 'w' of area 'b' is empty; write 0 where nobody is"):
+            geo.geography(["a", "b"], [], {"w": ["3", empty]}).whole("w")
     with pytest.raises(PolicyError, match="not a column of the areas"):
         found.whole("v")
     assert found.centers() is None

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -74,3 +75,44 @@ def test_a_file_with_a_wrong_notation_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('bmi = ","', 'bmi = "x"'))
     with pytest.raises(PolicyError, match="a decimal mark is"):
         shoal.Recoder.read(path)
+
+
+ROWS = [[str(a), f"{a // 10 * 10}s", "*"] for a in range(19, 90)] + [["<=18", "<=18", "*"], [">=90", ">=90", "*"]]
+
+
+@pytest.mark.parametrize("tree", ["intervals:5,10,20", ROWS, None])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
+def test_what_lies_beyond_a_limit_has_one_class_in_every_table(tree, kind, tmp_path):
+    """Also in a table with ages that the one that was fitted has not."""
+
+    def month(seed, oldest):
+        drawn = np.random.default_rng(seed)
+        ages = pl.Series(drawn.integers(10, oldest, 400)).cast(kind)
+        return pl.DataFrame({"age": ages, "town": drawn.choice(["a", "b"], 400), "ill": drawn.choice(["x", "y"], 400)})
+
+    limits = {"top": {"age": 90}, "bottom": {"age": 18}, "hierarchies": {"age": tree} if tree else None}
+    recoder = shoal.Recoder(["age", "town"], sensitive=["ill"], k=5, max_suppressed=0.05, **limits)
+    recoder.fit([month(1, 100), month(2, 97)]).save(tmp_path / "recoder.toml")
+    again, later = shoal.Recoder.read(tmp_path / "recoder.toml"), month(3, 130)
+    assert again.get_params()["top"] == {"age": 90}
+    seen = dict(zip(later["age"].to_list(), again.transform(later)["age"].to_list(), strict=True))
+    assert len({shown for age, shown in seen.items() if float(age) >= 90} - {"*"}) <= 1
+    assert again.levels_["age"] == 0 or {shown for age, shown in seen.items() if float(age) <= 18} <= {
+        "<20",
+        "<=18",
+        "*",
+    }
+    release = again.apply(later)
+    paper = release.write(tmp_path / "out.csv")
+    verdict = shoal.verify(tmp_path / "out.csv", paper, later, record=tmp_path / "out.record.json")
+    assert verdict.holds, verdict
+    assert {"limits", "values at limits"} <= {f.check for f in verdict.findings}
+
+
+def test_the_command_has_limits_too(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [*range(80, 100)] * 3}).write_csv(tmp_path / "t.csv")
+    tree = ("--hierarchy", "age=intervals:5", "--top", "age=90")
+    run("fit", "t.csv", "--quasi", "age", "--k", "3", *tree, "-o", "recoder.toml", cwd=tmp_path).ok()
+    run("apply", "recoder.toml", "t.csv", "-o", "out.csv", cwd=tmp_path).ok()
+    shown = {*pl.read_csv(tmp_path / "out.csv")["age"]}
+    assert shown in ({"80-84", "85-89", ">=90"}, {*map(str, range(80, 90)), ">=90"})

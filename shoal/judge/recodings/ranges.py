@@ -20,14 +20,17 @@ from shoal.judge.finding import Finding, as_number, is_number, moment_of, parsed
 from shoal.model.notation import RangeOf, SetOf, parse
 
 
-def range_steps(frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str]) -> Finding:
+def range_steps(
+    frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str], star: str
+) -> Finding:
     """Whether every value and every end of a range in the columns widened lies on its grid.
 
     notations  of columns of texts that are dates or numbers in a notation
+    star       the text of a suppressed value, which a part of a series may have among its ranges
     """
     for name, step in steps.items():
         grid = partial(on_grid, step=step, notation=notations.get(name))
-        for text in shown(frame[name].unique()):
+        for text in {*shown(frame[name].unique())} - {star}:
             try:
                 found = parse(text)
             except InputError:
@@ -92,6 +95,9 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         within = (values.position >= ends[0]) & (values.position <= ends[1])
         if values.missing:
             within[-1] = read.high is None
+        for limit in _limits_unnamed(read, column.how.notation):
+            if limit in values.by_text:  # of a range that ends at 90, nobody is >=90
+                within[values.by_text[limit]] = False
         inside = np.flatnonzero(within)
         low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
         return low, high, none, [min((ends[1] - ends[0]) / column.span, 1.0)]
@@ -99,6 +105,12 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         return None
     inside = np.array(sorted({_code(text, values) for text in read.values} - {-1}), np.int64)
     return (0, -1, inside, [(inside.size - 1) / max(values.size - 1, 1)]) if inside.size else None
+
+
+def _limits_unnamed(read: RangeOf, notation: str | None) -> list[str]:
+    """What stands for all values beyond the limits of a column, and is no end of a range."""
+    limits = (notation or "").split() if (notation or " ")[0] in "<>" else []
+    return [limit for limit in limits if limit not in (read.low, read.high)]
 
 
 def _code(text: str | None, values: Any) -> int:

@@ -292,7 +292,7 @@ class Decoder:
             self.span = float(values.position[-1] - values.position[0]) or 1.0
         if isinstance(how.hierarchy, Hierarchy):
             found = how.hierarchy.resolve(
-                values.texts, "", None if how.notation is None else partial(_plain, how.notation)
+                values.texts, "", None if how.notation is None else partial(_plain, how.notation), how.notation
             )
             self.node = found.node
             self.loss = _level_losses(how.hierarchy, [t for t in values.texts if t], found)

@@ -319,22 +319,33 @@ def limited(frame: pl.DataFrame, notations: Mapping[str, str]) -> tuple[pl.DataF
         column = (
             frame[name].cast(pl.String) if isinstance(frame[name].dtype, (pl.Categorical, pl.Enum)) else frame[name]
         )
+        column = column.set(column == 0, 0.0) if column.dtype.is_float() else column  # minus zero is zero
         text = pl.Series(name, shown(column), dtype=pl.String)
         number = column.cast(pl.Float64, strict=False).fill_nan(None)
         limits = {limit[0]: (float(limit[2:]), limit) for limit in notation.split(" ")}
         least, most = float(number.min() or 0.0), float(number.max() or 0.0)  # type: ignore[arg-type]
         low, high = limits.get("<", (-math.inf, ""))[0], limits.get(">", (math.inf, ""))[0]
-        below, above = (number <= low).fill_null(False), (number >= high).fill_null(False)
+        nobody = pl.Series([False]).new_from_index(0, number.len())
+        below = (number <= low).fill_null(False) if "<" in limits else nobody
+        above = (number >= high).fill_null(False) if ">" in limits else nobody
+        between = number.filter(~below & ~above)
+        if column.dtype.is_numeric() and ((between % 1 == 0) & (between.abs() <= 2.0**53)).all():
+            text = text.zip_with(below | above, number.cast(pl.Int64, strict=False).cast(pl.String))
         text = text.set(below, limits["<"][1]) if below.any() else text
         text = text.set(above, limits[">"][1]) if above.any() else text
         span = (most - least) or 1.0
         seen[name] = {
             "bottom": int(below.sum()), "top": int(above.sum()),
-            "below": max(low - least, 0.0) / span if below.any() else 0.0,
-            "above": max(most - high, 0.0) / span if above.any() else 0.0,
+            "below": _share_of(span, min(low, most) - least) if below.any() else 0.0,
+            "above": _share_of(span, most - max(high, least)) if above.any() else 0.0,
         }  # fmt: skip
         new.append(text)
     return frame.with_columns(new), seen
+
+
+def _share_of(span: float, part: float) -> float:
+    """The share of a span that a part of it has; all of it where both have no end."""
+    return part / span if math.isfinite(part) else 1.0
 
 
 def _order(texts: Sequence[str]) -> Callable[[int], tuple[float, str]]:

@@ -152,7 +152,8 @@ class Sets(ColumnRecoding):
 class RangeGrid(NamedTuple):
     """Ends to which ranges are widened outwards.
 
-    ends       float64[e], rising;  low, high int32[size]: the last end not above a code's position, the first not below
+    ends       float64[e], rising; an end and what stands for all values beyond a limit there lie at one place
+    low, high  int32[size]: the last end not above a code's position, the first not below
     """
 
     ends: np.ndarray

@@ -51,7 +51,7 @@ from shoal.problems.tables.methods.global_recoding import at_levels
 from shoal.problems.tables.methods.minimality_merge import protected
 from shoal.problems.tables.separate import asked_one_by_one, by_parts
 from shoal.problems.tables.shards import sharded
-from shoal.problems.tables.three_phase import as_one_shard, three_phase
+from shoal.problems.tables.three_phase import TUPLES, as_one_shard, by_loss, three_phase
 
 SEARCHES = ("auto", "improve", "cascade")  # methods that need no search without columns
 # the only method that handles parts, a budget of starred rows, and further conditions on levels
@@ -83,9 +83,16 @@ def _whole(task: Task, method: str) -> Grouping:
 
 
 def _part(task: Task, some: Histogram, effort: Effort, method: str) -> Grouping:
-    """The grouping of one part; where more rows are asked for than it has, the whole part is enough."""
+    """The grouping of one part; where more rows are asked for than it has, the whole part is enough.
+
+    Suppressed tuples count as what they lose if in another part every row loses something: costs of parts add up.
+    """
     need = replace(task.requirement, k=min(task.requirement.k, some.rows))
-    return _one(task.again(histogram=some, requirement=need, effort=effort, apart=None), method)
+    own = task.again(histogram=some, requirement=need, effort=effort, apart=None)
+    found = _one(own, method)
+    if found.certificate.unit == TUPLES and task.recoding.alone(task.histogram):
+        return by_loss(own, found.partition, found.method, dict(found.certificate.details))
+    return found
 
 
 def _one(task: Task, method: str) -> Grouping:

@@ -23,7 +23,7 @@ from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, of_ranges, place, ruler_of
-from shoal.model.notation import RangeOf, SetOf, in_order, parse, range_text, reader_of, set_text, single
+from shoal.model.notation import RangeOf, SetOf, in_order, of_limits, parse, range_text, reader_of, set_text, single
 from shoal.model.policy import Policy
 from shoal.publishing.recodings import grid
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
@@ -59,7 +59,7 @@ class ReleasedColumn:
     def _resolved(self, values: list[str]) -> dict[Text, tuple[str, ...]]:
         if self.tree is None or not values:
             return {}
-        found = self.tree.resolve(values, self.name, reader_of(self.notation))
+        found = self.tree.resolve(values, self.name, reader_of(self.notation), self.notation)
         return {
             v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
             for i, v in enumerate(values)
@@ -148,7 +148,8 @@ class ReleasedColumn:
             at = place(held, self._ruler)
             return None if at is None else (at, at)
         found = self._members(text)
-        if found.low is None or found.high is None or found.open or found.ruler != self._ruler:
+        half = found.open and not of_limits(found.ruler)
+        if found.low is None or found.high is None or half or found.ruler != self._ruler:
             return None
         return found.low, found.high
 
@@ -176,7 +177,8 @@ class ReleasedColumn:
             if not isinstance(low, str) or not isinstance(high, str):
                 return self.star
             below, above = self._rounded.get(value, (value, value))
-            return range_text(below if more < ends[0] else low, above if more > ends[1] else high)
+            # at an end itself lies what stands for all values beyond a limit, or the value would fit
+            return range_text(below if more <= ends[0] else low, above if more >= ends[1] else high)
         if ends is None and more is None and not isinstance(held, RangeOf):
             old = set(held.values) if isinstance(held, SetOf) else {held if isinstance(held, str) else None}
             every = sorted({*old, value}, key=lambda v: (v is None, v))

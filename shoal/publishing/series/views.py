@@ -189,7 +189,7 @@ class _Paths:
         if self._tree is None:
             return ()
         try:
-            found = self._tree.resolve([value], self._name, reader_of(self._notation))
+            found = self._tree.resolve([value], self._name, reader_of(self._notation), self._notation)
         except PolicyError:
             return ()
         return tuple(found.labels[h][found.node[h, 0]] for h in range(found.node.shape[0] - 1))

@@ -17,6 +17,7 @@ from shoal.engines import lakes
 from shoal.engines.open import open_table
 from shoal.engines.prepared import codes_for_missing, filled, notes, starred_whole
 from shoal.engines.source import Scope, ScopeSettings
+from shoal.engines.store import unread_sheets
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
@@ -122,6 +123,7 @@ def audit(
     counted = opened.count(names.quasi_identifiers, names.sensitive)
     seen = (*notes(counted), *(codes_for_missing(counted) if missing != "category" else ()))
     seen += () if names.units else starred_whole(counted, names.star)
+    seen += tuple(unread_sheets(data, scope.table))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
 
 

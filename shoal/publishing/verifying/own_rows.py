@@ -156,7 +156,10 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
         low, high = limits_of(notation)
         texts = texts_of(held.cells[name])
         ends = {text: held_in(text) for text in set(texts) if text}
-        plain = {end for named in ends.values() for end in named if end} - {*notation.split(), record.policy.star}
+        step = record.policy.range_step.get(name)  # rounded outwards, a range may end at the limit, and not beyond
+        named = ((text, end) for text, held in ends.items() for end in held if end)
+        plain = {end for text, end in named if step is None or not _ends_at(text, end, notation)}
+        plain -= {*notation.split(), record.policy.star}
         for at in (as_number(end, None) for end in plain):
             if record.said.publish != "hierarchy" if at is None else not low < at < high:
                 return [Finding("limits", False, f"column {name!r} shows a value at or beyond its limit")]
@@ -184,6 +187,13 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
         )
         found.append(Finding("loss beyond limits", good, text, CONSISTENT))
     return found
+
+
+def _ends_at(text: str, end: str, notation: str) -> bool:
+    """Whether a range is above the bottom or below the top of its column, and ends there."""
+    named, (low, high) = held_in(text), limits_of(notation)
+    at = as_number(end, None)
+    return text[0] == "[" and len(named) == 2 and (at == high if end == named[1] else at == low)
 
 
 def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
@@ -275,7 +285,7 @@ def own_findings(
     if policy.limits:
         findings += limits_kept(held, record)
     if policy.range_step:
-        findings.append(range_steps(held.cells, policy.range_step, policy.notations))
+        findings.append(range_steps(held.cells, policy.range_step, policy.notations, policy.star))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
     if said.changed is not None and said.publish == "ranges":
