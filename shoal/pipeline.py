@@ -250,10 +250,17 @@ def misspelled_first(
         raise
 
 
-class _Read(NamedTuple):
-    """A table as an engine has it, where it came from, what its columns without a role give away, its population.
+class _OpenedTable(NamedTuple):
+    """An opened table, and what the later steps need to know about its source.
 
-    filled, beyond  the values filled in, and those that reach limits;  sheets: sentences on those not read
+    source     the path for the report
+    separator  the field separator of a CSV
+    carried    what ``look`` found in the columns without a role
+    harbor     what the Safe Harbor preset changed
+    census     the population's table
+    filled     number of missing values that were filled, by column
+    beyond     for each column with a limit, figures of the values beyond it
+    sheets     sentences about sheets that are not read
     """
 
     table: Table
@@ -340,7 +347,9 @@ def _read(
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
     separator = one_character(text[0]) or _separator(table, data)
     sheets = unread_sheets(data, scope.table)
-    return _Read(table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits), sheets)
+    return _OpenedTable(
+        table, _path(data), separator, carried, harbor, census, cells, beyond(table, asked.limits), sheets
+    )
 
 
 def _count(read: _OpenedTable, asked: Policy, data: Any) -> _CountedTable:

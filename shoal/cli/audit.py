@@ -329,7 +329,7 @@ def init(
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     sheets = unread_sheets(data, of_database)
-    lines += [f"warning: {in_flags(sentence)}" for sentence in (*sheets, *look.sampled)] + _warned(found)
+    lines += [f"warning: {in_flags(sentence)}" for sentence in (*sheets, *look.sampled)] + _warning_lines(found)
     lines += [f"together: {words(d, rows)}" for d in worst_sets(together)]
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")

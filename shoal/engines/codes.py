@@ -254,7 +254,7 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
         )
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
     own = coded.texts() if text else _whole_texts(coded.values, notation)
-    known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a file of text
+    known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a text file
     plain = [numeral(own[i] or "", notation) for i in known] if text else coded.values.gather(known).to_list()
     if odd := sum(p is None for p in plain):
         are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"
@@ -278,7 +278,7 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
 def _whole_texts(values: pl.Series, notation: str) -> list[str | None]:
     """Numbers as text; whole ones without a point if all that reach no limit are whole.
 
-    Otherwise 34.0 in place of 34 would tell that a value beyond a limit is not whole.
+    Otherwise 34.0 instead of 34 would reveal that a value beyond a limit is not whole.
     """
     held = values.to_list()
     inside = [x is not None and within(float(x), notation)[1] is None for x in held]

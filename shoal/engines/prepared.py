@@ -171,7 +171,7 @@ def beyond(table: Table, limits: Mapping[str, str]) -> dict[str, dict[str, float
 
 
 def _share(part: float, span: float) -> float:
-    """What of a span is a part of it, which an infinite part is."""
+    """A part as a share of a span; an infinite part is all of it."""
     return 1.0 if math.isinf(part) else part / span
 
 

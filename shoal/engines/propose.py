@@ -62,15 +62,15 @@ _PERSONS = 0.9  # distinct values per row; above this share, repeated names can 
 class Proposal:
     """One column: its role ("identifier", "quasi-identifier", "sensitive" or "insensitive"), and why.
 
-    notes     (rows, what they contain) for each warning; 0 rows: a sentence about the column
-    measured  a quasi-identifier of numbers, dates or bands of numbers: values in an order, and no list of codes
-    ordered   a quasi-identifier that ranges take in order: a measured one, or one of few numbers that may be codes
-    dated     a measured one of dates, with or without a time
-    person    an identifier whose values stand in many rows, each row having one: k should count them
-    share     of a sensitive column: no group of all rows can have a smaller largest share of one value
-    dates     of texts that one notation reads as dates, that notation
-    decimal   of texts that one decimal mark reads as numbers, that mark
-    step      of a measured one whose ranges would end at values of single rows: to what their ends are rounded
+    notes     (rows, what they contain) for each warning; with 0 rows, a sentence about the column
+    measured  quasi-identifier of numbers, dates, or bands of numbers: its values are ordered, and are no codes
+    ordered   quasi-identifier that ranges treat as ordered: a measured one, or one of few numbers that may be codes
+    dated     measured quasi-identifier of dates, with or without a time
+    person    identifier that has a value in every row and repeats values: k should count its values
+    share     of a sensitive column: lower bound on the largest share of one value in any grouping of all rows
+    dates     of texts that a single notation reads as dates: that notation
+    decimal   of texts that a single decimal mark reads as numbers: that mark
+    step      of a measured column with range ends that would be values of single rows: the step to round them to
     """
 
     name: str

@@ -41,7 +41,7 @@ _ERROR = re.compile(rb'<(?:\w+:)?c\b(?=[^>]*\bt="e")[^>]*?\br="([A-Z]+[0-9]+)"')
 
 
 def unread_sheets(path: Any, sheet: str | None) -> list[Sentence]:
-    """A sentence if a file of Excel has several sheets and nobody said which one to read."""
+    """A sentence if an Excel file has several sheets and none was named."""
     if sheet is not None or not isinstance(path, (str, Path)) or kind_of(path) != "excel" or not Path(path).is_file():
         return []
     import fastexcel

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.connected import Area, nested_regions
 from shoal.model.notation import of_limits
 
 STAR = "*"
@@ -167,7 +166,7 @@ def is_built(source: Any) -> bool:
 
 
 class Area(NamedTuple):
-    """A region: its text, and how many leaves it counts as: the weight of its areas; one area is one leaf."""
+    """A region: its text, and its number of leaves, which is the weight of its areas. A single area is one leaf."""
 
     text: str
     leaves: int
@@ -176,11 +175,12 @@ class Area(NamedTuple):
 def nested_regions(
     names: Sequence[str], weights: Sequence[int], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Area]]:
-    """The region of every area, level by level: connected, and a union of regions of the level before.
+    """The region of every area at each level: connected, and a union of regions of the level below.
 
-    At every level the lightest region joins its lightest neighbor that has not joined another.  A region without such
-    a neighbor stays as it is.  If fewer than a fifth of the regions go that way, those that stayed join, too, so that
-    there are O(log n) levels.  A last level of one region is left out: it is the root.  O((n + pairs) log n).
+    At every level, the regions are paired in rising order of weight: each region that has no partner yet joins its
+    lightest neighbor without one. A region without such a neighbor stays unchanged. If there are fewer pairs than a
+    fifth of the regions, the remaining regions join neighboring pairs, so there are O(log n) levels. A last level of
+    one region is omitted, because it is the root. O((n + pairs) log n).
     """
     place = {name: i for i, name in enumerate(names)}
     ends = [(place[a], place[b]) for a, b in pairs]
@@ -208,7 +208,7 @@ def _area(members: Sequence[str], weight: int) -> Area:
 
 
 def _merged(region: Sequence[int], weights: Sequence[float], ends: Sequence[tuple[int, int]]) -> list[int] | None:
-    """The next level, a number for each area; None where no region has a neighbor."""
+    """The region of each area at the next level; None if no region has a neighbor."""
     near: dict[int, set[int]] = {r: set() for r in region}
     weight = dict.fromkeys(near, 0.0)
     for i, r in enumerate(region):
@@ -525,10 +525,11 @@ class Hierarchy:
     ) -> Resolved:
         """Classes and labels for the distinct values of a column.
 
-        values  the distinct values as text; None is missing, a value of its own directly under the root
-        column  name of the column, for refusals
-        read    writes a date of the column as 2024-12-31, or a number as 1234.5; None where they are written so
-        notation  of the column: if it has limits, an interval that holds one holds all values beyond
+        values    the distinct values as text; None is a missing value, which is a class of its own directly below
+                  the root
+        column    name of the column, for messages
+        read      converts a date of the column to 2024-12-31, or a number to 1234.5; None if they are written so
+        notation  of the column: if it has limits, an interval that contains one contains all values beyond it
 
         Raises PolicyError with the column's name. It shows no value, because few rows may have it. O(values levels).
         """
@@ -567,7 +568,7 @@ class Hierarchy:
         return np.array(out, np.int64).reshape(len(out), len(values))
 
     def _levels(self, values: list[str], column: str, notation: str | None = None) -> list[list[str]]:
-        """Texts of every value at levels 1 .. h - 2, the root left out."""
+        """Texts of every value at levels 1 .. h - 2, without the root."""
         if self.kind == "stars":
             return []
         if self.kind == "rows":

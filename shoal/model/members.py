@@ -42,13 +42,12 @@ _END = re.compile(r"(<|>=)(-?[\d.e+-]+)\Z")
 class Members:
     """The values that a published cell may stand for. ``value in members`` tests one value.
 
-    named       values by name, as text; None is a missing value
-    low, high   ends of a range of numbers, or of days since 1970; both belong to it
-    open, begins_after  unless high does not, or low does not
-    ruler       "number", "date", "moment", "band", or a notation: what low and high are; None where there is
-                no range
-    pattern     a regular expression that every value matches entirely
-    everything  a star: any value at all, those that stand nowhere in the release included
+    named       values as text; None is a missing value
+    low, high   ends of a range of numbers, or of days since 1970
+    open, begins_after  whether high is excluded, and whether low is excluded
+    ruler       the scale of low and high: "number", "date", "moment", "band", or a notation; None if there is no range
+    pattern     a regular expression that matches values completely
+    everything  a star: any value, including values that don't occur in the release
     """
 
     named: frozenset[str | None] = frozenset()

@@ -320,7 +320,7 @@ def limits_of(notation: str) -> tuple[float, float]:
 
 
 def within(number: float, notation: str) -> tuple[float, str | None]:
-    """Where a number lies in a column with limits, and what stands for it there if it reaches one of them."""
+    """The position of a number in a column with limits, and the text that replaces it if it reaches a limit."""
     for text in notation.split():
         limit = float(text[2:])
         if number <= limit if text[0] == "<" else number >= limit:

@@ -269,11 +269,11 @@ def with_limits(ncp: float, shown: Mapping[str, Mapping[str, float]], rows: int,
 
 
 def limit_words(limits: Mapping[str, str], counted: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A sentence for each column with limits: the values that reach them.
+    """A sentence for each column with limits: the number of values that reach them.
 
-    limits  column -> as in ``<=18 >=90``
+    limits  column -> its limits, such as ``<=18 >=90``
 
-    The shares beyond stand in the record alone, because they tell the lowest and the highest value.
+    Only the record has the shares beyond the limits, because they reveal the lowest and the highest value.
     """
     found = []
     for name, notation in limits.items():

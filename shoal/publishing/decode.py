@@ -94,7 +94,7 @@ class DecodedColumn:
             for side, end in enumerate((cell.low, cell.high)):
                 if end is not None and not math.isfinite(end):
                     found[i, [side, 2]] = np.nan
-        if of_limits(self.ruler):  # a value at a limit may be any beyond
+        if of_limits(self.ruler):  # a value at a limit stands for all values beyond it
             for text in str(self.ruler).split():
                 there = [text in cell.named for cell in self.cells]
                 found[there, 0 if text[0] == "<" else 1] = found[there, 2] = np.nan

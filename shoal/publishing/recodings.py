@@ -87,7 +87,10 @@ def grid(column: Coded, position: np.ndarray | None, step: float | str) -> tuple
 
 
 def _side(text: str, notation: str | None) -> int:
-    """1 and -1 for what stands for all values from a limit on, up or down: it lies where a range without them ends."""
+    """1 for the text of all values from a top limit on, -1 for that of a bottom limit, 0 for other values.
+
+    Such a text has the same position as the end of a range without these values; the side tells them apart.
+    """
     return 0 if not of_limits(notation) or text not in str(notation).split() else 1 if text[0] == ">" else -1
 
 
@@ -130,7 +133,7 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     if column.notation is None:
         return _of_days(first, a_day, zero, datetime.datetime.fromisoformat, lambda day: f"{day.isoformat()}{clock}")
     as_day = reader_of(column.notation)
-    assert as_day is not None  # it reads all texts, or the column has no line
+    assert as_day is not None  # it can read all texts, because the column has positions
     write = writer_of(texts, column.notation)
     return _of_days(
         first, a_day, zero, lambda text: datetime.datetime.fromisoformat(str(as_day(text))), lambda day: write(str(day))

@@ -150,10 +150,10 @@ class Sets(ColumnRecoding):
 
 
 class RangeGrid(NamedTuple):
-    """Ends to which ranges are widened outwards.
+    """The ends to which ranges are widened outward.
 
-    ends       float64[e], rising; an end and what stands for all values beyond a limit there lie at one place
-    low, high  int32[size]: the last end not above a code's position, the first not below
+    ends       float64[e], rising; an end and the text for all values beyond a limit at it have the same position
+    low, high  int32[size]: index of the last end at or below a code's position, and of the first end at or above it
     """
 
     ends: np.ndarray

@@ -1,6 +1,6 @@
-"""Areas replaced by a connected set of areas of a graph.
+"""Regions: areas are replaced by a connected set of areas of a graph.
 
-The cheapest connected sets are Steiner trees with weights of nodes.
+The cheapest connected sets are node-weighted Steiner trees.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from shoal.model.recoding.column import ColumnRecoding, Labels, PublishedColumn,
 from shoal.model.recoding.levels import Levels
 from shoal.model.recoding.ranges import BITS
 
-AREAS = 1000  # of a graph for which the cheapest sets are sought; beyond, groups publish classes of the tree
-NONE = 2**60  # weight of a set that is not connected
-FEW = 7  # areas for which the cheapest connected set is found
-ROOTS = 8  # areas from which sets are grown
+AREAS = 1000  # up to this many areas, the cheapest sets are searched; above, groups publish classes of the tree
+NONE = 2**60  # weight of a set that isn't connected
+FEW = 7  # up to this many areas, the cheapest connected set is found exactly
+ROOTS = 8  # number of areas from which the heuristic starts
 
 
 class Network(NamedTuple):
-    """Areas, and the cheapest connected sets with any two of them.
+    """A graph of areas with its all-pairs cheapest connected sets.
 
-    weight  float64[n]     of every area
-    apart   float64[n, n]  weight of the cheapest connected set with both areas; inf where there is none
-    ahead   int32[n, n]    the area after the first on the way to the second, in that set
-    near    of every area its neighbors, a bit for each
+    weight  float64[n]     weight of each area
+    apart   float64[n, n]  weight of the cheapest connected set with both areas; inf if there is none
+    ahead   int32[n, n]    in that set, the second area on the path from the first area to the other
+    near    for each area, its neighbors as a bit mask
     """
 
     weight: np.ndarray
@@ -41,7 +41,7 @@ class Network(NamedTuple):
 
     @classmethod
     def of(cls, weight: np.ndarray, ends: Sequence[tuple[int, int]]) -> Network:
-        """Floyd and Warshall with weights of nodes.  O(n^3)."""
+        """All pairs by the Floyd-Warshall algorithm with node weights. O(n^3)."""
         n = weight.size
         apart, ahead = np.full((n, n), np.inf), np.tile(np.arange(n, dtype=np.int32), (n, 1))
         near = [0] * n
@@ -58,7 +58,7 @@ class Network(NamedTuple):
         return cls(weight, apart, ahead, near)
 
     def way(self, a: int, b: int) -> set[int]:
-        """The cheapest connected set with two areas."""
+        """The cheapest connected set with two areas: the areas of the path between them."""
         out = {a}
         while a != b:
             a = int(self.ahead[a, b])
@@ -66,11 +66,12 @@ class Network(NamedTuple):
         return out
 
     def cheapest(self, ends: Sequence[int]) -> set[int]:
-        """A connected set with some areas, two or more with ways between them; the cheapest if they are ``FEW``.
+        """A connected set that contains the given areas, at least two that are connected.
 
-        Up to ``FEW``: Dreyfus and Wagner (1971), over areas where a cheapest set can branch.  O(3^t n + 2^t n^2).
-        Beyond: the next area by the cheapest way, again and again, from each area in turn (Takahashi and Matsuyama
-        1980); then areas that the set does not need are left out, the heaviest first.
+        Up to ``FEW`` areas, it is the cheapest such set: Dreyfus and Wagner (1971), restricted to areas where a
+        cheapest set can branch. O(3^t n + 2^t n^2). Above that, a heuristic adds the remaining area with the cheapest
+        path, from several start areas (Takahashi and Matsuyama 1980), and then removes areas that the set doesn't need,
+        the heaviest first.
         """
         if len(ends) < 3:
             return self.way(ends[0], ends[-1])
@@ -102,7 +103,7 @@ class Network(NamedTuple):
         return out
 
     def connected(self, members: Iterable[int]) -> bool:
-        """Whether areas are connected; so are no areas."""
+        """Whether areas are connected. The empty set is connected."""
         left = 0
         for area in members:
             left |= 1 << area
@@ -116,11 +117,12 @@ class Network(NamedTuple):
         return not left
 
     def _branching(self, ends: Sequence[int]) -> np.ndarray:
-        """The areas, and those where a cheapest connected set with three or more areas can branch, rising.
+        """The given areas, and those where a cheapest connected set with three or more of them can branch, in rising
+        order.
 
-        Where it branches in three, what leads to the farthest area weighs as much as the cheapest set with this area,
-        and the two other branches have areas of their own.  Together they weigh no more than a set in hand: the ways
-        from the areas to any one area, or from each to the nearest that is there already.
+        If such a set has three branches at an area, the branch to the farthest given area weighs at least as much as
+        the cheapest set with this area, and the other two branches contain further given areas. Their total is at most
+        the weight of a known set: all paths to one area, or paths from each area to the nearest one already in the set.
         """
         apart = self.apart[list(ends)]
         most = float((apart.sum(axis=0) - (len(ends) - 1) * self.weight).min())
@@ -137,7 +139,7 @@ class Network(NamedTuple):
         return np.flatnonzero(can)
 
     def _least(self, ends: Sequence[int]) -> set[int]:
-        """Dreyfus and Wagner: for every set of ends and every area, the cheapest connected set with all of them."""
+        """Dreyfus and Wagner: the cheapest connected set for every subset of ``ends`` and every further area."""
         some = self._branching(ends)
         at, weight, apart = {int(a): i for i, a in enumerate(some)}, self.weight[some], self.apart[np.ix_(some, some)]
         *first, root = (at[e] for e in ends)
