@@ -92,7 +92,7 @@ def test_another_request_or_version_runs_again(folder: Path, monkeypatch: pytest
     assert "the request is different" in again(TABLE, "--k", "6").stderr
     assert again(TABLE, "--k", "6", "--force").facts["unchanged"] is True  # how it is written is no request
     monkeypatch.setattr(unchanged, "__version__", "99")
-    assert "another version" in again(TABLE, "--k", "6").stderr
+    assert "the version of shoal" in again(TABLE, "--k", "6").stderr
 
 
 def test_what_no_such_run_wrote_is_not_replaced(folder: Path) -> None:

@@ -104,7 +104,7 @@ def test_what_it_is_dealt_out_of_is_judged_and_no_row_made(tmp_path: Path) -> No
         other = replace(
             release, _placement=replace(release._placement, rows=ReleasedRows(None, bent)), _judged=JudgedRelease()
         )
-        with pytest.raises(VerificationError, match="not what was decided"):
+        with pytest.raises(VerificationError, match="differs from what was decided"):
             other.check()
         with pytest.raises(VerificationError):
             other.write(tmp_path / "other.csv")

@@ -229,7 +229,7 @@ def test_a_feature_that_cannot_be_is_refused(bent: dict) -> None:
 def test_words_of_another_form_are_refused() -> None:
     one = features_of({"features": [{"columns": ["x"], "name": "x", "kind": "number"}]})
     for words in ("", "within 3", "within 3 in y", "within  3 in x", "within 3 in x; sex may differ", "near"):
-        with pytest.raises(VerificationError, match="words"):
+        with pytest.raises(VerificationError, match="as its columns require"):
             spreads([words], one)
 
 

@@ -262,7 +262,7 @@ def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
 def test_polygons_alone_and_several_thresholds(folder):
     done = run(folder / "map.geojson", "--weight", "population", "--weight", "population", "--k", 9, "--k", 4, "--json")
     assert done.returncode == 2
-    assert "area '11' is not a whole number" in json.loads(done.stdout)["error"]["message"]
+    assert "area '11' is empty; write 0" in json.loads(done.stdout)["error"]["message"]
     nodes = folder / "nodes.csv"
     several = ("--weight", "people", "--k", 3, "--weight", "people", "--k", 6)
     done = run(nodes, "--shapes", folder / "map.geojson", *several, "--json")

@@ -132,7 +132,7 @@ def test_numbers_that_cannot_be_are_left_out_and_what_cannot_be_asked_is_refused
     assert found[0].variance is None
     with pytest.raises(PolicyError, match="leave maxima"):
         choices(EDGES, WEIGHTS, 4, coordinates=PLACES, at_most={"areas": ([1] * 6, 3)})
-    with pytest.raises(PolicyError, match=r"alike in \(similar=\), or where areas lie: coordinates"):
+    with pytest.raises(PolicyError, match=r"similar values \(similar=\), or where areas lie: coordinates"):
         choices(EDGES, WEIGHTS, 4)
 
 
@@ -155,4 +155,4 @@ def test_the_command_draws_the_curve(tmp_path, monkeypatch):
     asked = ("--weight", "people", "--k", 4, "--effort", "fast", "--choices", tmp_path / "d.svg")
     status, _, err = run("regions", tmp_path / "bare.csv", tmp_path / "pairs.csv", *asked)
     assert status == 2
-    assert "alike in (--similar), or where areas lie: coordinates, or a file of polygons (--shapes FILE)" in err
+    assert "similar values (--similar), or where areas lie: coordinates, or a file of polygons (--shapes FILE)" in err

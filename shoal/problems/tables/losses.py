@@ -378,7 +378,7 @@ class Lattice:
         return np.stack(np.unravel_index(order, digits), axis=1).astype(np.int32)
 
 
-LOOKED_AT = {"fast": 1e8, "balanced": 3e8, "thorough": 1e9, "seconds": 4e7}  # cells, in all visits; about 30 ns each
+LOOKED_AT = {"fast": 1e8, "balanced": 3e8, "thorough": 1e9, "seconds": 8e7}  # cells, in all visits; about 30 ns each
 PER_SECOND = 6e6  # of an effort in seconds, if that is more
 DENSE = 0.25  # share of these cells before which no node is passed over
 
