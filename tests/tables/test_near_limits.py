@@ -169,6 +169,17 @@ def test_which_values_are_near_their_limits() -> None:
     assert limits([6, 94], alpha(0.95, first), alpha(0.99, second), second=[50, 50]) == [(0, 1, 0.95)]
 
 
+def test_the_three_nearest_of_many_limits_are_kept_and_all_models_hold() -> None:
+    task = skewed(1500, (0.1, 0.08, 0.12, 0.1, 0.09))
+    kept = near_limits(task)
+    assert len(kept) == 3
+    h, rows = task.histogram, Rows.of(task)
+    most = [rule.measure.table[1] for rule in task.requirement.rules]
+    near = [h.count[h.sensitive[:, j] == 0].sum() / h.rows / most[j] for j in range(5)]
+    assert {limit.column for limit in kept} == set(np.argsort(near)[-3:].tolist())
+    assert_eligible(task, start(task, rows))
+
+
 def test_groups_that_another_model_refuses_are_left_out() -> None:
     random = np.random.default_rng(2)
     quasi, value = random.integers(0, 5, (900, 3)), random.random(900)

@@ -12,6 +12,8 @@ The cascade for t-closeness: a class publishes small groups whose values come ne
 The largest part of a class that is within t of the table uses up all of t, and can hardly be cut after that.  So the
 groups are made small at once: each follows the shares of its class as far as t allows, and the table's beyond that.
 
+The cascade by shares, where the commonest value is near its limit: its share among the rows left never rises.
+
 Other starts for the search: the cascade led by row prices, and a walk down lattices too large to enumerate.
 
 A large table made small before it is searched: of equal pieces of a group a few stay, the others are set aside.
@@ -23,7 +25,7 @@ it, and what a search costs follows the number of cells, not of rows."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -55,21 +57,14 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     if not close or len(need.sensitive_columns) != 1:
         return None
     rule = min(close, key=lambda rule: rule.measure.number)
-    lattice = Lattice.of(task.recoding)
-    nodes = NodesToVisit(task, lattice, SORTED)
     share, t = np.array(rule.measure.table), rule.measure.number
     value, left = rows.sensitive[:, 0].astype(np.int64), h.count.copy()
     out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
     # The rows left are sorted into the node's classes, from which the kernel deals.
-    while nodes.left:
-        cells = np.flatnonzero(left > 0)
-        if not cells.size:
-            break
-        task.progress("cascade", nodes.share)
-        order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], h.quasi[cells])
-        group, written = deal(cells[order], start, value, left, quotas, group, out)
+    for cells, start in _classes_in_turn(task, left):
+        group, written = deal(cells, start, value, left, quotas, group, out)
         if written:
             found.append(tuple(a[:written].copy() for a in out))
     if not found:
@@ -78,6 +73,20 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     labels = rows.spread(cell, label, count)
     good = rows.eligible(labels, group)  # the other models asked for
     return np.where((labels >= 0) & good[labels], labels, -1)
+
+
+def _classes_in_turn(task: Task, left: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield, for each node visited, the cells with rows left, sorted into its classes, and where each class begins.
+
+    left  int64[m]  rows of each cell, which the caller lowers between two nodes
+    """
+    lattice = Lattice.of(task.recoding)
+    nodes = NodesToVisit(task, lattice, SORTED)
+    while nodes.left and left.any():
+        task.progress("cascade", nodes.share)
+        cells = np.flatnonzero(left > 0)
+        order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], task.histogram.quasi[cells])
+        yield cells[order], start
 
 
 def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,6 +104,7 @@ def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[
 
 NEAR = 0.8  # of the largest share that a value may have in a group: the commonest value of the table has more
 OTHERS = 0.6  # of this share: no other value of the table has more
+COLUMNS = 3  # whose limits are kept at once: each further one doubles the work
 
 
 class NearLimit(NamedTuple):
@@ -109,7 +119,7 @@ class NearLimit(NamedTuple):
 
 
 def near_limits(task: Task) -> list[NearLimit]:
-    """The sensitive columns whose commonest value is near its limit, if no other value is."""
+    """Up to three sensitive columns whose commonest value is near its limit, if no other value is: the nearest ones."""
     h, need = task.histogram, task.requirement
     found = []
     for j in need.sensitive_columns:
@@ -122,8 +132,8 @@ def near_limits(task: Task) -> list[NearLimit]:
         value = int(filled.argmax())
         others = np.delete(filled, value).max(initial=0.0)
         if most[value] < 1 and filled[value] >= NEAR and others <= OTHERS:
-            found.append(NearLimit(j, value, float(most[value])))
-    return found
+            found.append((float(filled[value]), NearLimit(j, value, float(most[value]))))
+    return sorted(limit for _, limit in sorted(found, reverse=True)[:COLUMNS])
 
 
 def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -141,27 +151,20 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     if not limits or not task.requirement.closed:
         return None
     h, need = task.histogram, task.requirement
-    lattice = Lattice.of(task.recoding)
-    nodes = NodesToVisit(task, lattice, SORTED)
     # bit i of a cell's kind: the cell has another value in column i of the limits
     kind = sum((h.sensitive[:, limit.column] != limit.value).astype(np.int64) << i for i, limit in enumerate(limits))
     kinds = 1 << len(limits)
     other = (np.arange(kinds)[:, None] >> np.arange(len(limits)) & 1).astype(bool)
     left, group = h.count.copy(), 0
     found: list[tuple[np.ndarray, ...]] = []
-    while nodes.left:
-        cells = np.flatnonzero(left > 0)
-        if not cells.size:
-            break
-        task.progress("cascade", nodes.share)
-        order, start = _classes_at(lattice, nodes.take(cells.size + SORT_SETUP)[0], h.quasi[cells])
+    for cells, start in _classes_in_turn(task, left):
         share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
         # A class in which the commonest value has such a share, and one row another value, has so many rows.
         least = max(need.smallest, math.ceil(1 / max(1 - share.max(), 1e-9) - 1e-6))
-        large = np.add.reduceat(left[cells[order]], start[:-1]) >= least
+        large = np.add.reduceat(left[cells], start[:-1]) >= least
         if not large.any():
             continue
-        cells = cells[order[np.repeat(large, np.diff(start))]]
+        cells = cells[np.repeat(large, np.diff(start))]
         slot = np.repeat(np.arange(int(large.sum())), np.diff(start)[large]) * kinds + kind[cells]
         held = np.bincount(slot, weights=left[cells], minlength=int(large.sum()) * kinds).astype(np.int64)
         part = _balanced(held.reshape(-1, kinds), other, limits, share)
