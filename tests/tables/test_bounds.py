@@ -18,7 +18,7 @@ from shoal.model.task import Task
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds import bounds as module
 from shoal.problems.tables.bounds import boxes, near_cells
-from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, climb, lower_bounds
+from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, lower_bounds, subgradient_steps
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.tables import eligible, least_loss, row_loss
@@ -58,18 +58,18 @@ def test_any_prices_are_lowered_to_prices_that_prove_and_climbed_prices_prove(ta
     sweeper, drawn = Sweeper(task, lattice), np.random.default_rng(seed)
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     best = least_loss(task.histogram, task.requirement, task.recoding)
-    climbed = sweeper.climb(sweeper.feasible(first, None), None)
+    moved = sweeper.by_subgradients(sweeper.feasible(first, None), None)
     anywhere = drawn.normal(1, 1, task.histogram.cells)
     for prices in (
         sweeper.feasible(anywhere, None),
         sweeper.feasible(first * drawn.uniform(0.5, 2, task.histogram.cells), None),
-        climbed.feasible,
+        moved.feasible,
     ):
         if prices is not None:
             check_by_enumeration(task, lattice, prices)
             assert float(prices @ task.histogram.count) <= best + 1e-9
     if not sweeper.per_value:
-        for prices in (anywhere, first * drawn.uniform(0.5, 2, task.histogram.cells), climbed.prices):
+        for prices in (anywhere, first * drawn.uniform(0.5, 2, task.histogram.cells), moved.prices):
             over = sweeper.run(6, prices, np.zeros(0, bool), None, 0.0)[0]
             assert float(prices @ task.histogram.count) - over <= best + 1e-9
 
@@ -110,7 +110,7 @@ def test_classes_written_down_are_those_that_looking_at_every_class_finds(task, 
     value = sweeper.sensitive[:, 0].astype(np.int64) if sweeper.mixed else np.zeros(h.cells, np.int64)
     best, state = price.copy(), np.array([-np.inf, 0.0, 0.0])
     way = Ascent(price.copy(), best, np.zeros(h.cells), state)
-    climb(found, BoundedRows(h.count, value, distinct, sweeper.group), most, way, 1, 0.0, 1.0)
+    subgradient_steps(found, BoundedRows(h.count, value, distinct, sweeper.group), most, way, 1, 0.0, 1.0)
     for inside, cost in zip(held, found.cost.tolist(), strict=True):
         proved -= max(0.0, *(over for _, over, _ in enough(sweeper, price, inside, cost)))
     assert state[0] == pytest.approx(proved)
@@ -148,7 +148,7 @@ def test_subgradients_take_the_most_that_a_class_can_be_above_its_cost():
         state, room = np.array([-np.inf, 0.0, 0.0]), np.zeros(5)
         if rows.size >= group_of:
             way = Ascent(price.copy(), room, room + 0, state)
-            climb(one, BoundedRows(count, value, distinct, group_of), room + 9, way, 1, 0.0, 1.0)
+            subgradient_steps(one, BoundedRows(count, value, distinct, group_of), room + 9, way, 1, 0.0, 1.0)
             assert state[0] == pytest.approx(float(price @ count) - over)
 
 
@@ -218,11 +218,11 @@ def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(tur
     sweeper, real, left = Sweeper(task, Lattice.of(task.recoding)), Sweeper.tight, iter([True] * turns)
     start = sweeper.feasible(np.full(found.cells, 0.5), None)
     monkeypatch.setattr(Sweeper, "tight", lambda *given: real(*given) if next(left, False) else None)
-    climbed = sweeper.climb(start, None)
-    assert climbed.classes is not None
-    assert float(climbed.feasible @ found.count) > float(start @ found.count)
-    assert float(climbed.prices @ found.count) - climbed.over > float(start @ found.count)
-    np.testing.assert_allclose(sweeper.feasible(climbed.feasible, None), climbed.feasible, atol=1e-9)
+    moved = sweeper.by_subgradients(start, None)
+    assert moved.classes is not None
+    assert float(moved.feasible @ found.count) > float(start @ found.count)
+    assert float(moved.prices @ found.count) - moved.over > float(start @ found.count)
+    np.testing.assert_allclose(sweeper.feasible(moved.feasible, None), moved.feasible, atol=1e-9)
 
 
 def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
@@ -232,11 +232,11 @@ def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
     task = Task(found, Requirement(3, (1,), (3,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
     sweeper = Sweeper(task, Lattice.of(task.recoding))
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
-    climbed = sweeper.climb(sweeper.ascend(first, module.ROUNDS["thorough"], None, 0.0), None)
-    assert climbed.over > 1e-3
-    proved = float(climbed.prices @ found.count) - climbed.over
+    moved = sweeper.by_subgradients(sweeper.ascend(first, module.ROUNDS["thorough"], None, 0.0), None)
+    assert moved.over > 1e-3
+    proved = float(moved.prices @ found.count) - moved.over
     value = lower_bounds(task, program=False).values["subgradients"]
-    assert total(task, value) == pytest.approx(max(proved, float(climbed.feasible @ found.count)))
+    assert total(task, value) == pytest.approx(max(proved, float(moved.feasible @ found.count)))
 
 
 def test_without_room_for_all_rows_of_a_class_its_dearest_are_written_down(monkeypatch):

@@ -650,7 +650,7 @@ def test_a_class_has_no_rows_of_what_rounding_leaves_of_a_limit(t):
     at = random.uniform(0.2, 1.0, h.cells)
     seen = 0
     for first in range(h.cells):
-        out, _ = boxes._exceeded(p, first, first + 1, boxes._asked(p, at))
+        out, _ = boxes._exceeded(p, first, first + 1, boxes._ranked(p, at))
         seen += int(out.found[0] > 0)
         held = out.weight[out.cell >= 0] if out.found[0] > 0 else np.ones(1)
         assert (held > 1e-13).all()

@@ -27,10 +27,10 @@ from shoal.problems.tables.bounds.class_program import (
     UNIT,
     Multipliers,
     build,
-    column,
     price,
     raised,
-    walk,
+    shares_column,
+    subgradient_steps,
 )
 from shoal.problems.tables.groups import Rows, good_groups
 from shoal.problems.tables.losses import Lattice
@@ -60,7 +60,7 @@ def test_no_multipliers_prove_more_than_the_optimum_of_hundreds_of_small_tables(
         if task is None:
             continue
         best = least_loss(task.histogram, task.requirement, task.recoding)
-        program = build(task, column(task))
+        program = build(task, shares_column(task))
         walked = price(task)
         draws = [walked.multiplier, 0 * walked.multiplier]
         for top in (0.3, 2.0, 40.0):
@@ -101,7 +101,7 @@ def plainly(task: Task, j: int, multiplier: dict) -> Fraction:
 @settings(deadline=None, max_examples=100)
 @given(task=tasks(most=8, kinds=TREES, sensitive=(1,)), seed=st.integers(0, 1000))
 def test_the_bound_is_the_formula_of_the_proof(task, seed):
-    j = column(task)
+    j = shares_column(task)
     if j is None:
         return
     program = build(task, j)
@@ -207,12 +207,12 @@ def test_multipliers_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_part
 def test_multipliers_that_rest_are_those_that_the_bound_counts():
     histogram = census_like(1500, 4, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
-    program = build(task, column(task))
+    program = build(task, shares_column(task))
     v = program.loss.size
     ascent = start_ascent(np.zeros(program.owner.size, np.int64), np.zeros(v), 0.3)
     woken, before = 0, np.zeros(v, np.bool_)
     for _ in range(120):
-        walk(program.arcs, ascent, 1, 1e-3 * UNIT)
+        subgradient_steps(program.arcs, ascent, 1, 1e-3 * UNIT)
         resting = ascent.still > REST
         woken += int((before & ~resting).sum())
         before = resting
@@ -224,7 +224,7 @@ def test_multipliers_that_rest_are_those_that_the_bound_counts():
 def test_steps_that_fall_evenly_prove_more_in_as_many_passes():
     histogram = census_like(3000, 3, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
-    program = build(task, column(task))
+    program = build(task, shares_column(task))
     begin = Multipliers(program, np.zeros(program.owner.size, np.int64), 0, np.zeros(program.loss.size))
     level = raised(task, begin, 100, None, FIRST_STEP)
     falling = raised(task, begin, 100, None, BOLD, FINE)
@@ -237,13 +237,13 @@ def test_steps_that_fall_evenly_prove_more_in_as_many_passes():
 def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part():
     histogram = census_like(1500, 4, columns=5)
     task = Task(histogram, Requirement(1, (6,), (1,)), Recoding.stars(histogram))
-    program = build(task, column(task))
+    program = build(task, shares_column(task))
     p, v = program.owner.size, program.loss.size
 
     def after(parts: int, each: Any) -> Any:
         ascent = start_ascent(np.zeros(p, np.int64), np.zeros(v), 0.3, parts)
         for _ in range(6):
-            walk(program.arcs, ascent, 5, 1e-3 * UNIT, each)
+            subgradient_steps(program.arcs, ascent, 5, 1e-3 * UNIT, each)
         return ascent
 
     whole, apart = after(1, in_turn), after(3, in_turn)

@@ -17,7 +17,7 @@ from shoal.problems.tables import auto as automatic
 from shoal.problems.tables import groups
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import cascade
-from shoal.problems.tables.search.cascade import start, walk
+from shoal.problems.tables.search.cascade import publish_classes, start
 from tests.oracles.tables import eligible, row_loss
 from tests.tables.checks import all_eligible, columns_of
 
@@ -192,7 +192,7 @@ def test_equal_pieces_are_what_dealing_the_rows_makes():
     """Each row dealt in turn to as many pieces as fit, by value and cell, the pieces told apart one by one."""
     h = census(6_000)
     task = Task(h, Requirement(1, (4,), (1,)), columns_of("stars", h.quasi_sizes))
-    cell, group, count = walk(task)
+    cell, group, count = publish_classes(task)
     rows = Rows.of(task)
     label = rows.cut(rows.spread(cell, group, count))
     expected = sorted(tuple(sorted(rows.cell[label == p].tolist())) for p in range(int(label.max()) + 1))
@@ -208,7 +208,7 @@ def test_a_thinned_table_loses_no_more(l, monkeypatch):
     h = replace(h, count=h.count * 8)
     task = Task(h, Requirement(1, (l,), (1,)), columns_of("stars", h.quasi_sizes), Effort("fast"), seed=1)
     monkeypatch.setattr(cascade, "STAY", 2000)
-    assert cascade.thinned(task, *walk(task)) is not None
+    assert cascade.thinned(task, *publish_classes(task)) is not None
     thin = automatic.auto(task)
     assert all_eligible(h, task.requirement, thin.partition)
     monkeypatch.setattr(cascade, "LARGE", 10**9)

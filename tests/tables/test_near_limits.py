@@ -28,9 +28,9 @@ from shoal.problems.tables.search.cascade import (
     by_shares,
     finished,
     near_limits,
+    publish_classes,
     rank,
     start,
-    walk,
 )
 from tests.tables.drawn import TREE, assert_eligible, census_like
 
@@ -114,7 +114,7 @@ def test_the_share_that_stays_never_rises_so_nobody_is_stranded() -> None:
 def test_they_lose_less_than_the_cascade_which_strands_rows(shares) -> None:
     task = skewed(4000, shares)
     rows = Rows.of(task)
-    published = walk(task)
+    published = publish_classes(task)
     assert published[2].sum() < 0.9 * 4000
     before, now = finished(task, rows, *published), finished(task, rows, *by_shares(task))
     assert_eligible(task, now)
@@ -139,12 +139,12 @@ def test_of_one_column_a_class_publishes_the_largest_part_within_both_shares(mos
 
 def test_a_kernel_that_stops_early_is_called_again_with_the_nodes_left(monkeypatch) -> None:
     task, publish = skewed(400, (0.2,)), kernels.publish
-    whole = [a.tolist() for a in walk(task)]
+    whole = [a.tolist() for a in publish_classes(task)]
     monkeypatch.setattr("shoal.kernels.quick", lambda kernel, steps: kernel)
     monkeypatch.setattr(
         kernels, "publish", lambda rules, raised, nodes, *more: publish(rules, raised, nodes[:3], *more)
     )
-    assert [a.tolist() for a in walk(task)] == whole
+    assert [a.tolist() for a in publish_classes(task)] == whole
 
 
 def test_which_values_are_near_their_limits() -> None:
@@ -258,7 +258,7 @@ def test_a_cascade_visits_few_nodes_of_a_table_of_nearly_unique_rows(monkeypatch
     monkeypatch.setattr("shoal.kernels.quick", lambda kernel, steps: kernel)
     task = skewed(2000, (0.06, 0.06))
     rows = Rows.of(task)
-    assert_eligible(task, finished(task, rows, *walk(task)))
+    assert_eligible(task, finished(task, rows, *publish_classes(task)))
     assert sum(looked_at) <= 2e5 + 2000
     assert Lattice.of(task.recoding).nodes * 2000 > 3e5
 

@@ -11,7 +11,7 @@ from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity, TClo
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.search.cascade import by_quotas, rank, start, walk
+from shoal.problems.tables.search.cascade import by_quotas, publish_classes, rank, start
 from tests.oracles.models import meets
 from tests.oracles.tables import held
 from tests.tables.drawn import census_like
@@ -56,7 +56,7 @@ def test_the_cascade_is_cheaper_with_them_and_all_models_hold() -> None:
     assert sizes[sizes > 0].min() >= rows.k
     assert sizes.max() <= 3 * rows.k
     found = start(task, rows)
-    before = rank(task, rows.partition(rows.place(rows.cut(rows.spread(*walk(task))))))
+    before = rank(task, rows.partition(rows.place(rows.cut(rows.spread(*publish_classes(task))))))
     assert rank(task, found) < before
     table = [(int(v),) for v in np.repeat(task.histogram.sensitive[:, 0], task.histogram.count)]
     for rows_of in held(task.histogram, found):

@@ -10,7 +10,7 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.bounds import class_program
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build, chain, column, price
+from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build, chain, price, shares_column
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.open_close import flow_start
 from tests.amount import thinned
@@ -58,7 +58,7 @@ def test_no_multipliers_prove_more_than_the_optimum(name: str, most: int, monkey
         if found is None:
             continue
         task, asked = found
-        j = column(task)
+        j = shares_column(task)
         if j is None:
             continue
         best = least(task, *asked)

@@ -1,12 +1,9 @@
-"""The most violated group of every row: K rows whose multipliers exceed K times the loss of their box by the most.
+"""Separation for columns of boxes: the K rows whose multipliers exceed K times the loss of their box by the most.
 
-A group is anchored at its dearest row a, the one of the largest multiplier.  Its box loses at least what a and any
-other row j of it lose together, and none of its multipliers is above that of a.  So every j lies in the ball of rows
-that lose less than u(a) together with a, and rows outside it need not be looked at.  Inside the ball the search goes
-depth first over the members by falling multiplier.
-
-Where values are asked of a group, its box must also hold rows of those that the K rows lack, whatever their multipliers
-(``box_values``).  Each of these rows is in the ball too.
+The anchor of a group is its row a with the largest multiplier. The box loses at least what a and any other row j lose
+together, and no multiplier is above u(a). So every j is in the ball of rows that lose less than u(a) together with a. A
+depth-first search takes rows of the ball by falling multiplier. If groups need several values, the box must also
+contain rows of those that the K rows lack, with any multipliers (``box_values``). These rows are in the ball too.
 """
 
 from __future__ import annotations
@@ -52,24 +49,23 @@ from shoal.kernels.tables.near_cells import (
 class BoxSearch(NamedTuple):
     """Arrays of one search: r rows at most in a ball, d columns, groups of K rows, e axes.
 
-    A box around the anchor has a level on every axis: one for each further value of a set, two for the ends of a
-    range, one for a node of a hierarchy.  It loses the sum of its levels.
+    A box around the anchor has a level on every axis: one for each further value of a set, two for the ends of a range,
+    one for a node of a hierarchy. Its loss is the sum of its levels.
 
     cell int32[r], price, loss float64[r], copies int64[r]  cells of the ball by falling multiplier, their loss together
-                              with the anchor, and how many of their rows a group can take
-    start int64[r + 1], axis int64[r d], amount float64[r d]  what each asks of the axes
+                              with the anchor, and how many of their rows a group can have
+    start int64[r + 1], axis int64[r d], amount float64[r d]  what each cell requires on the axes
     level float64[e]          of the box of the members taken so far
-    many, at int64[K + 1], sum, box float64[K + 1]  of each depth: candidates, the next one, multipliers of the members
-                              and what their box loses
-    member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  the candidates of each depth,
-                              the loss of the box with each of them and the values asked, at least, and the least of
-                              that from each on
-    saved int64[K + 1], old int64[K d], was float64[K d]  levels to put back, depth by depth
-    taken int64[K + 1]        members, as places in the ball
-    asked int64[e]            0: how many candidates ask more of each axis, for one node at a time
-    net float64[r]            multipliers of candidates less K times their part of what they ask
-    others float64[r]         of the candidates of the first depth, where the next member is of another value than the
-                              anchor: what K - 2 more rows add to a group with each, less K times its loss, at most
+    many, at int64[K + 1], sum, box float64[K + 1]  by depth: number of candidates, index of the next one, sum of the
+                              members' multipliers, loss of their box
+    member int32[K + 1, r], joined float64[K + 1, r], least float64[K + 1, r + 1]  by depth: candidates, a loss bound
+                              of the box with each and the values needed, and its minimum from each on
+    saved int64[K + 1], old int64[K d], was float64[K d]  levels to restore, by depth
+    taken int64[K + 1]        members, as indices of cells of the ball
+    asked int64[e]            0; while a bound is computed, how many candidates require more on each axis
+    net float64[r]            multipliers of candidates less K times their part of the requirements
+    others float64[r]         of the candidates of the first depth, if the first member has another value than the
+                              anchor: a bound of what K - 2 more rows add to a group with each, less K times its loss
     """
 
     cell: np.ndarray
@@ -98,7 +94,7 @@ class BoxSearch(NamedTuple):
 
 @njit(**INNER)
 def search_room(rows, d, group, axes):
-    """Arrays for balls of ``rows`` rows."""
+    """The arrays for balls of ``rows`` rows."""
     whole, deep = np.int64, group + 1
     return BoxSearch(
         np.empty(rows, np.int32), np.empty(rows), np.empty(rows), np.empty(rows, whole), np.empty(rows + 1, whole),
@@ -110,8 +106,12 @@ def search_room(rows, d, group, axes):
 
 
 class RowMultipliers(NamedTuple):
-    """A multiplier for every row of a cell, float64[m]; the cells by falling multiplier, and each one's place,
-    int64[m]; the largest of each part of the index, 0 or more, float64[centers]."""
+    """The multipliers of a sweep.
+
+    price float64[m]          a multiplier for each row of a cell
+    order, rank int64[m]      the cells by falling multiplier, and the index of each cell in this order
+    dearest float64[centers]  the largest multiplier of each center's cells, or 0
+    """
 
     price: np.ndarray
     order: np.ndarray
@@ -120,7 +120,7 @@ class RowMultipliers(NamedTuple):
 
 
 class Where(NamedTuple):
-    """Where a box may grow: offset int64[d] the first axis of each column; areas, taken as in ``connected_sets``."""
+    """The axes of a box: offset int64[d] first axis of each column; areas and taken as in ``connected_sets``."""
 
     offset: np.ndarray
     areas: AreaColumn | None
@@ -128,15 +128,15 @@ class Where(NamedTuple):
 
 
 class Violated(NamedTuple):
-    """What a separation finds for each anchor.
+    """The result of a separation for each anchor.
 
-    excess float64[m]   no group anchored at a row of the cell exceeds its loss by more than this;  0: none does
-    found  float64[m]   by how much the group written down does, -1 where there is none; its loss is that of the
-                        smallest box with its rows and, one at a time, the values it lacks
-    group  int32[m, K]  its cells, one a row
-    lone   int32[n, w]  of n anchors, the other cells of a group of more than K rows of which the anchor is the only one
-                        of its value, -1 behind them or where there is none
-    more   float64[n]   by how much that group exceeds its loss, -1 where there is none
+    excess float64[m]   upper bound of the violation of groups anchored at a row of the cell; 0: there is none
+    found  float64[m]   violation of the group recorded, -1 for none; its loss is that of the smallest box with its rows
+                        and, one at a time, the values that it lacks
+    group  int32[m, K]  its cells, one for each row
+    lone   int32[n, w]  of n anchors, the other cells of a group of more than K rows in which only the anchor has its
+                        value, padded with -1
+    more   float64[n]   violation of that group, -1 for none
     """
 
     excess: np.ndarray
@@ -147,8 +147,12 @@ class Violated(NamedTuple):
 
 
 class Anchored(NamedTuple):
-    """What cells lose together with one cell: place int64[d] and own float64[..] its losses with every code, as
-    ``write_down`` leaves them, distance float64[centers] with the centers; room for the losses of some cells."""
+    """The losses of pairs with one cell.
+
+    place int64[d], own float64[..]  losses with every code, from ``write_down``
+    distance float64[centers]        losses with the centers
+    scratch                          array for the losses of some cells
+    """
 
     place: np.ndarray
     own: np.ndarray
@@ -158,12 +162,11 @@ class Anchored(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def separate(cells, index, first, last, multipliers, nodes, areas, out):
-    """The most violated group of K rows anchored at each of the cells order[first .. last - 1].
+    """The most violated group of K rows anchored at each of the cells order[first .. last - 1]; returns the look-ups.
 
-    nodes int64 of the search of one anchor; where it stops, ``out.excess`` is what the open ones allow
-    areas ``AreaColumn`` of the column whose codes are joined by connected sets; None where no column is
-    Returns how many look-ups it took.
-    O((last - first) m d) for the balls at worst, and nodes (r d + r log r) a ball of r rows.
+    nodes int64 limit of the search of one anchor; when it is reached, ``out.excess`` is the bound of the open branches
+    areas ``AreaColumn`` of the column with connected sets of areas; None if there is none
+    O((last - first) m d) for the balls at worst, and nodes (r d + r log r) for a ball of r rows.
     """
     price, order, count, group = multipliers.price, multipliers.order, cells.count, cells.group
     m, d = cells.code.shape
@@ -215,8 +218,11 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
 
 @njit(**INNER)
 def _around(cells, index, multipliers, a, anchored, around):
-    """Cells of other values that may pay for a box with a row of cell a, the only one of its value: more than they lose
-    together with it; how many, and the look-ups: all columns of a cell that the machine passes over count as one."""
+    """Cells of other values that pay for a box in which only cell a has its value, out; number, and look-ups.
+
+    A cell pays if its multiplier is above its loss together with a. Consecutive cells count as one look-up, because the
+    processor compares them fast.
+    """
     place, own, distance, scratch = anchored
     price, dearest, column = multipliers.price, multipliers.dearest, index.column
     many, looks = 0, distance.size
@@ -237,15 +243,15 @@ def _around(cells, index, multipliers, a, anchored, around):
 
 @njit(**LEAN_INNER)
 def _ball(cells, index, multipliers, a, anchored, ball, lost):
-    """Cells that a group anchored at cell a can hold, and what each loses together with it, out; and the look-ups.
+    """The cells that a group anchored at cell a can contain, and their losses together with it, out; number, look-ups.
 
-    With row j a group has at most K - 1 times the multiplier of a and that of j.  The rows whose values it lacks may
-    have any.
+    The multipliers of a group with row j sum to at most K - 1 times u(a), plus u(j). Rows of the values that the group
+    lacks can have any multipliers.
     """
     price, rank, column, group = multipliers.price, multipliers.rank, index.column, cells.group
     place, own, distance, scratch = anchored
     many, looks, completes = 0, distance.size, may_lack(cells)
-    # Of each part of the index only the cells that its center's distance can't rule out, some at a time.
+    # Of each center, only the cells that its distance cannot exclude are examined, in chunks.
     for b in range(distance.size):
         begin, end = part_of(index, b, distance[b], price[a])
         looks += end - begin
@@ -269,9 +275,9 @@ def _ball(cells, index, multipliers, a, anchored, ball, lost):
 
 @njit(**INNER)
 def _members(cells, multipliers, a, ball, lost, search, other_values):
-    """The cells of the ball by falling multiplier, and what each loses, into the search; how many they are.
+    """The cells of the ball by falling multiplier, with their losses, into the search; their number, 0 if values lack.
 
-    0 where the ball lacks the values asked; those of other values than the anchor's into ``other_values``.
+    Cells with other values than the anchor's go into ``other_values``.
     """
     price, rank, count, group = multipliers.price, multipliers.rank, cells.count, cells.group
     distinct, alike, value = cells.distinct, cells.alike, cells.value
@@ -303,7 +309,7 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
     other_values.many[0], other_values.many[1] = helpers, 0
     if known < distinct - 1:
         return 0
-    if distinct > 1:  # no box around the anchor with the values loses less
+    if distinct > 1:  # every box around the anchor with the values loses as much
         for y in range(size):
             search.loss[y] = max(search.loss[y], other_values.least[distinct - 2])
     return size
@@ -311,13 +317,13 @@ def _members(cells, multipliers, a, ball, lost, search, other_values):
 
 @njit(**INNER)
 def _shrunk(cells, search, size, a, own):
-    """The ball without rows that are in no violated group, again until none leaves; its cells, 0 where none is left.
+    """Remove rows that are in no violated group from the ball, until none is left to remove; the number of cells left.
 
-    With j a group has at most the multipliers of a, of j and of the K - 2 dearest others of the ball.  Where it needs
-    two values, one of its rows has another than a.
+    The multipliers of a group with j sum to at most those of a, j, and the K - 2 largest others of the ball. If the
+    group needs two values, one of its rows has another value than a.
     """
     group, value = cells.group, cells.value
-    # First the sums of the dearest rows that are left, then the cells whose loss these sums can't reach go.
+    # First the sums of the largest multipliers left, then the cells whose loss these sums can't reach are removed.
     while True:
         rows, top, rest, last, before = 0, 0.0, 0.0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
         among, near, other, y = False, False, np.int64(-1), 0
@@ -363,7 +369,7 @@ def _shrunk(cells, search, size, a, own):
 
 @njit(**INNER)
 def take(search, depth, y):
-    """The box with the cell at place y; the levels that change are kept."""
+    """Raise the box to contain the cell at index y; the former levels are saved."""
     s = search.saved[depth]
     for e in range(search.start[y], search.start[y + 1]):
         g = search.axis[e]
@@ -376,14 +382,14 @@ def take(search, depth, y):
 
 @njit(**INNER)
 def put_back(search, depth):
-    """The box before the member of this depth."""
+    """Restore the box before the member of this depth was taken."""
     for s in range(search.saved[depth + 1] - 1, search.saved[depth] - 1, -1):
         search.level[search.old[s]] = search.was[s]
 
 
 @njit(**INNER)
 def _ready(cells, search, depth, skipped):
-    """The least loss with any candidate from each on, without those of the value skipped."""
+    """Compute the least loss with any candidate from each index on, without those of the value ``skipped``."""
     n = search.many[depth]
     search.at[depth] = 0
     search.least[depth, n] = np.inf
@@ -395,7 +401,7 @@ def _ready(cells, search, depth, skipped):
 
 @njit(**INNER)
 def _into(heap, held, y, new):
-    """A number into a heap of ``held`` with the least on top: behind the others, or for the top, at place y."""
+    """Insert a number into a min-heap of ``held`` numbers, at index y: the end, or the top to replace the least."""
     while y > 0 and heap[(y - 1) // 2] > new:
         heap[y] = heap[(y - 1) // 2]
         y = (y - 1) // 2
@@ -412,15 +418,15 @@ def _into(heap, held, y, new):
 
 @njit(**INNER)
 def _allows(search, depth, first, need, group, heap, enough):
-    """By how much a group of the members and ``need`` candidates from place ``first`` on can exceed its loss at most.
+    """An upper bound of the violation of a group of the members and ``need`` candidates from index ``first`` on.
 
-    enough  above which any number is returned that is above it: the node is not to be cut off then
+    enough  the bound is not needed if it is above this number; then any number above is returned
 
-    With t the loss of the dearest box among members and one candidate, the group has at most the ``need`` largest
-    multipliers of candidates up to t, and loses at least K t.
+    If t is the largest loss of a box of the members and one candidate of the group, its candidates are among those up
+    to t, so the sum is at most that of their ``need`` largest multipliers, and the group loses at least K t.
     """
     n = search.many[depth] - first
-    if enough < np.inf and n >= need:  # the dearest candidates, which are the first
+    if enough < np.inf and n >= need:  # the most expensive candidates are the first
         total, most = search.sum[depth], 0.0
         for x in range(first, first + need):
             total += search.price[search.member[depth, x]]
@@ -448,9 +454,10 @@ def _allows(search, depth, first, need, group, heap, enough):
 
 @njit(**INNER)
 def _pay_with(search, rows, group, heap):
-    """What so many candidates of the first depth add to a group with each of them, less K times its loss, at most.
+    """A bound for each candidate of the first depth: what ``rows`` others add to a group, less K times its loss.
 
-    It loses t, at least what the anchor and the candidate do, and all its rows lose t or less together with the anchor.
+    The group's loss t is at least that of the anchor and the candidate, and each of its rows loses at most t together
+    with the anchor.
     """
     many, others = search.many[1], search.others
     order = stable_argsort(search.joined[1, :many])
@@ -479,10 +486,10 @@ def _pay_with(search, rows, group, heap):
 
 @njit(**INNER)
 def _parted(search, depth, first, need, group, heap):
-    """A second upper bound on the excess of the members and ``need`` candidates, and what the least of these adds.
+    """A second upper bound of the violation of the members and ``need`` candidates, and what the least of these adds.
 
-    The group loses on each axis as much as the row that asks for most there.  This is at least the sum of what its new
-    rows ask for, divided by how many of them ask: no more than all candidates that ask, and no more than ``need``.
+    On each axis, the group loses as much as the row that requires most there. This is at least the sum of what its new
+    rows require, divided by the number of those that do: at most all such candidates, and at most ``need``.
     """
     member, asked, many = search.member[depth], search.asked, search.many[depth]
     for x in range(first, many):
@@ -490,7 +497,7 @@ def _parted(search, depth, first, need, group, heap):
             if search.amount[e] > search.level[search.axis[e]]:
                 asked[search.axis[e]] += 1
     held, total = 0, search.sum[depth] - group * search.box[depth]
-    # A candidate is worth its price less its part of what is asked; the ``need`` most valuable ones stay in a heap.
+    # A candidate adds its price less its part of the requirements; the ``need`` largest sums stay in a heap.
     for x in range(first, many):
         part = 0.0
         for e in range(search.start[member[x]], search.start[member[x] + 1]):
@@ -517,7 +524,7 @@ def _parted(search, depth, first, need, group, heap):
 
 @njit(**INNER)
 def _kept(search, depth, need, group, heap, enough):
-    """Leaves the candidates of this depth that can be in a group whose excess is above ``enough``; how many."""
+    """Keep the candidates of this depth that can be in a group with a violation above ``enough``; their number."""
     most, least = _parted(search, depth, 0, need, group, heap)
     kept = 0
     for x in range(search.many[depth] if most > enough else 0):
@@ -530,7 +537,7 @@ def _kept(search, depth, need, group, heap, enough):
 
 @njit(**INNER)
 def _rest(cells, search, depth, x, need, skipped):
-    """Multipliers of the ``need`` dearest candidates that may follow the one at place x; -inf where there are fewer."""
+    """The sum of the ``need`` largest multipliers of candidates that can follow the one at index x; -inf if too few."""
     total, y, member = 0.0, 0 if skipped >= 0 else x + 1, search.member[depth]
     while need > 0 and y < search.many[depth]:
         if y > x or cells.value[search.cell[member[y]]] == skipped:
@@ -542,10 +549,10 @@ def _rest(cells, search, depth, x, need, skipped):
 
 @njit(**INNER)
 def _passed_over(cells, search, depth, box, skipped):
-    """Whether the box of the members down to this depth, which loses ``box``, holds a candidate passed over before.
+    """Whether the box of the members down to this depth, which loses ``box``, contains a candidate passed over before.
 
-    It is at least as dear as any later one, and could take the place of the last one at no loss.
-    skipped  the value of candidates that the first depth leaves for the next ones
+    This candidate is at least as expensive as any later one, and could replace the last one without loss.
+    skipped  value of the candidates that the first depth leaves for the next ones
     """
     for z in range(1, depth + 1):
         for x in range(search.at[z] - 1):
@@ -558,18 +565,18 @@ def _passed_over(cells, search, depth, box, skipped):
 
 @njit(**INNER)
 def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
-    """The excess of the most violated group anchored at a cell, or more where the nodes ran out; and the look-ups.
+    """The largest violation of a group anchored at a cell, or a bound if the nodes are used up; and the look-ups.
 
-    anchor  the cell and its multiplier.  The group goes into ``out``.
+    anchor  the cell and its multiplier; the group goes into ``out``
 
-    Depth first: a node has members and candidates behind the last of them; it ends where the dearest candidates left
-    do not pay the least box that any of them makes.
+    Depth first: a node has members, and candidates after the last of them. It is cut off if the most expensive
+    candidates left do not pay for the least box with any of them.
     """
     group, completes, (a, own), (offset, areas, taken) = cells.group, may_lack(cells), anchor, where
-    # One row may have another value than all the others: the first member is the dearest of the values that the anchor
-    # lacks, so that every later one may be any.
+    # Groups need two values. The first member is the most expensive row of another value than the anchor's, and every
+    # later member can have any value.
     mixed = cells.alike == group - 1 and group > 1
-    # Where shares are asked, another set may have too many alike; where areas are connected, other areas.
+    # The proof of ``_passed_over`` fails under shares (too many rows of a value), and with connected areas.
     plain = (cells.alike >= group or mixed) and cells.shares.high.size == 0 and areas_column(areas) < 0
     first = cells.value[a] if mixed else np.int64(-1)
     heap = np.empty(group)
@@ -594,8 +601,8 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
     _ready(cells, search, 1, first)
     if mixed:
         _pay_with(search, group - 2, group, heap)
-    # At each depth the next candidate joins the members, and those behind it that can still pay become the candidates
-    # of the depth below. Before that, two bounds tell whether any group of them can pay.
+    # At each depth the next candidate joins the members, and the later ones that can still pay become the candidates of
+    # the depth below. If one of two bounds shows that no group of them violates more, the search doesn't descend.
     while depth > 0:
         x, need, n = search.at[depth], group - depth, search.many[depth]
         skipped = first if depth == 1 else np.int64(-1)
@@ -638,9 +645,9 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         seen += 1
         if seen > nodes:
             most, x = best, search.at[depth] - 1
-            while True:  # the branches that are open, this one first
+            while True:  # the open branches, first this one
                 if depth == 1 and first >= 0:
-                    x = 0  # those skipped may follow any
+                    x = 0  # skipped candidates can follow any
                 open_here = _allows(search, depth, x, group - depth, group, heap, np.inf)
                 most = max(most, min(open_here, _parted(search, depth, x, group - depth, group, heap)[0]))
                 depth -= 1

@@ -1,14 +1,14 @@
-"""What a box holds besides its members: rows of the values that they lack, and further rows that shares ask for.
+"""Lower bounds of a box's loss from values that its members lack: missing values, and rows that shares require.
 
-Where different values are asked of a group, its box must also hold rows of the values that the members lack.  So it
-loses at least what the members lose together with the nearest row of as many missing values as are needed.
+If groups need different values, the box must contain rows of the values that the members lack. So it loses at least
+what the members lose together with the nearest row of as many missing values as are needed.
 
-Shares of values are inequalities: "the weights of the values, one for each row, sum to at most 0 in an eligible group".
-Members that break one ask for further rows of values whose weight is below 0.  The box loses at least what the members
-lose together with the last of as many of these rows, nearest first.
+A condition on shares is an inequality: "the weights of the values, one for each row, sum to at most 0 in an eligible
+group". If the members violate it, the box contains further rows of values of negative weight. So it loses at least what
+the members lose together with the last of as many of these rows, nearest first.
 
-Where two different values are asked of a group, a single row of its value may serve any number of rows of others.  So
-groups around such a lone row are looked at whole: the box with the rows that exceed its loss by the most in all.
+If groups need two different values, a single row of its value suffices for any number of rows of others. The last part
+of the module searches for these larger groups: the box with a lone row whose rows exceed its loss by the most.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from shoal.kernels.tables.eligible import reorder, stable_argsort
 from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, ORDERED, _value, pair_loss
 
 TINY = 1e-13
-WHOLE = 1e-6  # by which a number of rows may be off
-OF_ONE = 4  # values or cells that are passed over in the time of one look-up of all columns
-FURTHER = 2  # times K: further rows of a group that are looked for, at most
+WHOLE = 1e-6  # tolerance of a number of rows
+OF_ONE = 4  # values or cells that are skipped in the time of one look-up of all columns
+FURTHER = 2  # times K: limit of the further rows of a group
 
 
 class OtherValues(NamedTuple):
-    """Rows from which a group takes those that it lacks, of other values than the anchor's or, by shares, of any.
+    """Rows that can supply the values that a group lacks: of other values than the anchor's, or under shares of any.
 
     cell int32[m], loss float64[m]  the cells by rising loss together with the anchor, and that loss
-    start, axis, amount             what each asks of the axes, as in ``BoxSearch``
+    start, axis, amount             what each requires on the axes, as in ``BoxSearch``
     level float64[e]                the levels of the search, the same array
-    many int64[2]                   how many cells there are, and what values and shares took, in look-ups of a cell
-    values, least [x]               nearest values or rows and how near, for one box at a time
-    weight float64[v]               of a row of each value, for one inequality at a time
+    many int64[2]                   number of cells, and the time for values and shares, in look-ups of a cell
+    values, least [x]               nearest values or rows and their losses, for one box at a time
+    weight float64[v]               weight of a row of each value, for one inequality at a time
     """
 
     cell: np.ndarray
@@ -53,13 +53,13 @@ class OtherValues(NamedTuple):
 
 @njit(**INNER)
 def may_lack(cells):
-    """Whether a group may lack rows of some values that its box has to hold."""
+    """Whether a group can lack rows of some values, which its box must contain."""
     return cells.distinct > 1 or cells.shares.high.size > 0
 
 
 @njit(**INNER)
 def room_for_values(cells, search):
-    """Arrays for all cells; none where nothing is asked of values."""
+    """The arrays for all cells; empty if there is no condition on values."""
     (rows, d), whole = cells.code.shape, np.int64
     if not may_lack(cells):
         rows = 0
@@ -73,14 +73,14 @@ def room_for_values(cells, search):
 
 @njit(**INNER)
 def nearest_first(other_values):
-    """The other cells by rising loss."""
+    """Sort the other cells by rising loss."""
     many = other_values.many[0]
     reorder(other_values.cell, other_values.loss, stable_argsort(other_values.loss[:many]))
 
 
 @njit(**INNER)
 def asks(cells, search, a, size, offset, apart):
-    """What each cell of the ball asks of the axes of a box around cell a, in all columns but one, -1 for none."""
+    """What each cell of the ball requires on the axes of a box around cell a; without column ``apart``, -1 for none."""
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     e = 0
     # An axis is a code of a set, or one of the two directions in which a range grows. Columns with classes of a
@@ -106,7 +106,7 @@ def asks(cells, search, a, size, offset, apart):
 
 @njit(**INNER)
 def more_with(search, y):
-    """What a box loses more when it takes in the cell at place y."""
+    """The further loss of a box when it takes in the cell at index y."""
     more = 0.0
     for e in range(search.start[y], search.start[y + 1]):
         beyond = search.amount[e] - search.level[search.axis[e]]
@@ -126,7 +126,7 @@ def held_of(cells, search, depth, a, value):
 
 @njit(**INNER)
 def completed(cells, search, other_values, where, depth, a, box):
-    """What a box with the members down to this depth, which lose ``box``, and the values they lack loses at least."""
+    """A lower bound of the loss of a box with these members, which lose ``box``, and the values that they lack."""
     lost = box
     if cells.shares.high.size > 0:
         lost = _by_shares(cells, search, other_values, where, depth, a, box)
@@ -138,7 +138,7 @@ def completed(cells, search, other_values, where, depth, a, box):
     known, least, y = 0, other_values.least, 0
     for y in range(other_values.many[0]):
         if known == missing and (other_values.loss[y] >= least[missing - 1] or least[missing - 1] <= lost):
-            break  # all others are as far, or what the box loses decides
+            break  # all others lose as much, or the box itself does
         v = cells.value[other_values.cell[y]]
         if held_of(cells, search, depth, a, v) == 0:
             other_values.many[1] += 1
@@ -152,16 +152,12 @@ def completed(cells, search, other_values, where, depth, a, box):
 
 @njit(**INNER)
 def _by_shares(cells, search, other_values, where, depth, a, box):
-    """What a box with the members down to this depth, which lose ``box``, loses once it holds what shares ask.
-
-    Every inequality "the weights of its values, one for each row, sum to at most 0 in an eligible group" that the
-    members break asks for further rows of values whose weight is below 0.
-    """
+    """A lower bound of the loss of a box with these members, which lose ``box``, after conditions on shares are met."""
     shares, n, lost, values = cells.shares, depth + 1, box, cells.value
     weight, number = other_values.weight, cells.shares.number
     other_values.many[1] += (n * (n + shares.needed.size) + weight.size) // OF_ONE
     rows, common, most = 0, np.int64(-1), 0
-    for z in range(n):  # a value that is too common asks for rows of others
+    for z in range(n):  # a value that is too common requires rows of others
         v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
         held = held_of(cells, search, depth, a, v)
         more = np.int64(np.ceil((held - n * shares.high[v]) / shares.high[v] - WHOLE))
@@ -184,7 +180,7 @@ def _by_shares(cells, search, other_values, where, depth, a, box):
         for v in range(weight.size):
             weight[v] = -1.0 if held_of(cells, search, depth, a, v) < most else 1.0
     elif shares.kind == EQUAL:
-        below, missing = 1.0, float(n)  # the table's share of values that are too rare, and their rows
+        below, missing = 1.0, float(n)  # share of the table, and rows, of values that are too rare
         for z in range(n):
             v = values[a] if z == 0 else values[search.cell[search.taken[z]]]
             held = held_of(cells, search, depth, a, v)
@@ -203,9 +199,9 @@ def _by_shares(cells, search, other_values, where, depth, a, box):
 
 @njit(**INNER)
 def _spread(cells, search, depth, a, most):
-    """Rows of less common values than the commonest, of which there are ``most``, until the entropy can suffice.
+    """The least number of rows of less common values than the commonest, with ``most`` rows, that entropy requires.
 
-    Spread as evenly as can be, they make most of it.
+    The entropy is largest if they are spread as evenly as possible.
     """
     shares, n = cells.shares, depth + 1
     held = np.zeros(shares.table.size, np.int64)
@@ -228,10 +224,10 @@ def _spread(cells, search, depth, a, most):
 
 @njit(**INNER)
 def _in_order(cells, search, depth, a, weight):
-    """Rows of weight below 0 that the ordered distance asks for, and the weights, out.
+    """The number of rows of negative weight that the ordered distance requires, and the weights, out.
 
-    The distance is at least the sum of the differences of the cumulated shares, each with the sign that it has for the
-    members: a mean over the rows.
+    The distance is at least the sum of the differences of the cumulated shares with any signs; with the signs that they
+    have for the members, this is a mean over the rows.
     """
     shares, n = cells.shares, depth + 1
     weight[:] = 0.0
@@ -243,7 +239,7 @@ def _in_order(cells, search, depth, a, weight):
         run += weight[v]
         sign = 0.0
         if upto > before:
-            sign = 1.0 if run >= n * upto - WHOLE else -1.0  # equal ones are told alike on any machine
+            sign = 1.0 if run >= n * upto - WHOLE else -1.0  # the same on any machine if they are equal
         apart += sign * (run - n * upto)
         table += sign * upto
         weight[v] = sign
@@ -263,15 +259,15 @@ def _in_order(cells, search, depth, a, weight):
 
 @njit(**INNER)
 def _with_further(cells, search, other_values, where, depth, a, known, rows):
-    """What a box loses with so many further rows, one at a time, of values whose weight is below 0.
+    """A lower bound of the loss of a box with so many further rows of values of negative weight, one at a time.
 
-    known  what it loses without them, and what is known that it loses
+    known  the loss without them, and the bound so far
     """
     (box, lost), least, weight = known, other_values.least, other_values.weight
     rows, found = min(rows, FURTHER * cells.group), 0
     y = 0
-    # The cells come by rising loss. The box's losses with one of them are kept sorted, until no later cell can be among
-    # the ``rows`` least.
+    # The cells come by rising loss. The ``rows`` least losses of the box with one of them are kept, sorted, until no
+    # later cell can be among them.
     for y in range(other_values.many[0]):
         if found == rows and (other_values.loss[y] >= least[rows - 1] or least[rows - 1] <= lost):
             break
@@ -298,20 +294,20 @@ def _with_further(cells, search, other_values, where, depth, a, known, rows):
     return max(lost, least[rows - 1]) if found == rows else np.inf
 
 
-DEEP = 100  # decisions on what a box takes in, one upon the other
+DEEP = 100  # limit of the depth of the search around a lone row
 
 
 class AroundLone(NamedTuple):
     """Arrays of one search around a lone row: m cells, d columns, e axes.
 
-    cell int32[m], copies int64[m], price float64[m]  cells of other values that may pay for a box with the lone row,
+    cell int32[m], copies int64[m], price float64[m]  cells of other values that can pay for a box with the lone row,
                               their rows and multipliers
-    start, axis, amount       what each asks of the axes, and level float64[e], as in ``BoxSearch``
-    left int32[DEEP, m], many int64[DEEP]  of each depth: the cells that the box may still hold
-    box, open float64[DEEP]   what the box loses, and what groups below exceed their loss by at most
-    split int64[DEEP], above, was float64[DEEP], taken bool[DEEP]  the axis decided on, from which amount on, the level
-                              before, and whether boxes of at least that amount are being looked at
-    joined float64[m], heap int32[m]  of the cells left, one node at a time: the loss of the box with each, and those
+    start, axis, amount       what each requires on the axes, and level float64[e], as in ``BoxSearch``
+    left int32[DEEP, m], many int64[DEEP]  by depth: the cells that the box can still contain
+    box, open float64[DEEP]   loss of the box, and bound of the violation of groups below
+    split int64[DEEP], above, was float64[DEEP], taken bool[DEEP]  axis to branch on, least amount of the cells inside
+                              or outside, former level, and whether the branch with the amount inside is being explored
+    joined float64[m], heap int32[m]  for one node at a time: loss of the box with each cell left, and a heap of those
                               that pay for some loss
     """
 
@@ -336,7 +332,7 @@ class AroundLone(NamedTuple):
 
 @njit(**INNER)
 def room_for_lone(cells, axes):
-    """Arrays for all cells; none where groups around lone rows are not looked at."""
+    """The arrays for all cells; empty if there are no groups around lone rows."""
     (m, d), whole = cells.code.shape, np.int64
     rows = m if cells.lone else 0
     deep = DEEP if cells.lone else 1
@@ -350,7 +346,7 @@ def room_for_lone(cells, axes):
 
 @njit(**INNER)
 def _dearer(around, held, x):
-    """Cell x into the heap of those that pay, the cheapest first."""
+    """Insert cell x into the min-heap of cells that pay, by price."""
     heap, price, y = around.heap, around.price, held
     while y > 0 and price[heap[(y - 1) // 2]] > price[x]:
         heap[y] = heap[(y - 1) // 2]
@@ -360,7 +356,7 @@ def _dearer(around, held, x):
 
 @njit(**INNER)
 def _without_cheapest(around, held):
-    """The heap without its first cell."""
+    """Remove the first cell of the heap."""
     heap, price, y = around.heap, around.price, 0
     x = heap[held - 1]
     while 2 * y + 1 < held - 1:
@@ -376,10 +372,10 @@ def _without_cheapest(around, held):
 
 @njit(**INNER)
 def _paid_at_most(around, depth, own, group, best):
-    """By how much groups of the lone row and cells left exceed their loss at most; and the largest loss at which any
-    does by more than ``best``.
+    """A bound of the violation of groups of the lone row and cells left; the largest loss of one above ``best``.
 
-    A group that loses t has only cells with which the box so far loses t or less, and each of its rows pays t.
+    A group that loses t has only cells with which the box so far loses at most t, and the price of each of them is
+    above t.
     """
     left, price, copies, joined = around.left[depth], around.price, around.copies, around.joined
     order = stable_argsort(joined[: around.many[depth]])
@@ -409,10 +405,9 @@ def _paid_at_most(around, depth, own, group, best):
 
 @njit(**INNER)
 def _cells_left(around, depth, group, own, best, out):
-    """Leaves the cells that pay for a box with what is taken, and the loss with each; whether all are inside, and what
-    the box itself exceeds.
+    """Keep the cells that pay for a box with them; whether all are inside the box, and the violation of the box itself.
 
-    A box that exceeds its loss by more than ``best`` is written into ``out``, int32[w], as far as it fits.
+    If this is above ``best``, the group is written to ``out``, int32[w], if it fits.
     """
     left, price, level, joined = around.left[depth], around.price, around.level, around.joined
     kept, rows, over = 0, 0, own - around.box[depth]
@@ -452,7 +447,7 @@ def _cells_left(around, depth, group, own, best, out):
 
 @njit(**INNER)
 def _split(around, depth, last):
-    """Decides on an axis and an amount: that which asks for most of the cell outside the box that would pay most."""
+    """Choose the axis and amount to branch on: the largest requirement of the outside cell that would pay most."""
     left, joined = around.left[depth], around.joined
     kept, best, most = 0, -1, -np.inf
     for y in range(around.many[depth]):
@@ -477,7 +472,7 @@ def _split(around, depth, last):
 
 @njit(**INNER)
 def _left_out(around, depth):
-    """The box before the decision of this depth, and the cells left that ask for less."""
+    """Restore the box before the branch of this depth, and keep only the cells that require less."""
     left, kept = around.left[depth], 0
     around.level[around.split[depth]] = around.was[depth]
     for y in range(around.many[depth]):
@@ -493,12 +488,12 @@ def _left_out(around, depth):
 
 @njit(**INNER)
 def around_lone(around, size, own, group, nodes, columns, out):
-    """By how much the multipliers of a lone row and of K or more of ``size`` cells exceed the loss of their box.
+    """The most by which the multipliers of a lone row and K or more rows of ``size`` cells exceed their box's loss.
 
-    own  multiplier of the lone row;  nodes  of the search, after which the result is what the open ones allow
-    out int32[w]  the cells of the group, one a row, -1 behind them; all -1 where there is none or it has more rows
-    Returns that, what the group written down exceeds its loss by, -1 where there is none, and the look-ups.
-    Depth first: a box either takes in all that an amount on an axis asks, or no cell that asks for as much there.
+    own  multiplier of the lone row;  nodes  limit of the search, after which the result is the bound of the open nodes
+    out int32[w]  the cells of the group, one for each row, padded with -1; all -1 if there is none or it doesn't fit
+    Returns a bound of the violation, the violation of the group in ``out``, -1 for none, and the look-ups.
+    Depth first: a box takes in an amount on an axis, or no cell that requires as much there.
     """
     best, most, seen, looks, depth = 0.0, 0.0, 0, 0, 0
     out[:] = -1

@@ -1,14 +1,14 @@
-"""Row prices that no box exceeds: raised until each row lies in a box with as many rows as a group needs, all paid.
+"""Raises of row prices against all boxes of near rows, and the excess of whole classes of boxes (docs/boxes.md).
 
-A box gives every column a set, a range or a node of a hierarchy.  The boxes of one row all hold its values, so what
-another row asks of a column is one more value of a set, one side of a range widened, or a higher node on one path.
-Each of these is an axis, and a box a level on every axis.
+A box has a set, a range, or a node of a hierarchy for each column. The boxes of one row all contain its values, so in a
+column another row requires one more value of a set, one side of a range widened, or a higher node on one path. Each of
+these is an axis, and a box has a level on every axis.
 
-Where shares of values are asked, whole classes are looked at, too.  In a group of K rows or more, give each row the
-same weight, all weights 1.  No row is above 1/K, and the values have shares that the models allow.  Among all such
-weights of the rows of a box, those of the largest mean price are found by taking the dearest rows first.  Each row
-pays the most by which such a mean exceeds the loss of a box with the row.  Every box is looked at from its dearest
-row: branch and bound over the rows around it, which the box takes in or never does.
+Under conditions on shares of values, whole classes are examined too. Give the rows of a group of K rows or more equal
+weights with sum 1. No row has more than 1/K, and the values have shares that the models allow. Of all such weights of
+the rows of a box, those of the largest mean price are found by taking the most expensive rows first. Each row pays the
+most by which such a mean exceeds the loss of a box with the row. Every box is examined from its most expensive row, by
+branch and bound: the box takes in a row around it, or never does.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from shoal.kernels.tables.eligible import stable_argsort
 from shoal.kernels.tables.near_cells import AT_ONCE, EQUAL, losses_with, pair_loss, part_of, places, write_down
 
 TINY = 1e-12
-LEAST = 1e-14  # weight that a row may have
-DEEP = 48  # rows that the box of a class takes in one by one, at most
+LEAST = 1e-14  # least weight of a row
+DEEP = 48  # limit of the rows that the box of a class takes in one by one
 
 
 class BoxWorkspace(NamedTuple):
-    """Room for the search of one cell: w near cells, d columns, s boxes that are open, a axes (at most w d).
+    """Arrays of the search for one cell: w near cells, d columns, s open boxes, a axes (at most w d).
 
-    start int64[w + 1], axis int64[w d], amount float64[w d]  what each near cell asks, axis by axis
-    name int64[a, 2]      of an axis its column, and -2 a higher node or end, -1 a lower end, else a value of a set
-    level float64[s, a]   what a box has of each axis;  live bool[s, w] whether a cell may be in it
-    paid, bound, where float64[s] its loss, what it still allows and at which further loss;  one, at int64[s] the
-                          nearest cell it does not hold and what that asks of its dearest axis;  open int64[s] the boxes
-    asked, rest, share float64[w], order int64[w], held int64[a]  of the box looked at
+    start int64[w + 1], axis int64[w d], amount float64[w d]  what each near cell requires on each axis
+    name int64[a, 2]      column of an axis, and -2 for a higher node or end, -1 for a lower end, or a value of a set
+    level float64[s, a]   level of a box on each axis;  live bool[s, w] whether a cell can be in it
+    paid, bound, where float64[s]  loss of a box, bound of the slack in boxes with all of it, further loss at this bound
+    one, at int64[s]      nearest cell outside a box, and its most expensive requirement;  open int64[s] the open boxes
+    asked, rest, share float64[w], order int64[w], held int64[a]  of the box being examined
     seen int64[..] values;  on, off, ons, offs float64[K] highest prices
     """
 
@@ -66,7 +66,7 @@ class BoxWorkspace(NamedTuple):
 
 @njit(**INNER)
 def _workspace(w, d, distinct, group, nodes):
-    """Room for searches of ``nodes`` boxes each."""
+    """The arrays for searches of ``nodes`` boxes each."""
     s, a, whole = nodes + 2, w * d, np.int64
     return BoxWorkspace(
         np.empty(w + 1, whole), np.empty(a, whole), np.empty(a), np.empty((a, 2), whole), np.empty((s, a)),
@@ -78,10 +78,10 @@ def _workspace(w, d, distinct, group, nodes):
 
 
 class Prices(NamedTuple):
-    """Prices that may rise.
+    """Prices, and which of them can rise.
 
-    price float64[m], active bool[m];  base float64[m] every box of a cell with K rows and the values loses so much
-    limit float64[m]  what boxes with a cell that is not near allow
+    price float64[m], active bool[m];  base float64[m]  lower bound of the loss of every possible box of a cell
+    limit float64[m]  bound of the rise by boxes with a cell that is not near
     """
 
     price: np.ndarray
@@ -92,22 +92,22 @@ class Prices(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def raises(cells, near, first, last, nodes, prices, out):
-    """By how much each active cell's price may rise so that no box has K rows whose prices exceed K times its loss.
+    """A feasible rise of each active cell's price, so that no box has K rows whose prices exceed K times its loss.
 
-    The least of (K c - the sum of K prices) / active ones among them, over all boxes of loss c with the cell in it, K
-    rows and ``distinct`` values, and over any K of its rows, the cell's among them; or less.  From prices of 0, all
-    active, that is the loss of the cheapest box.
+    The rise is at most the least of (K c - the sum of K prices) / the active ones among them, over all boxes of loss c
+    that contain the cell, K rows, and ``distinct`` values, and over any K of its rows that include the cell's. From
+    prices of 0, all active, it is the loss of the cheapest box.
 
     cells, near int32[m, w]  as for and from ``near_cells``
-    nodes int64       of the search for one cell; where it stops, the least that is still open counts
+    nodes int64       limit of the search for one cell; when it is reached, the least bound still open counts
     out float64[m]    of the active cells first .. last - 1
     O((last - first) nodes (w (d + w + K) + nodes)).
     """
     losses, at, shape, code = cells.losses, cells.at, cells.shape, cells.code
     d, w = code.shape[1], near.shape[1]
     work = _workspace(w, d, cells.distinct, cells.group, nodes)
-    # What each near cell asks of the axes of a box around cell i, numbered as they come up; then a quick bound, the
-    # cells that can matter under it, and the search.
+    # For each cell i: the requirements of the near cells on the axes, which are numbered as they occur; then a quick
+    # bound, the cells that can improve it, and the search.
     for i in range(first, last):
         if not prices.active[i]:
             continue
@@ -141,14 +141,14 @@ def raises(cells, near, first, last, nodes, prices, out):
 
 @njit(**INNER)
 def _greedy(near, cells, i, prices, axes, work):
-    """What the box of a cell and its nearest rows, as many as are needed, leaves each active row among them."""
+    """The slack for each active row in the box of a cell and its nearest rows, as many as a group needs."""
     count, value, group, level = cells.count, cells.value, cells.group, work.level[0]
     for g in range(axes):
         level[g] = 0.0
     rows, values, paid = min(count[i], group), 1, 0.0
     taken, active = rows * prices.price[i], rows
     work.seen[0] = value[i]
-    # Rows come nearest first, but places are kept for values that are still missing.
+    # The nearest rows come first, but rows are reserved for values that are still missing.
     for x in range(near.size):
         if rows >= group and values >= cells.distinct:
             break
@@ -175,7 +175,7 @@ def _greedy(near, cells, i, prices, axes, work):
 
 @njit(**INNER)
 def _within(near, cells, i, prices, least, work):
-    """How many of the near cells, the nearest first, may be in a box that leaves less."""
+    """The number of near cells, nearest first, that can be in a box with less slack."""
     highest, price = prices.price[i], prices.price
     for x in range(near.size):
         highest = max(highest, price[near[x]])
@@ -190,7 +190,7 @@ def _within(near, cells, i, prices, least, work):
 
 @njit(**INNER)
 def _admit(top, held, work, price, times):
-    """Up to ``times`` rows more among the ``work`` highest prices, falling; returns how many there are."""
+    """Insert up to ``times`` rows among the ``work`` highest prices, which fall; the number of prices held."""
     for _ in range(times):
         if held == work:
             if work == 0 or price <= top[held - 1]:
@@ -208,7 +208,7 @@ def _admit(top, held, work, price, times):
 
 @njit(**INNER)
 def _seen(seen, values, value):
-    """How many values there are with one more; it is noted behind them."""
+    """The number of values after one more; a new value is stored behind the others."""
     for v in range(values):
         if seen[v] == value:
             return values
@@ -218,31 +218,31 @@ def _seen(seen, values, value):
 
 @njit(**INNER)
 def _look(work, s, near, cells, i, prices, axes):
-    """What box s asks next, and a bound on the slack for each active row that boxes with all of it still allow."""
+    """Examine box s: the requirement to branch on, and a bound of the slack for each active row in larger boxes."""
     count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
     paid, alive, values = work.paid[s], 0, 1
     level, live = work.level[s], work.live[s]
     work.seen[0] = value[i]
     for g in range(axes):
-        work.held[g] = 0 if work.name[g, 1] >= 0 else group - 1  # rows that may share what a set's value costs
+        work.held[g] = 0 if work.name[g, 1] >= 0 else group - 1  # rows that can share the cost of a set's value
     for x in range(near.size):
         if live[x]:
             for e in range(work.start[x], work.start[x + 1]):
                 work.held[work.axis[e]] += count[near[x]]
-    # The cells still allowed, by what they ask beyond the box; ``share`` is a cell's part of it, if all cells that ask
-    # the same axis bear it together.
+    # The cells still allowed, sorted by what they require beyond the box; ``part`` divides this by the cells that
+    # require something on the same axis.
     for x in range(near.size):
         if not live[x]:
             continue
-        asked, share = 0.0, 0.0
+        needs, part = 0.0, 0.0
         for e in range(work.start[x], work.start[x + 1]):
             more = work.amount[e] - level[work.axis[e]]
             if more > 0.0:
-                asked += more
-                share += more / max(min(group - 1, work.held[work.axis[e]]), 1)
-        rest = max(asked, prices.base[near[x]] - paid)
-        work.asked[x], work.rest[x], work.share[x] = asked, rest, share
-        if asked <= TINY and values < distinct:
+                needs += more
+                part += more / max(min(group - 1, work.held[work.axis[e]]), 1)
+        rest = max(needs, prices.base[near[x]] - paid)
+        work.asked[x], work.rest[x], work.share[x] = needs, rest, part
+        if needs <= TINY and values < distinct:
             values = _seen(work.seen, values, value[near[x]])
         y = alive
         alive += 1
@@ -251,7 +251,7 @@ def _look(work, s, near, cells, i, prices, axes):
             y -= 1
         work.order[y] = x
     work.one[s] = work.at[s] = -1
-    for y in range(alive):  # the nearest cell that the box does not hold, of a new value where it lacks values
+    for y in range(alive):  # the nearest cell outside the box, of a new value if the box lacks values
         x = work.order[y]
         if work.asked[x] > TINY and (values == distinct or _seen(work.seen, values, value[near[x]]) > values):
             work.one[s], dearest = x, 0.0
@@ -265,9 +265,9 @@ def _look(work, s, near, cells, i, prices, axes):
 
 @njit(**INNER)
 def _ratio(work, s, alive, near, cells, i, prices):
-    """The least slack for each active row in boxes with all of box s, and the further loss where it is found.
+    """The least slack for each active row in boxes with all of box s, and the further loss at which it occurs.
 
-    A box that loses t more holds no cell that asks more than t, and its cells share what they ask.
+    A box that loses t more contains no cell that requires more than t, and its cells share their requirements.
     """
     count, value, distinct, group = cells.count, cells.value, cells.distinct, cells.group
     price, active, most = prices.price, prices.active, prices.limit[i]
@@ -282,8 +282,8 @@ def _ratio(work, s, alive, near, cells, i, prices):
     for x in range(alive):
         highest = max(highest, price[near[order[x]]])
     y, new = 0, True
-    # From one further loss t to the next at which a cell comes in: the dearest K - 1 rows so far, with each number of
-    # active ones among them, give the least slack at this t.
+    # For each further loss t at which a cell becomes possible: the K - 1 most expensive rows so far, with each number
+    # of active ones among them, give the least slack at this t.
     while True:
         while y < alive and work.rest[order[y]] <= t:
             x = order[y]
@@ -310,7 +310,7 @@ def _ratio(work, s, alive, near, cells, i, prices):
             break
         if new and rows >= group and values >= distinct:
             new = False
-            few = max(group - 1 - others, 0)  # active ones that there must be
+            few = max(group - 1 - others, 0)  # least number of active ones
             taken, sharing = 0.0, 0.0
             for z in range(few):
                 taken += on[z]
@@ -333,7 +333,7 @@ def _ratio(work, s, alive, near, cells, i, prices):
 
 @njit(**INNER)
 def _least_slack(near, cells, i, nodes, prices, limit, axes, work):
-    """Branch and bound, the least bound first: a box takes what its nearest other cell asks of an axis, or never."""
+    """Branch and bound, least bound first: a box takes in what its nearest other cell requires on an axis, or never."""
     work.paid[0] = 0.0
     for g in range(axes):
         work.level[0, g] = 0.0
@@ -342,8 +342,8 @@ def _least_slack(near, cells, i, nodes, prices, limit, axes, work):
     _look(work, 0, near, cells, i, prices, axes)
     work.open[0] = 0
     opened, used = 1, 1
-    # The box with the least bound is split in two: in one the axis grows as far as its nearest cell asks, in the other
-    # the cells that ask so much are out.
+    # The box with the least bound branches: in one box the axis has the level that its nearest cell requires, in the
+    # other the cells that require so much are excluded.
     while opened > 0:
         least = 0
         for y in range(opened):
@@ -377,12 +377,12 @@ def _least_slack(near, cells, i, nodes, prices, limit, axes, work):
 
 
 class ClassesExceeded(NamedTuple):
-    """What is found of boxes.
+    """The excess of boxes, and a class for each anchor.
 
     excess float64[m]      the most by which a mean exceeds the loss of a box with the cell's rows
-    found  float64[x]      by how much the class written down for each anchor does, -1 where there is none
-    loss   float64[x]      of its box
-    cell int32[x, w], weight float64[x, w]   its cells, -1 behind the last, and their weights
+    found  float64[x]      excess of the class recorded for each anchor; -1 for none
+    loss   float64[x]      loss of its box
+    cell int32[x, w], weight float64[x, w]   its cells, padded with -1, and their weights
     """
 
     excess: np.ndarray
@@ -393,11 +393,11 @@ class ClassesExceeded(NamedTuple):
 
 
 class _ClassWorkspace(NamedTuple):
-    """Room for the boxes around one anchor, beside that of a search among rows.
+    """Arrays for the boxes around one anchor, in addition to those of ``BoxSearch``.
 
-    open bool[DEEP, r]   whether a class may have rows of each candidate of a depth: not dearer than the anchor's, and
-                         not passed over before
-    allowed float64[DEEP]  of each depth what is left to look at exceeds at most
+    open bool[DEEP, r]   whether a class can contain rows of each candidate of a depth: those no more expensive than the
+                         anchor's that were not excluded before
+    allowed float64[DEEP]  bound of the excess in the unexplored part of each depth
     paid float64[r]      what each candidate pays
     weight float64[r], held float64[v]   of a class, by candidate and by value
     """
@@ -411,10 +411,10 @@ class _ClassWorkspace(NamedTuple):
 
 @njit(**INNER)
 def _best(cells, search, order, net, many, work):
-    """The largest mean of ``net`` over weights of the candidates ``order``, -inf where none suffice; weights out.
+    """The largest mean of ``net`` over weights of the candidates ``order``, -inf if there are none; writes the weights.
 
-    Shares have the largest for each value, and under t-closeness no set of values is above its share by more than t.
-    Both are the bases of a polymatroid, so taking the dearest first is best (Edmonds 1970).
+    Each value has a largest share, and under t-closeness no set of values is above its share by more than t. Both are
+    bases of a polymatroid, so taking the candidates greedily by ``net`` is optimal (Edmonds 1970).
     """
     shares, total, mean, above = cells.shares, 0.0, 0.0, 0.0
     held, weight = work.held, work.weight
@@ -422,8 +422,8 @@ def _best(cells, search, order, net, many, work):
     held[:] = 0.0
     for x in range(many):
         weight[x] = 0.0
-    # Each candidate gets the largest weight that leaves all limits: its rows, what is left of 1, the share of its
-    # value, and what is left of t.
+    # Each candidate gets the largest weight within all limits: its rows, the rest of 1, the share of its value, and the
+    # rest of t.
     for x in range(many):
         y = order[x]
         c = search.cell[y]
@@ -432,7 +432,7 @@ def _best(cells, search, order, net, many, work):
         if equal:
             own = max(held[v] - shares.table[v], 0.0)
             more = min(more, shares.number - (above - own) - (held[v] - shares.table[v]))
-        if more <= LEAST:  # what rounding leaves of a limit, which every row of the value would take again
+        if more <= LEAST:  # a rounding error of a limit, which every row of the value would get again
             continue
         if equal:
             above -= own
@@ -449,9 +449,9 @@ def _best(cells, search, order, net, many, work):
 
 @njit(cache=True, nogil=True)
 def exceeded(cells, index, first, last, multipliers, nodes, out):
-    """What boxes exceed whose dearest row is of one of the cells order[first .. last - 1]; the look-ups.
+    """The excess of all boxes whose most expensive row is one of order[first .. last - 1]; returns the look-ups.
 
-    nodes int64 of the search of one anchor; where it stops, all rows around pay what the open ones allow
+    nodes int64 limit of the search of one anchor; when it is reached, all rows around pay the bounds of the open boxes
     """
     price, order, rank = multipliers.price, multipliers.order, multipliers.rank
     m, d = cells.code.shape
@@ -471,8 +471,8 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
         np.empty(m),
         np.empty(cells.shares.high.size),
     )
-    # The anchor is the dearest row of its boxes. Around it are the cells that lose less with it than it pays; if a
-    # dearer one of them is in every box with the anchor, the anchor has no box of its own.
+    # The anchor is the most expensive row of its boxes, which contain only cells that lose less with it than its price.
+    # If a more expensive cell is in every box with the anchor, the anchor has no box.
     for x in range(first, last):
         a = order[x]
         out.found[x - first] = -1.0
@@ -492,7 +492,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
                     if here[z] >= price[a]:
                         continue
                     if here[z] <= 0.0 and rank[c] < rank[a]:
-                        clear = False  # every box with the anchor holds a dearer row
+                        clear = False  # every box with the anchor contains a more expensive row
                         break
                     search.cell[many], search.loss[many] = c, here[z]
                     many += 1
@@ -508,7 +508,7 @@ def exceeded(cells, index, first, last, multipliers, nodes, out):
 
 @njit(**INNER)
 def _classes(cells, search, work, size, anchor, rank, nodes, out):
-    """The boxes around one anchor: what rows pay into ``out.excess``, the class of the largest excess; the look-ups."""
+    """The boxes around one anchor: writes what rows pay, and the class of the largest excess; returns the look-ups."""
     (a, place), looks, seen, depth, own, best = anchor, 0, 0, 0, 0.0, TINY
     for y in range(size):
         search.member[0, y], search.joined[0, y], work.paid[y] = y, search.loss[y], 0.0
@@ -517,8 +517,8 @@ def _classes(cells, search, work, size, anchor, rank, nodes, out):
             own = search.price[y]
     search.many[0], search.box[0], search.saved[0] = size, 0.0, 0
     new = True
-    # Depth first: what the box by itself exceeds, then the cell to branch on, in the box or out of it. Where the search
-    # stops, the open boxes count with what they allow.
+    # Depth first: the excess of the box itself, then the cell to branch on, inside the box or outside. When the search
+    # ends early, the open boxes count with their bounds.
     while depth >= 0:
         if new:
             seen += 1
@@ -553,7 +553,7 @@ def _classes(cells, search, work, size, anchor, rank, nodes, out):
 
 @njit(**INNER)
 def _itself(cells, search, work, depth, known, out):
-    """What the class of the largest mean in the box of this depth exceeds its loss by, to be paid by all its rows."""
+    """The excess of the class of largest mean in the box of this depth over its loss, which all its rows pay."""
     (place, best), box, member = known, search.box[depth], search.member[depth]
     order, key, inside = np.empty(search.many[depth], np.int64), np.empty(search.many[depth]), 0
     for x in range(search.many[depth]):
@@ -570,7 +570,7 @@ def _itself(cells, search, work, depth, known, out):
         return best
     out.found[place], out.loss[place], w = excess, box, 0
     for x in range(inside):
-        if work.weight[x] > 0.0 and w < out.cell.shape[1]:  # what is written down guides, and proves nothing
+        if work.weight[x] > 0.0 and w < out.cell.shape[1]:  # a recorded class guides the program and proves nothing
             out.cell[place, w], out.weight[place, w] = search.cell[order[x]], work.weight[x]
             w += 1
     out.cell[place, w:] = -1
@@ -580,11 +580,10 @@ def _itself(cells, search, work, depth, known, out):
 
 @njit(**INNER)
 def _allowed(cells, search, work, depth):
-    """What boxes that take in more exceed at most, into ``work``; the candidate to take in next, -1 for none.
+    """The bound of the excess of larger boxes, into ``work.allowed``; the candidate to take in next, -1 for none.
 
-    None is where every row that they may hold pays as much already.
-
-    A box loses no less with several rows than with each of them, so no less than the mean of that over a class.
+    It is -1 if every row that they can contain pays as much already. A box with several rows loses at least the mean of
+    what boxes with each of them lose.
     """
     box, member, n = search.box[depth], search.member[depth], search.many[depth]
     where, key, some = np.empty(n, np.int64), np.empty(n), 0
@@ -618,9 +617,9 @@ def _allowed(cells, search, work, depth):
 
 @njit(**INNER)
 def _reached(cells, search, member, where, joined, many, work):
-    """The loss at which a box may hold what makes a class, infinite where all candidates do not.
+    """The least loss of a box that can contain a class, infinite if no candidates suffice.
 
-    The rows suffice where each set of values has a limit and the rows of the others make up the rest.
+    The rows suffice if, with the largest share of each value and t, their weights can sum to 1.
     """
     shares, equal, held = cells.shares, cells.shares.kind == EQUAL, work.held
     held[:] = 0.0
@@ -643,9 +642,9 @@ def _reached(cells, search, member, where, joined, many, work):
 
 @njit(**INNER)
 def _taken_in(search, work, depth, pick, own):
-    """The box with the candidate, one depth below, where no row of it is out of the question; whether there is one.
+    """The box with the candidate, one depth below; whether it exists, that is, contains no excluded row.
 
-    The candidate is passed over from now on.
+    The candidate is excluded from now on.
     """
     member, box, rows, below = search.member[depth], search.joined[depth, pick], 0, depth + 1
     take(search, depth, np.int64(member[pick]))

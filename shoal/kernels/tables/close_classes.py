@@ -1,7 +1,8 @@
-"""Rows moved between published tuples under t-closeness, and the sets of rows that gain most by a tuple of their own.
+"""Simulated annealing of rows among published tuples under t-closeness, and sets of rows that gain most by a new tuple.
 
-Rows move one by one between tuples whose rows are near the table's shares.  In the classes of lattice nodes those rows
-are looked for that are near the shares together and pay most where they are.
+``anneal`` moves rows one by one between classes that must be within t of the table's shares. ``rearrange`` does so for
+a few near classes at a time. ``close_sets`` finds, in the classes of lattice nodes, rows that are close to the shares
+together and pay most where they are.
 """
 
 from __future__ import annotations
@@ -16,29 +17,27 @@ from shoal.kernels.tables.lattice import classes, numbering_for
 from shoal.kernels.tables.near_groups import draw
 
 CLOSE = 1e-9
-CLASSES, SWEEPS = 5, 30  # of a region that is annealed by itself, and moves tried there for each row
-TURNS, LATE = 24, 4  # steps of heat and price, the last of them at a price that nothing can pay
-HOT, COOLER, COLD = (
-    0.02,
-    0.1,
-    0.015,
-)  # the first heat by the dearest class, times some power of the next; the last by it
-PRICES = (0.3, 5.0)  # of a row beyond t, by the dearest class
-STAY, RAISE = 0.6, 0.5  # share of the regions where rows just move, and of the others, where a class is widened
-LOOKED, REACH = 8, 0.03  # rows whose classes are near, and how much dearer by the dearest class; rows tried for a swap
+CLASSES, SWEEPS = 5, 30  # limit of the classes of a region that is annealed alone; moves tried for each of its rows
+TURNS, LATE = 24, 4  # steps of heat and price; the last ones have a price above all gains
+# First heat: HOT times the largest loss times a random power, up to 1, of COOLER. Last heat: COLD times the first.
+HOT, COOLER, COLD = 0.02, 0.1, 0.015
+PRICES = (0.3, 5.0)  # first and last price of a row beyond t, relative to the largest loss
+STAY, RAISE = 0.6, 0.5  # share of the regions without a new tuple; of the others, with a widened class
+LOOKED = 8  # rows from which near classes are found; rows tried for a swap
+REACH = 0.03  # how much more such a class may lose, relative to the largest loss
 
 
 class OpenClasses(NamedTuple):
-    """Where rows may go and what is asked there.
+    """The classes to which rows can go, and their conditions.
 
-    start int64[m + 1], pair int32[a]   rows of cell i may go to the pairs pair[start[i] : start[i + 1]], at least one
+    start int64[m + 1], pair int32[a]   rows of cell i can go to the pairs pair[start[i] : start[i + 1]], at least one
     row int64[m + 1]    the rows of cell i are row[i] .. row[i + 1] - 1
     come int64[v + 1], arc int64[a], cell int64[a]  the arcs to class c, arc[come[c] : come[c + 1]], and their cells
-    owner int64[p], first int64[v + 1]  class of each pair (class, sensitive value), rising; the pairs of each class
+    owner int64[p], first int64[v + 1]  class of each pair (class, sensitive value), rising; first pair of each class
     share float64[p]  share of the pair's value in the whole table
-    loss float64[v]   what a row loses there
-    t float64, spare float64, k int64  the rows of any values may exceed their share by t of all, less spare rows; the
-                        least size
+    loss float64[v]   loss of a row
+    t float64, spare float64, k int64  the rows of any set of values can exceed their share by t of the class, less
+                        ``spare`` rows; the least size
     """
 
     start: np.ndarray
@@ -58,10 +57,10 @@ class OpenClasses(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def covering(slots, state, leaf, start, out):
-    """Which tuples cover which cells: state int64[v, t], leaf int64[m, t].
+    """The tuples, state int64[v, t], that cover each cell, leaf int64[m, t]; returns the number of pairs.
 
-    start int64[m + 1] is filled with where each cell begins in out; out int32[..] with the tuples, as far as it goes.
-    Returns how many there are.  O(m v t).
+    start int64[m + 1]  out: where each cell begins in ``out``;  out int32[..]  the tuples, as many as fit
+    O(m v t).
     """
     found = 0
     for i in range(leaf.shape[0]):
@@ -81,10 +80,10 @@ def covering(slots, state, leaf, start, out):
 
 
 @njit(**INNER)
-def _beyond(classes, held, size, c, out, into):
-    """Rows by which class c exceeds t or is short of k when a row of pair out leaves, one of into comes (-1: none).
+def _violation_after(classes, held, size, c, out, into):
+    """Rows by which class c exceeds t or is short of k, after a row of pair ``out`` leaves and one of ``into`` comes.
 
-    O(values).
+    -1 for no row. O(values).
     """
     n = size[c] - (out >= 0) + (into >= 0)
     if n == 0:
@@ -97,8 +96,8 @@ def _beyond(classes, held, size, c, out, into):
 
 
 @njit(**INNER)
-def _astray(classes, at, beyond):
-    """The rows in classes that lack something, int64[..]."""
+def _violating(classes, at, beyond):
+    """The rows in classes that violate a condition, int64[..]."""
     many = 0
     for x in range(at.size):
         many += beyond[classes.owner[classes.pair[at[x]]]] > 0.0
@@ -112,8 +111,11 @@ def _astray(classes, at, beyond):
 
 
 class RowsOnArcs(NamedTuple):
-    """Where rows are: cell int64[n] of each row, rising, at int64[n] the arc that it is on, held int64[p] rows of each
-    pair, size int64[v] of each class."""
+    """An assignment of rows to arcs.
+
+    cell int64[n] of each row, rising;  at int64[n] the arc of each row
+    held int64[p] rows of each pair;  size int64[v] rows of each class
+    """
 
     cell: np.ndarray
     at: np.ndarray
@@ -123,26 +125,26 @@ class RowsOnArcs(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def anneal(classes, rows, heat, price, moves, random):
-    """Simulated annealing under one heat: rows move, each by the change of loss + price * rows beyond what is asked
-    (Metropolis et al. 1953).
+    """Simulated annealing at one heat: moves change the loss plus ``price`` * rows that violate conditions.
 
-    Half of the moves are of a single row.  In the others a row that can stand in the class it leaves takes its place,
-    so that classes which have used up all of t exchange values; where it comes from the class entered, they swap.
-    Half of the first rows are drawn from those in classes that lacked something at the beginning: late there are few.
+    Half of the moves are of a single row. In the others, a row that can be in the class it leaves takes its place, so
+    that classes at their limit t exchange values; if it comes from the class entered, the two swap. Half of the first
+    rows are drawn from classes that violate a condition at the start of the call, because few do near the end. Moves
+    are accepted by the rule of Metropolis et al. (1953).
 
-    rows ``RowsOnArcs``, updated;  heat, price float64; moves int64 tried; random uint64[1]
-    returns the rows beyond what is asked, of all classes together.  O(moves values).
+    rows ``RowsOnArcs``, updated;  heat, price float64;  moves int64 tried;  random uint64[1]
+    Returns the number of rows that violate conditions, summed over the classes. O(moves values).
     """
     cell, at, held, size = rows
     beyond = np.empty(classes.loss.size)
     for c in range(beyond.size):
-        beyond[c] = _beyond(classes, held, size, c, -1, -1)
-    astray = _astray(classes, at, beyond)
-    # Row x goes from class a to b; with a second row, y goes from class c to a. Each class's part of the change is
-    # added only while the sum can still be accepted.
+        beyond[c] = _violation_after(classes, held, size, c, -1, -1)
+    violating = _violating(classes, at, beyond)
+    # Row x goes from class a to b, and the second row y, if any, from class c to a. The violations of a, b, and c are
+    # computed one after the other, until the sum is certain to be refused.
     for _ in range(moves):
-        if astray.size and draw(random) < 0.5:
-            x = astray[int(draw(random) * astray.size)]
+        if violating.size and draw(random) < 0.5:
+            x = violating[int(draw(random) * violating.size)]
         else:
             x = int(draw(random) * cell.size)
         i = cell[x]
@@ -166,15 +168,15 @@ def anneal(classes, rows, heat, price, moves, random):
             before += beyond[c]
         if change - price * before > bar:
             continue
-        at_a = _beyond(classes, held, size, a, p, s if c != a else -1)
+        at_a = _violation_after(classes, held, size, a, p, s if c != a else -1)
         if change + price * (at_a - before) > bar:
             continue
-        at_b = _beyond(classes, held, size, b, r if c == b else -1, q)
+        at_b = _violation_after(classes, held, size, b, r if c == b else -1, q)
         if change + price * (at_a + at_b - before) > bar:
             continue
         at_c = 0.0
         if c != a and c != b:
-            at_c = _beyond(classes, held, size, c, r, -1)
+            at_c = _violation_after(classes, held, size, c, r, -1)
             if change + price * (at_a + at_b + at_c - before) > bar:
                 continue
         held[p] -= 1
@@ -194,14 +196,14 @@ def anneal(classes, rows, heat, price, moves, random):
     return beyond.sum()
 
 
-class ClassesAsked(NamedTuple):
-    """Some rows, and what is asked of their classes.
+class ClassConditions(NamedTuple):
+    """Some rows, and the conditions of their classes.
 
     leaf int64[n, t], value int64[n]   slots and sensitive value of each row
     weight int64[s], rows int64   rows of each value in the whole table, and all of its rows
-    top float64, k int64   the rows of any values may exceed their share of a class of N rows by top N / rows; its least
-                           size
-    dearest float64   the largest loss of a row, by which heat and price go
+    top float64, k int64   the rows of any set of values can exceed their share of a class of N rows by top N / rows;
+                           the least size
+    dearest float64   the largest loss of a row, the unit of heat and price
     """
 
     leaf: np.ndarray
@@ -214,11 +216,11 @@ class ClassesAsked(NamedTuple):
 
 
 class Published(NamedTuple):
-    """Classes of rows, and what they publish; all in and out.
+    """Classes of rows, and what they publish; all arrays are read and written.
 
     of int64[n]   class of each row
-    head int64[v], next int64[n]   the first row of each class, the next of the same class; -1: none
-    size int64[v], state int64[v, t], loss float64[v]   rows of each class, what it publishes, what a row loses there
+    head int64[v], next int64[n]   first row of each class, and next row of the same class; -1: none
+    size int64[v], state int64[v, t], loss float64[v]   rows of each class, its tuple, and the loss of a row
     """
 
     of: np.ndarray
@@ -230,22 +232,25 @@ class Published(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A few classes and their rows: name int64[c] of a class in ``Published``; row int64[x] their rows, in this order;
-    state int64[c + 1, t] what they publish, and room for one more."""
+    """A few classes and their rows.
+
+    name int64[c]  their numbers in ``Published``;  row int64[x]  their rows, class by class
+    state int64[c + 1, t]  their tuples, and space for one more
+    """
 
     name: np.ndarray
     row: np.ndarray
     state: np.ndarray
 
 
-class Seats(NamedTuple):
-    """Where the rows of a region may go.
+class RegionAssignment(NamedTuple):
+    """An assignment of the rows of a region to its classes, and the possible ones.
 
-    start int64[x + 1], arc int64[a]   the rows x may go to the classes arc[start[x] : start[x + 1]]
+    start int64[x + 1], arc int64[a]   row x can go to the classes arc[start[x] : start[x + 1]]
     mask int64[x]  the same as bits
-    free int64[f]  the rows that may go to several
+    free int64[f]  the rows that can go to several classes
     value int64[x], at int64[x]   sensitive value and class of each row
-    held int64[c, s], size int64[c], loss float64[c]   rows of each value, rows, and the loss of a row of each class
+    held int64[c, s], size int64[c], loss float64[c]   rows of each value, rows, and loss of a row, of each class
     """
 
     start: np.ndarray
@@ -260,8 +265,7 @@ class Seats(NamedTuple):
 
 
 class RegionBuffers(NamedTuple):
-    """Buffers for gathering a region: inside bool[v] all false, tally int64[v]; name int64[..] and row int64[..], its
-    classes and rows."""
+    """Buffers for a region: inside bool[v] all false, tally int64[v]; name, row int64[..] of its classes and rows."""
 
     inside: np.ndarray
     tally: np.ndarray
@@ -271,7 +275,6 @@ class RegionBuffers(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _covers(slots, state, leaf):
-    """Whether a tuple covers a row."""
     inside, t = True, 0
     while inside and t < leaf.size:
         inside = join(slots, t, state[t], leaf[t]) == state[t]
@@ -280,8 +283,8 @@ def _covers(slots, state, leaf):
 
 
 @njit(**LEAN_INNER)
-def _lacking(asked, held, n):
-    """Rows by which n rows exceed t or are short of k, held int64[s] of each value.  O(values)."""
+def _violation(asked, held, n):
+    """Rows by which a class of n rows exceeds t or is short of k; held int64[s] of each value. O(values)."""
     if n == 0:
         return 0.0
     over = np.int64(0)
@@ -291,23 +294,23 @@ def _lacking(asked, held, n):
 
 
 @njit(**LEAN_INNER)
-def _move(seats, x, into, step):
-    """Row x leaves its class for another, or (step -1) is back."""
-    a, s = seats.at[x], seats.value[x]
-    seats.held[a, s] -= step
-    seats.held[into, s] += step
-    seats.size[a] -= step
-    seats.size[into] += step
+def _move(assigned, x, into, step):
+    """Move row x to another class, or with step -1 back."""
+    a, s = assigned.at[x], assigned.value[x]
+    assigned.held[a, s] -= step
+    assigned.held[into, s] += step
+    assigned.size[a] -= step
+    assigned.size[into] += step
 
 
 @njit(**INNER)
-def _annealed(asked, seats, free, heat, price, moves, beyond, random):
-    """The moves of ``anneal`` of the rows in free, int64[..]; beyond float64[c] is what each class lacks, updated."""
-    at = seats.at
+def _annealed(asked, assigned, free, heat, price, moves, beyond, random):
+    """The moves of ``anneal`` for the rows ``free`` int64[..]; beyond float64[c] violation of each class, updated."""
+    at = assigned.at
     for _ in range(moves):
         x = free[int(draw(random) * free.size)]
-        first = seats.start[x]
-        a, b = at[x], seats.arc[first + int(draw(random) * (seats.start[x + 1] - first))]
+        first = assigned.start[x]
+        a, b = at[x], assigned.arc[first + int(draw(random) * (assigned.start[x + 1] - first))]
         if a == b:
             continue
         c, y = a, x  # without a second row
@@ -316,30 +319,30 @@ def _annealed(asked, seats, free, heat, price, moves, beyond, random):
             for _look in range(LOOKED):
                 y = free[int(draw(random) * free.size)]
                 c = at[y]
-                if c != a and (seats.mask[y] >> a) & 1:
+                if c != a and (assigned.mask[y] >> a) & 1:
                     break
                 c = a
             if c == a:
                 continue
-        change, before = seats.loss[b] - seats.loss[c], beyond[a] + beyond[b]
+        change, before = assigned.loss[b] - assigned.loss[c], beyond[a] + beyond[b]
         if c != a and c != b:
             before += beyond[c]
         if change - price * before > bar:
             continue
-        _move(seats, x, b, 1)
+        _move(assigned, x, b, 1)
         if c != a:
-            _move(seats, y, a, 1)
-        at_a, at_c = _lacking(asked, seats.held[a], seats.size[a]), 0.0
+            _move(assigned, y, a, 1)
+        at_a, at_c = _violation(asked, assigned.held[a], assigned.size[a]), 0.0
         good, at_b = change + price * (at_a - before) <= bar, 0.0
         if good:
-            at_b = _lacking(asked, seats.held[b], seats.size[b])
+            at_b = _violation(asked, assigned.held[b], assigned.size[b])
             if c != a and c != b:
-                at_c = _lacking(asked, seats.held[c], seats.size[c])
+                at_c = _violation(asked, assigned.held[c], assigned.size[c])
             good = change + price * (at_a + at_b + at_c - before) <= bar
         if not good:
-            _move(seats, x, b, -1)
+            _move(assigned, x, b, -1)
             if c != a:
-                _move(seats, y, a, -1)
+                _move(assigned, y, a, -1)
             continue
         at[x] = b
         beyond[a], beyond[b] = at_a, at_b
@@ -351,7 +354,7 @@ def _annealed(asked, seats, free, heat, price, moves, beyond, random):
 
 @njit(**INNER)
 def _near(slots, asked, kept, z, inside, random):
-    """The class outside that loses least together with row z, by chance also another; -1: none."""
+    """The outside class that loses least together with row z, up to random factors; -1: none."""
     best, least = -1, np.inf
     for e in range(kept.size.size):
         if kept.size[e] and not inside[e]:
@@ -363,7 +366,7 @@ def _near(slots, asked, kept, z, inside, random):
 
 @njit(**INNER)
 def _covering(slots, asked, kept, row, inside, tally, random):
-    """The class outside that covers most of some random rows of row, int64[..], by chance also another; -1: none."""
+    """The outside class that covers most of some random rows of ``row`` int64[..], up to random factors; -1: none."""
     tally[:] = 0
     for _ in range(LOOKED):
         z = row[int(draw(random) * row.size)]
@@ -381,11 +384,11 @@ def _covering(slots, asked, kept, row, inside, tally, random):
 
 
 @njit(**INNER)
-def _gathered(slots, asked, kept, most, wide, buffers, random):
-    """The classes of a region and their rows, written to the buffers: how many of each.
+def _choose_region(slots, asked, kept, most, wide, buffers, random):
+    """Choose the classes of a region; writes classes and rows to the buffers, returns their numbers.
 
-    The first holds the dearer of two random rows.  Each other covers many of some random rows of those before it; in a
-    wide region half of them lose least with one of those rows.
+    The first class contains the more expensive of two random rows. Each other class covers many of some random rows of
+    those before; if ``wide``, half of them are instead the classes that lose least with one of these rows.
     """
     x, y = int(draw(random) * asked.value.size), int(draw(random) * asked.value.size)
     c = kept.of[x] if kept.loss[kept.of[x]] > kept.loss[kept.of[y]] else kept.of[y]
@@ -411,10 +414,10 @@ def _gathered(slots, asked, kept, most, wide, buffers, random):
 
 
 @njit(**INNER)
-def _changed(slots, asked, kept, region, random):
-    """What is tried in a wide region: (classes, the class closed or -1); a new one is the last in region.state.
+def _propose(slots, asked, kept, region, random):
+    """Propose a tuple for a wide region, as the last state: the number of classes, and the class closed or -1.
 
-    A class is closed for one that also covers a row of another class, or one is opened that covers two rows.
+    A class is replaced by one that also covers a row of another class, or a class is opened that covers two rows.
     """
     classes, closed = region.name.size, -1
     new, y = region.state[classes], region.row[int(draw(random) * region.row.size)]
@@ -432,71 +435,79 @@ def _changed(slots, asked, kept, region, random):
 
 
 @njit(**INNER)
-def _seated(slots, asked, kept, region, classes, closed):
-    """The rows of a region where they are; those of a class closed, and those that lose more, in a new class that
-    covers them."""
+def _assign(slots, asked, kept, region, classes, closed):
+    """The assignment of the rows of a region, and the number of free rows.
+
+    Rows of a closed class go to the new class, as do those that it covers and that lose more where they are.
+    """
     rows, old = region.row.size, region.name.size
-    seats = Seats(
+    assigned = RegionAssignment(
         np.empty(rows + 1, np.int64), np.empty(rows * classes, np.int64), np.zeros(rows, np.int64),
         np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64),
         np.zeros((classes, asked.weight.size), np.int64), np.zeros(classes, np.int64), np.empty(classes),
     )  # fmt: skip
     for c in range(classes):
-        seats.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
+        assigned.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
     arcs, free, mine = 0, 0, 0
     for x in range(rows):
-        z, seats.start[x] = region.row[x], arcs
+        z, assigned.start[x] = region.row[x], arcs
         while region.name[mine] != kept.of[z]:
             mine += 1
         for c in range(classes):
             if c != closed and (c == mine or _covers(slots, region.state[c], asked.leaf[z])):
-                seats.arc[arcs] = c
-                seats.mask[x] |= np.int64(1) << c
+                assigned.arc[arcs] = c
+                assigned.mask[x] |= np.int64(1) << c
                 arcs += 1
-        if arcs - seats.start[x] > 1:
-            seats.free[free] = x
+        if arcs - assigned.start[x] > 1:
+            assigned.free[free] = x
             free += 1
         at, last = mine, classes - 1
-        if classes > old and (seats.mask[x] >> last) & 1 and (mine == closed or seats.loss[last] < seats.loss[mine]):
+        if (
+            classes > old
+            and (assigned.mask[x] >> last) & 1
+            and (mine == closed or assigned.loss[last] < assigned.loss[mine])
+        ):
             at = last
-        seats.at[x], seats.value[x] = at, asked.value[z]
-        seats.held[at, seats.value[x]] += 1
-        seats.size[at] += 1
-    seats.start[rows] = arcs
-    return seats, free
+        assigned.at[x], assigned.value[x] = at, asked.value[z]
+        assigned.held[at, assigned.value[x]] += 1
+        assigned.size[at] += 1
+    assigned.start[rows] = arcs
+    return assigned, free
 
 
 @njit(**INNER)
-def _narrowed(slots, asked, region, seats, seen):
-    """What all rows of a region lose where they are now; region.state and seats.loss become those of their classes,
-    seen bool[c] whether these have any rows."""
+def _narrowed(slots, asked, region, assigned, seen):
+    """The loss of all rows of a region after each class publishes the least tuple of its rows.
+
+    region.state and assigned.loss are updated; seen bool[c]  out: whether a class has any rows
+    """
     seen[:] = False
     for x in range(region.row.size):
-        leaf, c = asked.leaf[region.row[x]], seats.at[x]
+        leaf, c = asked.leaf[region.row[x]], assigned.at[x]
         for t in range(leaf.size):
             region.state[c, t] = join(slots, t, region.state[c, t], leaf[t]) if seen[c] else leaf[t]
         seen[c] = True
     total = 0.0
-    for c in range(seats.size.size):
+    for c in range(assigned.size.size):
         if seen[c]:
-            seats.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
-            total += seats.loss[c] * seats.size[c]
+            assigned.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
+            total += assigned.loss[c] * assigned.size[c]
     return total
 
 
 @njit(**LEAN_INNER)
-def _written(kept, region, seats, fresh):
-    """The rows of a region in their new classes; fresh is the number of the new one, if there is one."""
+def _write(kept, region, assigned, fresh):
+    """Write the assignment of a region to ``kept``; fresh is the number of the new class, if there is one."""
     for x in range(region.name.size):
         kept.head[region.name[x]], kept.size[region.name[x]] = -1, 0
-    for c in range(seats.size.size):
-        if seats.size[c]:
+    for c in range(assigned.size.size):
+        if assigned.size[c]:
             here = region.name[c] if c < region.name.size else fresh
-            kept.size[here], kept.loss[here] = seats.size[c], seats.loss[c]
+            kept.size[here], kept.loss[here] = assigned.size[c], assigned.loss[c]
             for t in range(kept.state.shape[1]):
                 kept.state[here, t] = region.state[c, t]
     for x in range(region.row.size):
-        z, c = region.row[x], seats.at[x]
+        z, c = region.row[x], assigned.at[x]
         here = region.name[c] if c < region.name.size else fresh
         kept.of[z], kept.next[z] = here, kept.head[here]
         kept.head[here] = z
@@ -504,20 +515,22 @@ def _written(kept, region, seats, fresh):
 
 @njit(cache=True, nogil=True)
 def rearrange(slots, asked, kept, most, moves, random):
-    """Few classes at a time annealed by themselves, and kept if they lose no more and lack nothing.
+    """Annealing of a few classes at a time; a result is kept if it loses no more and violates no condition.
 
-    asked ``ClassesAsked``, kept ``Published`` within what is asked, updated; most int64 rows taken at once, about;
+    asked ``ClassConditions``, kept ``Published`` without violations, updated; most int64 rows taken at once, about;
     moves int64 tried, about; random uint64[1]
-    returns the loss saved.  O(moves values + moves / SWEEPS classes t).
+    Returns the loss saved. O(moves values + moves / SWEEPS classes t).
     """
     v, t = kept.state.shape
     name, row, saved = np.empty(CLASSES, np.int64), np.empty(2 * most, np.int64), 0.0
     buffers = RegionBuffers(np.zeros(v, np.bool_), np.empty(v, np.int64), name, row)
     state, seen = np.empty((CLASSES + 1, t), np.int64), np.empty(CLASSES + 1, np.bool_)
     beyond = np.empty(CLASSES + 1)
+    # A step: choose a region, propose a tuple if it is wide, anneal its rows while the heat falls and the price rises,
+    # and keep the result if it is not worse.
     while moves > 0:
         wide = draw(random) > STAY
-        classes, rows = _gathered(slots, asked, kept, most, wide, buffers, random)
+        classes, rows = _choose_region(slots, asked, kept, most, wide, buffers, random)
         moves -= 1 + SWEEPS * rows
         if not classes:
             continue
@@ -528,7 +541,7 @@ def rearrange(slots, asked, kept, most, moves, random):
                 state[x, y] = kept.state[name[x], y]
         now, closed = classes, -1
         if wide:
-            now, closed = _changed(slots, asked, kept, region, random)
+            now, closed = _propose(slots, asked, kept, region, random)
         fresh = -1
         if now > classes:
             for c in range(v):
@@ -537,34 +550,37 @@ def rearrange(slots, asked, kept, most, moves, random):
                     break
             if fresh < 0:
                 continue
-        seats, free = _seated(slots, asked, kept, region, now, closed)
-        if not free:  # also where a class is alone
+        assigned, free = _assign(slots, asked, kept, region, now, closed)
+        if not free:  # no row has a choice
             continue
         for c in range(now):
-            beyond[c] = _lacking(asked, seats.held[c], seats.size[c])
+            beyond[c] = _violation(asked, assigned.held[c], assigned.size[c])
         hot = HOT * COOLER ** draw(random) * asked.dearest
         each = max(1, SWEEPS * free // TURNS)
         for turn in range(TURNS):
             part = min(turn / (TURNS - LATE), 1.0)
             price = PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4
-            _annealed(asked, seats, seats.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random)
+            _annealed(
+                asked, assigned, assigned.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random
+            )
         if beyond[:now].sum() > CLOSE:
             continue
-        after = _narrowed(slots, asked, region, seats, seen[:now])
+        after = _narrowed(slots, asked, region, assigned, seen[:now])
         if after <= before:
             saved += before - after
-            _written(kept, region, seats, fresh)
+            _write(kept, region, assigned, fresh)
     return saved
 
 
 class SetRequest(NamedTuple):
-    """What a row pays where it is, and what is asked of a set of rows.
+    """What rows pay, and the conditions of a set of rows.
 
-    paid float64[m], order int64[m]  what a row of each cell pays now; the cells, the dearest first
-    count int64[m], value int64[m], share float64[s]  rows and sensitive value of a cell; share of each in the table
-    sizes int64[g]   rows that a set may have, rising
-    excess float64[g]  of so many rows, those that may exceed the shares
-    least float64    the least gain that counts
+    paid float64[m], order int64[m]  what a row of each cell pays; the cells by falling ``paid``
+    count int64[m], value int64[m], share float64[s]  rows and sensitive value of a cell; share of each value in the
+                                                      table
+    sizes int64[g]   possible sizes of a set, rising
+    excess float64[g]  for each size, the rows that can exceed the shares
+    least float64    least gain of a set
     """
 
     paid: np.ndarray
@@ -578,7 +594,7 @@ class SetRequest(NamedTuple):
 
 
 class RowSets(NamedTuple):
-    """Sets found.  gain float64[>= sets], end int64[>= sets], cell int64[>= rows]: a cell for each row of a set."""
+    """Sets of rows: gain float64[>= sets]; end int64[>= sets] and cell int64[>= rows], a cell for each row of a set."""
 
     gain: np.ndarray
     end: np.ndarray
@@ -587,9 +603,9 @@ class RowSets(NamedTuple):
 
 @njit(**INNER)
 def _taken(asked, cells, size, excess, held, out):
-    """The dearest rows that fit together, as cells in out int64[>= size]: (rows, what they pay).
+    """The rows that pay most and are close to the shares together, as cells in ``out``: (rows, what they pay).
 
-    held int64[s] is overwritten.  O(rows of the cells).
+    held int64[s] is overwritten. O(rows of the cells).
     """
     held[:] = 0
     rows, paid, over = 0, 0.0, 0.0
@@ -611,7 +627,7 @@ def _taken(asked, cells, size, excess, held, out):
 
 @njit(**INNER)
 def _best(asked, cells, cost, most, held, first, second):
-    """The rows of a class with the largest gain, in first int64[..]: (rows, gain).  second is overwritten."""
+    """The rows of a class with the largest gain, as cells in ``first``: (rows, gain). ``second`` is overwritten."""
     hope, left = 0.0, most
     for i in cells:
         if asked.paid[i] <= cost:
@@ -634,10 +650,10 @@ def _best(asked, cells, cost, most, held, first, second):
 
 @njit(cache=True, nogil=True)
 def close_sets(raised, nodes, loss, asked, out):
-    """In each class of each node the rows, close together to the shares, that gain most by being published there.
+    """The best set of each class of each node: rows close to the shares that gain most by a tuple of their own.
 
-    nodes int32[v, d]; loss float64[..] of a code at a level, laid out as ``raised.up``.  Returns (nodes looked at, sets
-    found): it ends early when out has no room for the rows of another node.  O(nodes rows sizes).
+    nodes int32[v, d]; loss float64[..] of a code at a level, with the layout of ``raised.up``. Returns (nodes done,
+    sets found); it ends early if ``out`` has no space for the rows of another node. O(nodes rows sizes).
     """
     m, d = raised.quasi.shape
     total = asked.count.sum()
@@ -649,7 +665,7 @@ def close_sets(raised, nodes, loss, asked, out):
     first, second = np.empty(total, np.int64), np.empty(total, np.int64)
     cells = np.arange(m)
     sets, used = 0, 0
-    # Rows are sorted into the node's classes in the order asked, and each class of enough rows gives its best set.
+    # The cells are sorted by class, in the given order, and each class with enough rows gives its best set.
     for v in range(nodes.shape[0]):
         if used + total > out.cell.size:
             return v, sets

@@ -1,7 +1,7 @@
-"""The part of an equivalence class that can be published, where the whole class is not eligible.
+"""Eligible parts of a class that is not eligible as a whole, for the cascades.
 
-``part_of`` is the largest part found that meets a requirement.  ``deal`` takes groups of few rows whose values come
-near a table's shares out of a class, one by one.
+``part_of`` finds the largest part that meets a requirement. ``deal`` takes small groups close to the table's shares out
+of a class, one by one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ROOM = 0.7  # part of t that a group may use to follow its class's own shares; t
 
 @njit(**LEAN_INNER)
 def keep_of(held, seen, present, l, top):
-    """Largest h with sum min(count, h) >= l h, the counts being held[seen[:present]]; top int64[l] is scratch.
+    """The largest h with sum min(count, h) >= l h, for the counts held[seen[:present]]; top int64[l] is overwritten.
 
-    As in phase one of the three-phase algorithm, but only the l largest counts are sorted.
+    As in phase one of the three-phase algorithm, except that only the l largest counts are sorted.
     """
     total = np.int64(0)
     n = 0
@@ -51,8 +51,12 @@ def keep_of(held, seen, present, l, top):
 
 
 class Scratch(NamedTuple):
-    """held int64[widest column] 0 between calls, seen int64[the same], largest int64[frequency of the first column];
-    part int64[widest column], many int64[cells]  where other models are asked."""
+    """Working arrays.
+
+    held int64[widest column]  0 between calls;  seen int64[widest column];  largest int64[frequency of the first
+                               column]
+    part int64[widest column], many int64[cells]  used under further models
+    """
 
     held: np.ndarray
     seen: np.ndarray
@@ -90,8 +94,10 @@ def meets(required, sensitive, cells, many, scratch):
 
 @njit(**LEAN_INNER)
 def _capped(required, sensitive, cells, left, scratch):
-    """Where persons are counted by value, whether a class meets the requirement with at most h rows of each value, for
-    the largest h found by bisection; many[i] rows of cells[i]."""
+    """Under models that count persons, whether a class with at most h rows of each value is eligible, for the best h.
+
+    Writes many[i] rows of cells[i]. h is the largest found by bisection.
+    """
     rules, held, many = required.rules, scratch.held, scratch.many
     j, high = -1, np.int64(0)
     for i in range(rules.kind.size):
@@ -104,8 +110,7 @@ def _capped(required, sensitive, cells, left, scratch):
         held[w] += left[cells[i]]
         high = max(high, held[w])
     low, h = np.int64(0), high
-    # Bisection between ``low``, at which the class is known to hold, and ``high``; the last turn makes the part of
-    # ``low``.
+    # Bisection between ``low``, at which the requirement is met, and ``high``; the last step writes ``low``'s part.
     while True:
         for i in range(cells.size):
             held[sensitive[cells[i], j]] = 0
@@ -127,11 +132,11 @@ def _capped(required, sensitive, cells, left, scratch):
 
 @njit(**INNER)
 def part_of(required, sensitive, cells, left, scratch):
-    """The largest part of a class found that meets the requirement; False when none is.
+    """The largest part found of a class that meets the requirement; False if none is found.
 
-    With one column the part has min(count, h w) rows of each value for the largest h found by bisection; w is the
-    value's share in the whole table (or its largest share) where a model has one, else 1.
-    scratch.many out: rows of each cell, with several columns; scratch.part out: rows of each value, with one column
+    With one column, the part has min(count, h w) rows of each value, for the largest h found by bisection; w is the
+    value's share in the whole table, or its largest share, if a model has one, and 1 otherwise. scratch.many out: rows
+    of each cell, with several columns; scratch.part out: rows of each value, with one column
     """
     _, frequency, distinct, rules = required
     held, seen, _, part, many = scratch
@@ -176,6 +181,7 @@ def part_of(required, sensitive, cells, left, scratch):
         high = max(high, had[y] / max(weight[names[y]], 1e-12))
     line = np.arange(values).reshape(-1, 1)
     low, found = 0.0, False
+    # If no whole class is eligible, h is bisected: with it, each value keeps min(count, h w) rows.
     for _ in range(14):
         h = (low + high) / 2
         for y in range(present):
@@ -190,8 +196,7 @@ def part_of(required, sensitive, cells, left, scratch):
 
 
 class Quotas(NamedTuple):
-    """What a group is dealt by: share float64[v] of each value in the table, float64 t by which a group may miss them,
-    int64 k and most rows of a group."""
+    """The target of a group: share float64[v] of each value, t within which it must be, k, and ``most`` rows."""
 
     share: np.ndarray
     t: float
@@ -201,10 +206,10 @@ class Quotas(NamedTuple):
 
 @njit(**INNER_WHOLE)
 def _quota(held, quotas, quota):
-    """Rows of each value for a group within t of the shares, of k to ``most`` rows; their number, 0 when none is found.
+    """Rows of each value for a group of k to ``most`` rows within t of the shares; their number, 0 if none is found.
 
-    held int64[v] rows of the class, quota int64[v] out.  The group grows row by row towards shares
-    between the class's own and the table's, each time by the value that lacks most.  O(most * values).
+    held int64[v] rows of the class, quota int64[v] out. The group grows row by row, each time by the value that lacks
+    most toward shares between those of the class and of the table. O(most * values).
     """
     share, t, k, most = quotas
     total, present = np.int64(0), 0.0
@@ -218,7 +223,7 @@ def _quota(held, quotas, quota):
     apart = 0.0
     for v in range(held.size):
         apart += max(0.0, held[v] / total - share[v])
-    own = min(1.0, ROOM * t / max(apart, CLOSE))  # the part of the class's own shares that a group is given
+    own = min(1.0, ROOM * t / max(apart, CLOSE))  # weight of the class's own shares in the target
     for n in range(1, min(most, total) + 1):
         best, highest = -1, -np.inf
         for v in range(held.size):
@@ -238,17 +243,17 @@ def _quota(held, quotas, quota):
 
 @njit(cache=True, nogil=True)
 def deal(cells, start, value, left, quotas, group, out):
-    """Groups taken out of every class for as long as one is found; returns (next group, triples written).
+    """Take groups out of every class as long as one is found; returns (next group, number of triples).
 
     cells int64[a], start int64[c + 1]  the cells of class c are cells[start[c] : start[c + 1]]
     value int64[m], left int64[m]       value of each cell, rows not yet in a group; updated
-    quotas  ``Quotas``;  group int64 number of the first;  out  ``Triples`` for all rows left of these cells
+    quotas  ``Quotas``;  group int64 number of the first;  out  ``GroupTriples`` for all rows left of these cells
     O(groups * (most * values + cells of the class)).
     """
     share = quotas.share
     held, quota = np.zeros(share.size, np.int64), np.empty(share.size, np.int64)
     written = 0
-    # As long as the class has a quota left, its cells give rows of each value, the first cells first.
+    # While a group is found in a class, its rows of each value are taken from the first cells with that value.
     for c in range(start.size - 1):
         held[:] = 0
         for i in range(start[c], start[c + 1]):

@@ -462,13 +462,13 @@ def _drawn(table, open_, x, kind, random, new):
 
 
 class TuplesToTry(NamedTuple):
-    """Tuples to try, the most promising first: pool int64[p, t], seat int64[p]: a cell that each covers.
+    """Tuples to try, the most promising first: pool int64[p, t], inside int64[p]: a cell that each covers.
 
     Both may be empty.
     """
 
     pool: np.ndarray
-    seat: np.ndarray
+    inside: np.ndarray
 
 
 class Annealing(NamedTuple):
@@ -495,7 +495,7 @@ def open_close(table, of, state, cover, tried, annealing):
     there).
     """
     slots, leaf, first, cell, bits, _, k = table
-    (pool, seat), (steps, seed, heat) = tried, annealing
+    (pool, inside), (steps, seed, heat) = tried, annealing
     n, m, v = cell.size, leaf.shape[0], state.shape[0]
     random = np.empty(1, np.uint64)
     random[0] = seed | ONE
@@ -545,9 +545,9 @@ def open_close(table, of, state, cover, tried, annealing):
         if open_.size[s] > k:
             gained += _move_to_cheaper(table, open_, plan, s)
             s = open_.of[x]
-        if seat.size and draw(random) < POOLED:
-            c = int(draw(random) ** 2 * seat.size)
-            x = first[seat[c]]
+        if inside.size and draw(random) < POOLED:
+            c = int(draw(random) ** 2 * inside.size)
+            x = first[inside[c]]
             for t in range(new.size):
                 new[t] = pool[c, t]
         else:

@@ -1,13 +1,14 @@
-"""Exact search over sets of rows of a table, and the greedy covers that it starts from.
+"""Exact searches over groups of rows: a dynamic program, halving, lists of groups, and greedy covers.
 
-The dynamic program goes over what is left of a table.  A state is how many rows of each kind are left.  It has two
-names: its number in mixed radix (kind 0 most significant), which is subtracted like a number, and a packed word with a
-guard bit over every field, in which "group <= state" is one subtraction.  Both are linear in the counts.
+In the dynamic program, a state is the number of rows left of each kind. It has two encodings, both linear in these
+numbers: a number in mixed radix (kind 0 most significant), and a packed word with a guard bit above every field, in
+which "group <= state" is one subtraction.
 
-``halve`` gives the least loss of k-anonymity by halves: every part of about half the rows, and what remains, each
-solved the same way (Blocki, Williams 2010, Theorem 1.3).  Rows are bits of an int64, so there are 62 at most.
+``halve`` gives the least loss under k-anonymity by halves: every part of about half of the rows, and the rest, each
+solved recursively (Blocki, Williams 2010, Theorem 1.3). Rows are bits of an int64, so there are at most 62.
 
-``cover`` covers all rows greedily by published ones, and ``least_groups`` finds the cheapest group of each.
+``few_groups`` lists the cheap groups of each published row, ``least_groups`` finds the cheapest, and ``cover`` covers
+all rows greedily.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from shoal.kernels.tables.multipliers import Types
 
 
 class GroupLimits(NamedTuple):
-    """What a group is asked.
+    """The conditions of a group.
 
-    value  int64[m, s], frequency int64[s], distinct int64[s]   sensitive values, numbered from 0, and what is asked
-    least, k, most  int64   smallest group that can be eligible; k; largest group wanted
-    once   bool          groups in which a value of sensitive column 0 occurs twice are left out
+    value  int64[m, s], frequency int64[s], distinct int64[s]   sensitive values, numbered from 0, and their conditions
+    least, k, most  int64   least size of an eligible group; k; largest size that is listed
+    once   bool          leave out groups in which a value of sensitive column 0 occurs twice
     """
 
     value: np.ndarray
@@ -40,7 +41,7 @@ class GroupLimits(NamedTuple):
 
 
 class CodePlaces(NamedTuple):
-    """Place of each kind in the packed word and in the state's number, int64[m] each."""
+    """The position of each kind in the packed word and in the number of a state, int64[m] each."""
 
     shift: np.ndarray
     radix: np.ndarray
@@ -49,9 +50,9 @@ class CodePlaces(NamedTuple):
 class GroupsFound(NamedTuple):
     """Groups by their first kind.
 
-    word, number, cost   int64[keep]   the group in its two names, and the cost of all its rows
-    first  int64[m + 1]  where those of a first kind begin
-    floor  int64[m]      least loss of a row of each kind in any of them
+    word, number, cost   int64[keep]   the group in both encodings, and the loss of all its rows
+    first  int64[m + 1]  the first group of each first kind
+    floor  int64[m]      least loss of a row of each kind in any of the groups
     """
 
     word: np.ndarray
@@ -63,7 +64,7 @@ class GroupsFound(NamedTuple):
 
 @njit(**INNER)
 def _meets(asked, f, g, total, held):
-    """Whether rows g of each kind, none before f, meet what is asked of their number and of each sensitive column."""
+    """Whether a group of g rows of each kind, none before f, meets the conditions on size and sensitive columns."""
     if total < asked.least or total < asked.k:
         return False
     value, frequency, distinct = asked.value, asked.frequency, asked.distinct
@@ -83,11 +84,11 @@ def _meets(asked, f, g, total, held):
 
 @njit(**INNER)
 def _loss(types, f, g):
-    """Loss of a row of a group with g rows of each kind, f the first."""
+    """The loss of a row of a group with g rows of each kind; f is the first kind."""
     code, pair, start, size, kind = types.code, types.pair, types.start, types.size, types.kind
     loss = np.int64(0)
-    # By the kind of column: the dearest pair with the first kind, the ends of the range, or the number of different
-    # codes.
+    # Depending on the column: the most expensive pair with the first kind, the ends of the range, or the number of
+    # different codes.
     for j in range(code.shape[1]):
         low = high = np.int64(code[f, j])
         worst = np.int64(0)
@@ -115,10 +116,10 @@ def _loss(types, f, g):
 
 @njit(cache=True, nogil=True)
 def eligible_groups(types, asked, rules, places, found):
-    """Every eligible group: a vector of rows of each kind, at most asked.most of them; all are written down in found.
+    """Write all eligible groups of at most ``asked.most`` rows, as vectors of rows of each kind, to ``found``.
 
-    rules    what is asked besides, or None
-    returns  number of groups, -1 when there are more than found has places.  O(vectors x m x d).
+    rules    the other models, or None
+    returns  number of groups, -1 if ``found`` is too small. O(vectors x m x d).
     """
     m, value, count, most = types.count.size, asked.value, types.count, asked.most
     g = np.zeros(m, np.int64)
@@ -135,8 +136,7 @@ def eligible_groups(types, asked, rules, places, found):
         g[:] = 0
         g[f] = 1
         total = np.int64(1)
-        # Vectors in lexicographic order, like an odometer: the last kind that can take a row gets one more, those
-        # behind it none.
+        # Vectors in lexicographic order: the last kind that can have one row more gets it, and later kinds get none.
         while True:
             good = _meets(asked, f, g, total, held)
             if good and rules is not None:
@@ -168,8 +168,7 @@ def eligible_groups(types, asked, rules, places, found):
 
 
 class States(NamedTuple):
-    """What is left of a table, as a word: count int64[m] rows of each kind, shift int64[m] their places in the word,
-    guard int64 the guard bits."""
+    """The rows left, as a word: count int64[m] of each kind, shift int64[m] their fields, guard int64 guard bits."""
 
     count: np.ndarray
     shift: np.ndarray
@@ -178,17 +177,17 @@ class States(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def least_cost(states, found, spared, upper, value, left, book, looks):
-    """Least cost at which the whole table can be reduced to every state by groups that hold its first row left.
+    """The least cost of groups that reduce the whole table to each state, each with the first row left at its time.
 
     states               ``States``
     found                the groups, those of one first kind by rising cost - spared
-    spared int64[groups], upper int64   floor of each group's rows; a cost that is not to be exceeded
-    value  int64[states]   out: -1 where a state cannot be reached so; value[0] is the optimum
+    spared int64[groups], upper int64   floor of each group's rows; limit of the cost
+    value  int64[states]   out: -1 for states not reached within the limit; value[0] is the optimum
     left   int64[m], book int64[3]   where the last slice ended: rows left, then (state, packed, rest); state -1: begin
-    looks  int64         groups looked at before the slice ends, about
+    looks  int64         groups examined in a slice, about
     returns  whether value is finished
 
-    Some order of the groups of any partition takes the first row left each time.  O(states reached x groups).
+    The groups of any partition can be ordered so that each contains the first row left. O(states reached x groups).
     """
     word, number, cost, first, floor = found
     count, shift, guard = states
@@ -202,8 +201,8 @@ def least_cost(states, found, spared, upper, value, left, book, looks):
         value[:] = -1
         value[value.size - 1] = 0
     packed, rest = book[1], book[2]
-    # States by falling number, so that a state is reached before it is left. The rows left of each kind, the packed
-    # word, and the floor of what is left are counted down along.
+    # States by falling number, so that the value of a state is final before its groups are tried. The rows left, the
+    # packed word, and the floor of the rest are updated from state to state.
     for state in range(book[0], 0, -1):
         if looks <= 0:
             book[0], book[1], book[2] = state, packed, rest
@@ -237,10 +236,10 @@ def least_cost(states, found, spared, upper, value, left, book, looks):
 
 
 class PatternRows(NamedTuple):
-    """Rows that fit each published row: those of the places order[start[q]] to order[start[q + 1]], cheapest first.
+    """The rows that fit each published row: those at order[start[q]] to order[start[q + 1]], cheapest first.
 
-    start int64[q + 1], order int64[n];  of each place its rows int64[n], their value int64[n] and what one costs
-    float64[n]
+    start int64[q + 1], order int64[n]
+    rows, value int64[n], cost float64[n]  for each place: number of rows, sensitive value, and cost of a row
     """
 
     start: np.ndarray
@@ -251,7 +250,7 @@ class PatternRows(NamedTuple):
 
 
 class GroupSorts(NamedTuple):
-    """What groups of each sort are asked, int64[g]: at least some rows and values, at most ``cap`` rows of a value."""
+    """Conditions on each sort of groups, int64[g]: at least ``rows`` and ``values``, at most ``cap`` rows a value."""
 
     cap: np.ndarray
     rows: np.ndarray
@@ -260,10 +259,10 @@ class GroupSorts(NamedTuple):
 
 @njit(**LEAN_INNER)
 def _gathered(fits, asked, q, sort, held, taken):
-    """Take the cheapest group of one published row and sort; its sum and its rows, -1 where there is none.
+    """Take the cheapest group of one published row and sort; its cost and number of rows, -1 if there is none.
 
-    First one row of each of the cheapest values, then the cheapest others up to the rows asked and while they are
-    below 0.
+    First one row of each of the cheapest values, then the cheapest others, up to the least number of rows, and all with
+    a negative cost.
     """
     start, order, rows, value, cost = fits
     n, total = 0, 0.0
@@ -291,11 +290,11 @@ def _gathered(fits, asked, q, sort, held, taken):
 
 @njit(cache=True, nogil=True)
 def least_groups(fits, asked, use, total, sort, taken):
-    """The cheapest group of every published row, and what one costs by itself.
+    """The cheapest group of every published row.
 
-    use    float64[g, q]  what a group of each sort costs beside its rows
-    total  float64[q]     out: infinite where no group is as asked
-    sort   int64[q]       out: -1 there
+    use    float64[g, q]  cost of a group of each sort in addition to its rows
+    total  float64[q]     out: its cost; infinite if no group meets the conditions
+    sort   int64[q]       out: its sort, or -1
     taken  int64[n]       out: its rows of each place
     O(g n).
     """
@@ -317,14 +316,15 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
-TRIED = 100  # rows for each group that there is room for, at most
+TRIED = 100  # limit of the rows tried, for each group for which there is space
 
 
 class GroupsAsked(NamedTuple):
-    """What the groups that ``few_groups`` lists are like.
+    """The conditions of the groups that ``few_groups`` lists.
 
-    least, most  int64  rows;  values int64 different values at least;  share int64  at most 1/share of the rows alike
-    dearest      float64  a group costs at most so much
+    least, most  int64  rows;  values int64  least number of different values;  share int64  at most 1/share of the rows
+                        have one value
+    dearest      float64  largest cost of a group
     """
 
     least: int
@@ -336,16 +336,17 @@ class GroupsAsked(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def few_groups(fits, asked, use, kind, within, start, place):
-    """All groups of each published row that cost little, beside those that a published row before it fits as well.
+    """The cheap groups of each published row, without those that an earlier published row also fits.
 
     fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
-    use    float64[q]      what a group costs beside its rows
-    kind   int64[n]        type of each place;  within uint64[t, w] of each type a bit for each published row that fits
+    use    float64[q]      cost of a group in addition to its rows
+    kind   int64[n]        type of each place;  within uint64[t, w]  for each type, a bit for each published row that
+           fits
     start  int64[c + 1], place int32[...]   out: the place of each row of each group
-    Returns how many there are; -1 where there is no room for all, or too many rows were tried for it.
+    Returns their number; -1 if there is not enough space, or too many rows were tried.
 
-    Depth first, rows of a published row by rising cost: those that follow cost no less, so the fewest that are asked,
-    or all below 0, are the least that any group adds.
+    Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
+    least number needed, or all with a negative cost.
     """
     first, order, rows, value, cost = fits
     found, words, last, tried = 0, within.shape[1], 0, 0
@@ -373,6 +374,7 @@ def few_groups(fits, asked, use, kind, within, start, place):
                 n += 1
         if n < asked.least:
             continue
+        # Depth first over the groups of each published row: the row at the current index joins, or is passed over.
         top, depth = min(asked.most, n), 0
         at[0], paid[0] = 0, use[q]
         while depth >= 0:
@@ -385,7 +387,7 @@ def few_groups(fits, asked, use, kind, within, start, place):
                     held_of[value[row[chosen[depth]]]] -= 1
                 continue
             at[depth] = x + 1
-            while at[depth] < n and not fresh[at[depth]]:  # without this row, without those that equal it
+            while at[depth] < n and not fresh[at[depth]]:  # equal rows are passed over together
                 at[depth] += 1
             y = row[x]
             if (held_of[value[y]] + 1) * asked.share > asked.most:
@@ -428,17 +430,17 @@ def few_groups(fits, asked, use, kind, within, start, place):
 
 @njit(cache=True, nogil=True)
 def cover(start, member, loss, of_start, of, count, k, pick):
-    """Greedy weighted cover: always the published row that pays least for every row it covers anew.
+    """Greedy weighted cover: repeatedly the published row with the least price for each row that it newly covers.
 
     start  int64[q + 1], member int64[...]   types that fit published row q; each fits at least k rows in all
     loss   int64[q]      loss of a row published so
     of_start int64[t + 1], of int64[...]     published rows that fit each type
     count  int64[t], k int64
-    pick   int64[t]      out: number of the pick that covered the type; -1 when none fits
+    pick   int64[t]      out: number of the pick that covered the type; -1 if no published row fits it
     returns int64[picks]  the published row of each pick
 
-    n uncovered rows cost loss x max(n, k), so every one pays loss x max(1, k / n).  Prices only rise, so a heap of
-    stale prices is exact.  O((sum of members + picks) log q).
+    n uncovered rows cost loss x max(n, k), so the price of each is loss x max(1, k / n). Prices only rise, so a heap
+    with outdated prices gives the least one. O((sum of members + picks) log q).
     """
     q = loss.size
     uncovered = np.zeros(q, np.int64)
@@ -451,7 +453,7 @@ def cover(start, member, loss, of_start, of, count, k, pick):
     pick[:] = -1
     picks = np.zeros(count.size, np.int64)
     made = 0
-    # The top is stale or true: put back with its price now, or picked with all types that it covers anew.
+    # If the price at the top is outdated, it is put back with the current one. Otherwise its published row is picked.
     while len(heap) > 0:
         price, p = heapq.heappop(heap)
         if uncovered[p] == 0:
@@ -473,10 +475,10 @@ def cover(start, member, loss, of_start, of, count, k, pick):
 
 @njit(cache=True, nogil=True)
 def group_loss(mask, rows):
-    """Loss per row of the group of the rows in mask; rows ``Types``, a line of its own for each row."""
+    """The loss per row of the group of the rows in mask; ``rows`` is ``Types`` with a line for each row."""
     code, _, pair, start, size, kind = rows
     total = np.int64(0)
-    # By the kind of column, as in ``_loss``.
+    # Depending on the column, as in ``_loss``.
     for j in range(code.shape[1]):
         a, s = start[j], size[j]
         first, worst, low, high, many = np.int64(-1), np.int64(0), s, np.int64(-1), np.int64(0)
@@ -503,11 +505,11 @@ def group_loss(mask, rows):
 
 
 class Halves(NamedTuple):
-    """Rows that are cut by halves.
+    """The input of ``halve``.
 
-    k int64;  rows  ``Types``, a line of its own for each of n rows
-    twin   int64[n]  the row before it that equals a row, -1 for none: of equal rows the first go into a part
-    floor  int64[n]  no group charges a row less
+    k int64;  rows  ``Types`` with a line for each of n rows
+    twin   int64[n]  the previous row that equals a row, -1 for none: of equal rows a part contains the first ones
+    floor  int64[n]  a row loses at least so much in any group
     """
 
     k: int
@@ -517,10 +519,10 @@ class Halves(NamedTuple):
 
 
 class Halving(NamedTuple):
-    """How far it has come.
+    """The progress of ``halve``.
 
-    looked int64[1]  parts looked at;  stop int64[1]  the search ends where another thread makes it 1
-    part   int64[1]  the part that gave the least loss, 0 where the rows are one group or nothing was below ``upper``
+    looked int64[1]  parts examined;  stop int64[1]  another thread sets it to 1 to end the search
+    part   int64[1]  the part with the least loss; 0 if the rows are one group, or no loss is below ``upper``
     """
 
     looked: np.ndarray
@@ -530,15 +532,15 @@ class Halving(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def halve(mask, upper, halves, progress):
-    """The least loss of cutting the rows in mask into groups of k or more, or ``upper`` where none is below it.
+    """The least loss of a partition of the rows in mask into groups of at least k, or ``upper`` if none is below it.
 
-    upper  int64     a loss in hand
-    halves ``Halves``;  progress ``Halving``, in and out
+    upper  int64     the loss of a known partition
+    halves ``Halves``;  progress ``Halving``, read and written
 
-    Some union T of groups of an optimum has at least n/2 and at most n/2 + k - 1/2 of the n >= 2k rows: add groups of
-    at most 2k - 1 rows until half is reached; the larger side with the last group, or the one without, is that near.
-    Where one side is empty, the last group is half of the rows and no more than 2k - 1, and is T itself.
-    About 4^n parts; the space of the recursion, n deep.
+    Some union T of groups of an optimum has at least n/2 and at most n/2 + k - 1/2 of the n >= 2k rows. Add groups, of
+    at most 2k - 1 rows each, until half of the rows are reached. T is the union with the last group or the complement
+    of the union before it, the smaller of both. If that is all rows, T is the last group, which has at most 2k - 1
+    rows. About 4^n parts; the space of the recursion, n deep.
     """
     k, rows, twin, floor = halves
     looked, stop, part = progress
@@ -553,15 +555,14 @@ def halve(mask, upper, halves, progress):
     if n < 2 * k:
         return min(upper, n * group_loss(mask, rows))
     best, chosen = upper, np.int64(0)
-    # Every subset of each size; of equal rows the first must be in it, and of two halves of one size the one with the
-    # first row.
+    # Every subset of each size that contains the first ones of equal rows, and the first row if it is exactly a half.
     for t in range(max(k, (n + 1) // 2), min(n - k, (n + 2 * k - 1) // 2) + 1):
         subset = (np.int64(1) << t) - 1
         while subset >> n == 0 and least < best:
             looked[0] += 1
             if stop[0]:
                 return upper
-            half, plain = np.int64(0), not (2 * t == n and subset & 1 == 0)  # halves alike count once
+            half, plain = np.int64(0), not (2 * t == n and subset & 1 == 0)
             for i in range(n):
                 if subset >> i & 1:
                     half |= np.int64(1) << member[i]

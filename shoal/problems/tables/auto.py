@@ -19,7 +19,7 @@ from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
 from shoal.problems.tables.bounds.certify import certify
-from shoal.problems.tables.bounds.class_program import column, idle
+from shoal.problems.tables.bounds.class_program import shares_column, size_decides
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Costs, Lattice
 from shoal.problems.tables.methods.pattern_cover import pattern_cover, whole_cost
@@ -294,7 +294,7 @@ class _PortfolioRun:
         if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
             # If no lattice is swept, all pairs are examined, and this is the only proof.
             part = 0.45 if hopeless(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
-        if left is not None and left <= SHORT and column(self.task) is not None and not idle(self.task):
+        if left is not None and left <= SHORT and shares_column(self.task) is not None and not size_decides(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
         cost = math.inf if self.order[0] else self.order[1]
@@ -313,7 +313,7 @@ class _PortfolioRun:
     def fill(self, bounds: Bounds) -> None:
         """Tuples chosen by multipliers, filled by a minimum-cost flow."""
         multipliers, left = bounds.multipliers, self.left
-        if multipliers is None or idle(self.task):
+        if multipliers is None or size_decides(self.task):
             return
         short = left is not None and left <= SHORT
         if short and bounds.best[0] != "multipliers":  # there was no time for enough passes, so they choose badly

@@ -1,1 +1,1 @@
-"""What no partition can beat: bounds on the loss, and the certificates that carry them."""
+"""Lower bounds on the loss of every eligible partition, and the certificates that state them."""

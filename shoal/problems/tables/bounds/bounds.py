@@ -1,7 +1,8 @@
-"""Lower bounds on the loss of any eligible partition, and the certificate that carries the best of them.
+"""Lower bounds on the loss of every eligible partition (docs/bounds.md has the proofs).
 
-Each bound is a function of the task alone.  ``docs/bounds.md`` has the proofs.  Row prices are raised over all classes
-of the lattice, then moved along subgradients against those classes that are nearly tight."""
+Each bound is a function of the task alone. Row prices are raised by dual ascent over all classes of the lattice, and
+then moved along subgradients against the classes that are nearly tight.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +27,15 @@ from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
 
-FADE, PATIENCE = 0.7, 10.0  # of a direction, what stays of the pass before; passes in vain before steps are cut
-PARTS = 2  # of the classes, which cores may share
+FADE, PATIENCE = 0.7, 10.0  # part of the direction before that is kept; steps without gain until the length is cut
+PARTS = 2  # parts of the classes, for cores to share
 
 
 class Ascent(NamedTuple):
-    """Prices on their way; all in and out.
+    """The state of a subgradient method for prices; all arrays are read and written.
 
     price, best, trend float64[m]  prices, those of the largest value so far, the smoothed direction
-    state float64[3]  largest value so far, length of steps, passes since it rose
+    state float64[3]  largest value so far, length of steps, steps since the value rose
     """
 
     price: np.ndarray
@@ -43,21 +44,21 @@ class Ascent(NamedTuple):
     state: np.ndarray
 
 
-def climb(
-    classes: Classes, asked: BoundedRows, most: np.ndarray, way: Ascent, passes: int, aim: float, gap: float,
+def subgradient_steps(
+    classes: Classes, asked: BoundedRows, most: np.ndarray, ascent: Ascent, passes: int, aim: float, gap: float,
     each: Each = in_turn,
 ) -> None:  # fmt: skip
-    """Some passes of a subgradient method for the prices, at most ``most`` float64[m], that prove most.
+    """Some steps of a subgradient method for the prices, at most ``most`` float64[m], that prove most.
 
-    Value: the sum of all prices less, for each class, the most by which K rows or more, with the values, are above
-    their cost.  A step of Polyak's rule along the smoothed subgradient aims ``gap`` above the value there is, and above
-    ``aim``; steps are cut after some passes in vain.  The parts hang on the classes alone, so any number of cores finds
-    the same.  O(passes * members) where the order of a class changes little.
+    The value is the sum of all prices less, for each class, the most by which an eligible set of its rows exceeds its
+    cost. A step of Polyak's rule along the smoothed subgradient has its target ``gap`` above the larger of the best
+    value and ``aim``. The parts depend on the classes alone, so the result is the same on any number of cores. O(passes
+    * members) if the order of the rows of a class changes little.
     """
     from shoal.kernels.tables.multipliers import taken
     from shoal.problems.programs import ascend
 
-    price, best, trend, state = way
+    price, best, trend, state = ascent
     parts, rows = even(classes.start, PARTS), np.zeros((PARTS, price.size), np.int64)
 
     def over(h: int) -> float:
@@ -82,33 +83,33 @@ def climb(
     ascend(state, passes, PATIENCE, reach, value=proved, direct=direct, move=move)
 
 
-QUICK = 3.0  # seconds that "fast" has for its bounds, at most, where a lattice is large
-RAISED = 10  # sweeps like the first that a raise and its check take, about
-LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # cells that one sweep over the lattice may look at
-PACE = 1e8  # cells a core looks at in a second, at most
-PASSED = 40  # cells of all classes for one that a sweep looks at, where much is passed over
-AT_ONCE = 2e7  # cells that a core looks at between two looks at the clock, about
-SWEEP = 0.7  # share of the time that the first sweep may take
-ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # raises of the prices
+QUICK = 3.0  # limit of the seconds for bounds at "fast", if a lattice is large
+RAISED = 10  # time of a round of dual ascent with its check, in first sweeps, about
+LOOKS = {"fast": 3e8, "balanced": 3e8, "thorough": 4e9}  # limit of the cells examined in a sweep over the lattice
+PACE = 1e8  # limit of the cells that a core examines in a second
+PASSED = 40  # cells of all classes for each one that a sweep examines, if it skips many
+AT_ONCE = 2e7  # cells that a core examines between two readings of the clock, about
+SWEEP = 0.7  # limit of the first sweep, as a share of the time
+ROUNDS = {"fast": 3, "balanced": 3, "thorough": 8}  # rounds of dual ascent
 SMALL = {"fast": 10_000, "balanced": 60_000, "thorough": 60_000}  # pairs of cell and node for the linear program
-SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # seconds it may take, many times what such tables need
-HALF, WHOLE = 3, 7  # sweeps like the first that half of a first raise takes, about, and a whole one
-STEEP = 8  # the least group from which prices move along subgradients: below it the ascent leaves little to gain
-ASCENT = 0.5  # share of the seconds left that the ascent takes where prices then move along subgradients
-CLIMBS = (0.25, 0.05, 0.05)  # classes that slack by so much of the mean price are looked at, in turn
-MIXED = (0.4,) * 14 + (0.2,) * 4  # the same where different values are asked for
-DEAR = 3  # times K: rows of a class that are written down; all of them where different values are asked for, if
-SCARCE = 12  # there is room, and otherwise so many times K
-PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # passes over them, and members of classes looked at in these, at most; the
-LISTED = 20_000_000  # same where different values are asked for.  Members written down in one sweep, at most
-GAP = 0.05  # steps aim at so much more than what was proved before
-NEARLY = 0.999  # share of the cost from which on a bound is left as it is
-ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
-CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # sweeps for prices of t-closeness, at most
-LITTLE = 5e-4  # share that one of them has to bring, or it is the last
-WALK = 0.5  # share of the time that is left to them which the multipliers take that they begin with
-COUNTED = 60  # rows of a group up to which they are looked at one by one
-VALUES = {"equal": 1000, "ordered": 40, "tree": 40}  # of a sensitive column, above which none is begun
+SOLVE = {"fast": 3.0, "balanced": 20.0, "thorough": 120.0}  # its limit in seconds, many times what such tables need
+HALF, WHOLE = 3, 7  # time of half a first round of dual ascent, and of a whole one, in first sweeps
+STEEP = 8  # subgradients are used from this least size on; below, dual ascent leaves little to gain
+ASCENT = 0.5  # share of the seconds left for dual ascent if subgradients follow
+SLACKS = (0.25, 0.05, 0.05)  # limits of the slack of the classes examined, round by round, in mean prices
+MIXED = (0.4,) * 14 + (0.2,) * 4  # the same if groups need different values
+DEAR = 3  # times K: rows of a class that are listed
+SCARCE = 12  # the same if groups need different values and all rows are too many
+LISTED = 20_000_000  # limit of the members listed in one sweep
+PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # limits of the steps and of the members examined; if groups need values
+GAP = 0.05  # Polyak's target above the bound before, relative to it
+NEARLY = 0.999  # share of the cost from which on no further bound is computed
+ROUGHLY = 0.8  # the same for pieces: if all values are equally far apart, boxes take long and prove little
+CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # limit of the sweeps for prices of t-closeness
+LITTLE = 5e-4  # relative gain below which a sweep is the last
+FOR_MULTIPLIERS = 0.5  # share of their time for the multipliers with which they begin
+COUNTED = 60  # groups of up to so many rows are examined one size at a time
+VALUES = {"equal": 1000, "ordered": 40, "tree": 40}  # limit of the values of a sensitive column for these prices
 NONE = Tight.empty(0, 0)
 ARGUMENTS = {
     "nothing": "no loss is below 0",
@@ -133,14 +134,14 @@ ARGUMENTS = {
 
 @dataclass
 class Bounds:
-    """Bounds by name, in the recoding's unit, rounded down, and what their proofs leave for the search.
+    """Lower bounds by name, in the recoding's unit, rounded down, and the by-products of their proofs for the search.
 
-    seconds      spent on them
-    prices       float64[m] where some were found;  cheapest  float64[m] those of the cheapest node
-    multipliers  of the class program, for diversity by frequency
-    classes      that are nearly tight where prices moved along subgradients
-    columns      int64[c, K] cells of groups that lose little more than their prices, those first that lose least more;
-                 None where no lattice stood in for them
+    seconds      time of the proofs
+    prices       float64[m] of the best bound by prices;  cheapest  float64[m] those of the cheapest node
+    multipliers  of the class program
+    classes      that are nearly tight if prices were moved along subgradients
+    columns      int64[c, K] cells of groups whose loss is close to their prices, the closest first; only without sweeps
+                 over a lattice
     pieces       the program of a table with one column of sets
     """
 
@@ -155,7 +156,7 @@ class Bounds:
 
     @property
     def best(self) -> tuple[str, float]:
-        """Name and value of the largest."""
+        """Name and value of the largest bound."""
         if not self.values:
             return "none", 0
         name = max(self.values, key=lambda k: self.values[k])
@@ -163,10 +164,10 @@ class Bounds:
 
 
 def lower_bounds(task: Task, *, until: float | None = None, program: bool = True, cost: float = math.inf) -> Bounds:
-    """The bounds that fit the effort; with ``until`` (``shoal.clock``) no sweep starts that might pass it.
+    """The bounds that fit the effort; with ``until`` (``shoal.clock``) no sweep starts that might end after it.
 
-    program  whether small tables get the best prices there are, by linear programming, instead of ascent
-    cost     of the best answer known: what is proved nearly as dear, no boxes are looked at for
+    program  whether small tables get the best prices by linear programming, instead of ascent
+    cost     of the best answer known; if a bound is close to it, boxes are not examined
 
     A sweep over the lattice is O(nodes * cells) at worst; the bound by neighbors is O(cells^2).
     """
@@ -177,7 +178,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     effort = "thorough" if task.effort.name == "seconds" else task.effort.name
     lattice = Lattice.of(task.recoding)
     some = task.recoding.hierarchies is not None and RAISED * lattice.nodes * task.histogram.cells > LOOKS["fast"]
-    if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
+    if task.effort.name == "fast" and some:  # other named efforts count work instead of time
         until = began + QUICK
     enough = NEARLY * cost * task.histogram.rows * len(task.recoding.columns)
     out.pieces = ValueCuts.of_task(task)
@@ -185,7 +186,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         out.values["pieces"] = out.pieces.bound
         plain = not task.requirement.sensitive_columns and not task.requirement.rules
         named = task.effort.name in ("fast", "balanced")
-        if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
+        if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # for k alone, boxes prove no more
             out.seconds = clock() - began
             return out
     sweeper = None
@@ -203,8 +204,8 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             if program and lattice.nodes * task.histogram.cells <= SMALL[effort]:
                 _by_program(task, out, sweeper, effort, until)
             else:
-                # Where values are asked, multipliers and prices of either sign prove more in the time, and where groups
-                # are large, prices moved along subgradients.
+                # If sensitive values matter, multipliers and prices of either sign prove more in the same time. If
+                # groups are large, subgradients do.
                 steep = effort == "thorough" and sweeper.group >= STEEP
                 sweeps = 0 if task.part or sweeper.asked or steep else sweeps_of(task, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
@@ -221,8 +222,8 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if alone:
         out.values["alone"] = alone
     close = None if sweeper is None or out.prices is None else close_shares(task)
-    walk = until if until is None or close is None else clock() + WALK * (until - clock())
-    out.multipliers = price(task, until=walk)
+    end = until if until is None or close is None else clock() + FOR_MULTIPLIERS * (until - clock())
+    out.multipliers = price(task, until=end)
     if out.multipliers is not None:
         out.values["multipliers"] = out.multipliers.value(task)
     if close is not None and sweeper is not None:
@@ -232,7 +233,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
 
 
 def hopeless(task: Task, lattice: Lattice, looks: float, until: float | None) -> bool:
-    """Whether a sweep over the lattice will hardly end: then it is not begun, for it would leave nothing to others."""
+    """Whether a sweep over the lattice would probably not end in time, so that it is not begun."""
     work = lattice.nodes * task.histogram.cells
     if until is not None:
         looks = min(looks, SWEEP * PACE * cores(work) * max(until - clock(), 0.0))
@@ -240,7 +241,7 @@ def hopeless(task: Task, lattice: Lattice, looks: float, until: float | None) ->
 
 
 def _of_nodes(task: Task, out: Bounds, first: np.ndarray, tuples: int) -> None:
-    """The first sweep: per row the cheapest node whose class can hold an eligible group with it."""
+    """Add the bounds of the first sweep: for each row, the cheapest node whose class can contain an eligible group."""
     out.prices = out.cheapest = first
     out.values["cheapest node"] = total(task, first)
     if plain_stars(task.recoding):
@@ -249,8 +250,8 @@ def _of_nodes(task: Task, out: Bounds, first: np.ndarray, tuples: int) -> None:
 
 
 def _by_program(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None) -> None:
-    """The best prices there are, from the dual of a linear program."""
-    named = task.effort.seconds is None  # then a seed gives the same again, so the clock is far away
+    """Add the bound of the best prices, from the dual of a linear program."""
+    named = task.effort.seconds is None  # a seed must be reproducible, so the time limit is far above the need
     prices = sweeper.program(SOLVE[effort] if named or until is None else until - clock())
     fixed = None if prices is None else sweeper.feasible(prices, until)
     if fixed is not None:
@@ -259,15 +260,15 @@ def _by_program(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: f
 
 
 def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: float | None, spent: float) -> None:
-    """Prices raised by dual ascent, then moved along subgradients where these still gain; spent: on one sweep."""
+    """Add the bound by dual ascent, then that by subgradients if they still gain; spent: seconds of one sweep."""
     assert out.cheapest is not None
-    # Diversity by frequency has no cascade for prices to lead; on stars they stay below "combined".
+    # Under diversity by frequency no cascade uses prices, and on stars they prove less than "combined".
     idle = sweeper.per_value and out.best[0] == "combined"
-    close = close_shares(task)  # what the equal distance asks the ascent does not see
+    close = close_shares(task)  # dual ascent ignores t-closeness
     idle = idle or (close is not None and close.apart.size == 0)
     steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
     rounds = 1 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
-    # What moves along subgradients afterwards proves more in the same time than the later rounds.
+    # Subgradients prove more in the same time than the later rounds.
     stop = until if until is None or not steep else clock() + ASCENT * (until - clock())
     raised = sweeper.ascend(out.cheapest, 0 if idle else rounds, stop, spent)
     if raised is None:
@@ -276,17 +277,17 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     out.values["dual ascent"] = total(task, raised)
     if not steep:
         return
-    climbed = sweeper.climb(raised, until)
-    out.classes = None if sweeper.mixed else climbed.classes
-    if climbed.over is not None and (least := total(task, climbed.prices, climbed.over)) > out.values["dual ascent"]:
+    moved = sweeper.by_subgradients(raised, until)
+    out.classes = None if sweeper.mixed else moved.classes
+    if moved.over is not None and (least := total(task, moved.prices, moved.over)) > out.values["dual ascent"]:
         out.values["subgradients"] = least
-    if climbed.feasible is not None and (least := total(task, climbed.feasible)) > out.values["dual ascent"]:
-        out.prices = climbed.feasible
+    if moved.feasible is not None and (least := total(task, moved.feasible)) > out.values["dual ascent"]:
+        out.prices = moved.feasible
         out.values["subgradients"] = max(least, out.values.get("subgradients", 0.0))
 
 
 def close_shares(task: Task) -> CloseShares | None:
-    """What t-closeness asks of groups, by any distance; None where it isn't asked, or of too many values."""
+    """The condition of t-closeness by any distance; None if there is none, or the column has too many values."""
     rules = [rule for rule in task.requirement.rules if rule.measure.kind in ("equal", "ordered", "tree")]
     rule = min(rules, key=lambda rule: (rule.measure.kind != "equal", rule.measure.number), default=None)
     if rule is None or len(rule.table) > VALUES[rule.measure.kind]:
@@ -297,7 +298,7 @@ def close_shares(task: Task) -> CloseShares | None:
     if rule.measure.kind == "ordered":
         place = (np.cumsum(share > 0) - 1.0) / rule.measure.whole
         apart = np.abs(place[:, None] - place)
-    elif rule.measure.kind == "tree":  # apart by the share of the levels at which they lie in different classes
+    elif rule.measure.kind == "tree":  # distance: share of the levels at which they are in different classes
         levels = np.array(rule.measure.table[1 : 1 + rule.measure.whole * share.size]).reshape(-1, share.size)
         apart = (levels[:, :, None] != levels[:, None]).mean(axis=0) if len(levels) else np.zeros((share.size,) * 2)
     need = task.requirement
@@ -309,7 +310,7 @@ def close_shares(task: Task) -> CloseShares | None:
 def _by_closeness(
     task: Task, out: Bounds, sweeper: Sweeper, close: CloseShares, effort: str, until: float | None
 ) -> None:
-    """The prices that multipliers leave, or others, raised sweep by sweep against every class of the lattice."""
+    """Add the bound of close classes: prices, those of the multipliers if any, raised in sweeps over the classes."""
     prices = out.prices if out.multipliers is None else out.multipliers.prices
     assert prices is not None
     proved, seconds = 0.0, 0.0
@@ -330,7 +331,7 @@ def _by_closeness(
 def total(task: Task, prices: np.ndarray, over: float = 0.0) -> float:
     """The bound that row prices prove, in the recoding's unit, rounded down; an int for stars.
 
-    over  by how much all groups of a partition together may be above their loss
+    over  the most by which all groups of a partition together can exceed their loss
     """
     exact = math.fsum(prices * task.histogram.count) - over
     lowered = exact - 1e-9 * math.fsum(np.abs(prices) * task.histogram.count) - 1e-9
@@ -339,12 +340,12 @@ def total(task: Task, prices: np.ndarray, over: float = 0.0) -> float:
     return max(lowered, 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
 
 
-class Climbed(NamedTuple):
-    """Prices moved along subgradients; what a sweep had no time to find is None.
+class SubgradientPrices(NamedTuple):
+    """Prices moved along subgradients; None for what a sweep had no time to find.
 
-    prices    float64[m]  where the walk proved most;  over  by how much all classes together exceed their cost there
+    prices    float64[m]  those of the largest value;  over  by how much all classes together exceed their cost there
     feasible  float64[m]  these prices lowered until no class exceeds its cost
-    classes   those that were looked at
+    classes   those that were examined
     """
 
     prices: np.ndarray
@@ -354,7 +355,7 @@ class Climbed(NamedTuple):
 
 
 class Sweeper:
-    """All nodes of a lattice swept over a table, on all cores."""
+    """Sweeps over all nodes of a lattice, on all cores."""
 
     def __init__(self, task: Task, lattice: Lattice, looks: float = np.inf) -> None:
         need, histogram = task.requirement, task.histogram
@@ -375,27 +376,26 @@ class Sweeper:
 
     @property
     def workers(self) -> int:
-        """Cores worth asking for one sweep."""
+        """The number of cores for one sweep."""
         return cores(self.task.histogram.quasi.size * float(self.lattice.nodes))
 
     @property
     def table(self) -> sweep.CellsInLattice:
-        """The cells in the lattice, as kernels take them."""
+        """The cells in the lattice, for the kernels."""
         quasi = self.task.histogram.quasi
         return sweep.CellsInLattice(quasi, self.up, self.at, self.size, self.height, self.columns, self.loss)
 
     def _budget(self, until: float | None) -> list[np.int64]:
-        """Cells that each worker may look at in one sweep."""
+        """The number of cells that each worker may examine in one sweep."""
         most = self.looks / self.workers
         if until is not None:
             most = min(most, PACE * max(until - clock(), 0.0))
         return [np.int64(min(most, 2.0**62))] * self.workers
 
     def _dealt(self, one: Callable[[int, np.ndarray], bool], until: float | None) -> bool:
-        """The lattice in parts dealt to the workers: the levels of the first few columns, int64[f]; whether each was
-        done.
+        """Run ``one`` for every part of the lattice on the workers; whether each part was done.
 
-        one  does a part: the worker's number, the levels; whether the worker goes on
+        one  processes a part, given the worker's number and the levels of the first columns int64[f]; whether to go on
         """
         workers, split = self.workers, 0
         parts_of = max(4 * workers, self.task.histogram.cells * float(self.lattice.nodes) / (PASSED * AT_ONCE))
@@ -446,9 +446,9 @@ class Sweeper:
         start: float = np.inf,
         tight: Sequence[Tight] = (),
     ) -> np.ndarray | None:
-        """The least over all nodes for every cell, float64[m]; None when time or the cells to look at ran out.
+        """The least over all nodes for every cell, float64[m]; None if the time or the budget of cells is over.
 
-        mode   as of the kernel ``sweep``;  tight  for TIGHT_CLASSES, where each core writes classes down
+        mode   as for the kernel ``sweep``;  tight  for TIGHT_CLASSES: where each core lists classes
         """
         from shoal.kernels import quick
 
@@ -486,9 +486,9 @@ class Sweeper:
         return np.minimum.reduce(at_node if mode == sweep.LEAST_AT_NODE else found) if done else None
 
     def excess(self, price: np.ndarray, allowance: float, until: float | None) -> np.ndarray | None:
-        """Per node, levels as indices: what its best class's K dearest rows cost above their prices, per row.
+        """For each node, the least over its classes of what the K most expensive rows cost above their prices, per row.
 
-        float64[levels of each column]; infinite where that is above the allowance; None as in ``run``.
+        float64[levels of each column]; infinite above the allowance. None as in ``run``.
         """
         found = self.run(sweep.LEAST_AT_NODE, price, np.zeros(0, bool), until, self.group * allowance + 1e-9)
         if found is None:
@@ -496,10 +496,10 @@ class Sweeper:
         return found.reshape(self.height[self.columns]).transpose(np.argsort(self.columns)) / self.group
 
     def ascend(self, price: np.ndarray, rounds: int, until: float | None, spent: float) -> np.ndarray | None:
-        """Prices raised in some rounds and checked again; None when there was no time for a round and the check."""
+        """Prices raised in some rounds and checked again; None if there was no time for a round and the check."""
         raised = None
-        # A round raises all active prices alike: by the slack that they share in their tightest class. With little
-        # time, one step that gives each row its part of the slack.
+        # A round raises each active price by its part of the slack in its tightest class. With little time, there is
+        # one step that divides the slack by the least size.
         for _ in range(rounds):
             since, current = clock(), price if raised is None else raised
             left = np.inf if until is None else (until - since) / max(spent, 1e-9)
@@ -508,7 +508,7 @@ class Sweeper:
             slack = self.run(sweep.LEAST_SLACK, current, np.zeros(0, bool), until)
             if slack is None:
                 break
-            if raised is None and left < WHOLE:  # every row at once, by its part of what is left of any set with it
+            if raised is None and left < WHOLE:
                 raised = current + np.maximum(slack, 0.0) * (1 - 1e-12) / self.group
                 break
             active = slack > 1e-9
@@ -526,7 +526,7 @@ class Sweeper:
         return None if raised is None else self.feasible(raised, None)
 
     def tight(self, price: np.ndarray, allowance: float, until: float | None) -> Classes | None:
-        """Classes whose K dearest rows have less than the allowance left, a row; None as in ``run``."""
+        """The classes whose K most expensive rows have less slack than the allowance, per row; None as in ``run``."""
         for rows in (self.task.histogram.rows, SCARCE * self.group) if self.mixed else (DEAR * self.group,):
             found = [Tight.empty(LISTED, rows) for _ in range(self.workers)]
             if (
@@ -538,15 +538,15 @@ class Sweeper:
                 break
         return None
 
-    def climb(self, price: np.ndarray, until: float | None) -> Climbed:
-        """Feasible prices moved along subgradients of what nearly tight classes prove, and what all classes say then.
+    def by_subgradients(self, price: np.ndarray, until: float | None) -> SubgradientPrices:
+        """Prices moved along subgradients of the bound by nearly tight classes, and what a sweep then proves.
 
-        Nothing is moved where the condition is of rows of different values.
+        Under diversity by frequency, the prices stay as they are.
         """
         from shoal.problems.programs import state_of
 
         if self.per_value:
-            return Climbed(price)
+            return SubgradientPrices(price)
         count = self.task.histogram.count
         value = self.sensitive[:, 0].astype(np.int64) if self.mixed else np.zeros(count.size, np.int64)
         distinct = int(self.distinct[0]) if self.mixed else 1
@@ -555,45 +555,46 @@ class Sweeper:
         best, trend = price.copy(), np.zeros(price.size)
         last, limit = np.inf, until
         top, step = sum(float(loss.max()) for loss in self.lattice.loss), 1.0
-        # The classes that are tight within a smaller share each time join those known, and prices climb over these.
-        for share in MIXED if self.mixed else CLIMBS:
+        # Each round adds the classes that are tight within its share, and moves the prices against all classes known.
+        for share in MIXED if self.mixed else SLACKS:
             began = clock()
             if began > last:
                 break
             new = self.tight(best, share * sum_of / float(count.sum()), limit)
-            if new is None or not new.cost.size:  # the steps so far are proved nevertheless
+            if new is None or not new.cost.size:  # the steps so far still count
                 break
-            if until is not None:  # each of the sweeps that prove takes about as long, or up to three times at first
+            if until is not None:  # each of the last sweeps takes about as long, at first up to three times
                 last = limit = until - (4 if known is None else 3) * (clock() - began)
             known = new if known is None else new.joined(known)
             most = np.full(price.size, top)
-            if self.mixed:  # no K rows of a class that is not looked at can then be above its cost
+            if self.mixed:  # so that no K rows of another class exceed its cost
                 most = np.minimum(most, best + share * sum_of / float(count.sum()))
-            way = Ascent(best.copy(), best, trend, state_of(step))
+            ascent = Ascent(best.copy(), best, trend, state_of(step))
             done, passes = 0, int(min(PASSES[self.mixed], MEMBERS[self.mixed] / known.member.size))
             with threads(cores(known.member.size)) as some:
                 while done < passes and clock() < last:
-                    climb(known, asked, most, way, SLICE, sum_of, GAP * sum_of, some)
+                    subgradient_steps(known, asked, most, ascent, SLICE, sum_of, GAP * sum_of, some)
                     done += SLICE
-            step = max(way.state[1], 0.3 * step)
+            step = max(ascent.state[1], 0.3 * step)
         if known is None:
-            return Climbed(price)
-        # Where any rows may stand together, feasible prices prove nearly as much, and they lead the search: first them.
+            return SubgradientPrices(price)
+        # For k alone, feasible prices prove nearly as much, and the search uses them, so they come first.
         feasible = None if self.mixed else self.feasible(best, until)
         over = self.run(sweep.EXCESS, best, np.zeros(0, bool), until, 0.0)
         feasible = self.feasible(best, until) if self.mixed else feasible
-        return Climbed(best, None if over is None else float(over[0]), feasible, known)
+        return SubgradientPrices(best, None if over is None else float(over[0]), feasible, known)
 
     def feasible(self, price: np.ndarray, until: float | None) -> np.ndarray | None:
-        """Prices lowered, row by row, until no group of any class exceeds its cost; None when time ran out."""
+        """Prices lowered, row by row, until no group of any class exceeds its cost; None if the time is over."""
         slack = self.run(sweep.SLACK_WITH_VALUES, price, np.zeros(0, bool), until, 0.0)
         return None if slack is None else price + slack / self.group - 1e-12
 
     def program(self, seconds: float) -> np.ndarray | None:
-        """Optimal prices by linear programming (HiGHS); None when it fails or takes longer.
+        """Optimal prices by linear programming (HiGHS); None if it fails or takes longer than ``seconds``.
 
-        Largest sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0: which says that
-        the K largest prices sum to at most K c.  One z per cell, or per sensitive value when groups need K values.
+        Maximize the sum of prices so that in every class K t + sum of z <= K c and price <= t + z, z >= 0; this is
+        equivalent to the K largest prices having at most the sum K c. One z per cell, or per sensitive value under
+        diversity by frequency.
         """
         from scipy.sparse import csr_array
 
@@ -606,7 +607,7 @@ class Sweeper:
         val: list[float] = []
         limit: list[float] = []
         cost_of: list[float] = []
-        # For each class that counts: one line that says what its K dearest rows pay, and one for each cell.
+        # Each class that can contain an eligible group has one line for its K largest prices, and one for each cell.
         for node in self.lattice.ordered(self.task):
             keys = np.stack([self.lattice.up[j][node[j]][h.quasi[:, j]] for j in range(len(node))], axis=1)
             label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)

@@ -1,10 +1,10 @@
-"""Row prices where there is no lattice to sweep: by boxes of near rows, raised by column generation until all are paid.
+"""Row prices without a sweep over a lattice: boxes of near rows, and column generation over boxes (docs/boxes.md).
 
-A box holds the rows whose values lie in one range, or one set, for each column.  The program: columns are groups T of K
-rows, each row is in one, and the columns chosen lose least.  A group of K rows or more is covered by its K dearest rows
-and others, so K rows are enough.  A multiplier u for every row is feasible where no T has u(T) > K c(T), and then the
-sum of u is a lower bound.  Where shares of values are asked for, columns are whole classes of boxes.  ``docs/boxes.md``
-has the proofs.
+A box is a range, a set, or a node for each column, and contains the rows whose values are in it. In the linear program
+of ``raised``, a column is a set T of K rows, with K times the loss of a row in the smallest box c(T) as its cost. Every
+row is in one column, and the columns chosen lose least. Numbers u with u(T) <= K c(T) for every T are feasible in the
+dual, so their sum is a lower bound. If t-closeness is required, the columns of ``classes_of_boxes`` are all rows of a
+box together.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.boxes import ClassesExceeded
 
 
-BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # cells near to each, nodes of its search
-PLACES = 200  # pairs of cells that are looked at while one near cell is
-BOX_PACE = 2e9  # pairs times columns that a core looks at in a second
-BOX_PART = 1 / 2  # of the time, for the first looks; the others raise
-BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # pairs times columns that named efforts may look at
-RAISES = {"fast": 2, "balanced": 2, "thorough": 14}
-GAIN = 1e-3  # share of the bound that a raise has to bring, or it is the last
+BOXES = ((400, 60), (192, 60), (96, 60), (48, 60), (24, 60), (16, 16))  # near cells of each cell, nodes of its search
+PLACES = 200  # pairs of cells that take as long as one near cell
+BOX_PACE = 2e9  # pairs times columns that a core examines in a second
+BOX_PART = 1 / 2  # share of the time for the cheapest boxes; the rest is for raises
+BOX_WORK = {"fast": 3e9, "balanced": 7e9, "thorough": 9e10}  # limit of the pairs times columns examined
+RAISES = {"fast": 2, "balanced": 2, "thorough": 14}  # limit of the raises
+GAIN = 1e-3  # relative gain below which a raise is the last
 
 
 def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] | None:
-    """Near cells and nodes for each cell's cheapest box that the effort allows; None for pairs alone.
+    """Number of near cells, and nodes, for the search of each cell's cheapest box; None if only pairs are affordable.
 
-    An effort in seconds takes the last for as many cells as they suffice for.
+    With an effort in seconds, the smallest search may run for a part of the cells.
     """
     cells, d = task.histogram.cells, len(task.recoding.columns)
     left = None if until is None else BOX_PART * BOX_PACE * (os.cpu_count() or 1) * (until - clock())
@@ -51,11 +51,10 @@ def box_search(task: Task, effort: str, until: float | None) -> tuple[int, int] 
 
 
 def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until: float | None) -> list[np.ndarray]:
-    """What near rows prove, the cheapest box of every row, and prices raised from there, float64[m] each.
+    """The bound by neighbors, the cheapest box of every row, and prices raised from there, float64[m] each.
 
-    What time ran out for is left out.
-    boxed  near cells and nodes of the search for each cell; a row without the time for it keeps what near rows
-           prove
+    boxed  near cells and nodes of the search for each cell; a row without time for it keeps the bound by neighbors
+    The list is shorter if the time is over.
     """
     from shoal.kernels.tables.boxes import Prices, raises
     from shoal.kernels.tables.near_cells import CellsByPrice, Nearest, far_slack
@@ -67,7 +66,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     near, far, base = looked
     price, active = np.zeros(m), np.ones(m, bool)
     found = [p.back(base)]
-    # First the cheapest box of every cell, from prices of 0; then raises by what boxes leave the active cells.
+    # The first raise, from prices of 0, is the cheapest box of every cell. The others divide the slack of active cells.
     for turn in range(rounds + 1):
         rise, order, prices = np.zeros(m), np.argsort(-price, kind="stable"), Prices(price, base, active, np.zeros(m))
         by_price = CellsByPrice(price, base, order, p.columns(order))
@@ -83,9 +82,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
         done = over_cells(m, until, one)
         task.progress("bound", None)
         rise = np.maximum(rise * (1 - 1e-12) - 1e-15, 0.0)
-        if (
-            turn == 0
-        ):  # from prices of 0 a raise is the cheapest box; what it had no time for keeps what near rows prove
+        if turn == 0:
             base = price = np.maximum(base, rise)
         else:
             price = price + rise
@@ -96,38 +93,38 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     return found
 
 
-LARGEST = 12  # rows of a group
-SWEEPS = 60  # at most; looking at some anchors between two of them, in all, counts as one
-BETWEEN = 3  # times, where l is asked, that anchors of violated groups are looked at between two sweeps
-DEAR = 1e7  # look-ups of a sweep from which on they are: so many cheap sweeps prove more
-SOME = (0.05, 0.5)  # shares of the anchors: fewer bring little, and for more a sweep takes hardly longer
-WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps, and of the programs between them
-TIED = 1 / 5  # share of them where two different rows of a table always lose the same
-OF_ROW = 8e6  # of them for each row, at most: on few rows with many ties, the last ones take long and bring little
-LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # where so many sweeps gain less than this share, none follows
-LONG, SLOW = 12, 0.6  # nor where so many gain less than this part of the share, whatever the program promises
-OF_COLUMN = 1.25e3  # look-ups that take as long as a column in a program
+LARGEST = 12  # limit of the rows of a group
+SWEEPS = 60  # limit of the sweeps; all searches from some anchors between two of them count as one
+BETWEEN = 3  # searches between two sweeps from the anchors of violated groups, if groups need l values
+DEAR = 1e7  # least look-ups of a sweep for such searches; after cheaper sweeps, another sweep proves more
+SOME = (0.05, 0.5)  # their anchors as shares of all: fewer gain little, and with more a sweep takes hardly longer
+WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps and programs
+TIED = 1 / 5  # factor of them if any two different rows lose the same
+OF_ROW = 8e6  # limit of them for each row: with few rows and many ties, the last ones gain little
+LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # no sweep follows if so many gain less than this share
+LONG, SLOW = 12, 0.6  # nor if so many gain less than this part of it, for any optimum of the program
+OF_COLUMN = 1.25e3  # look-ups that take as long as a column of the program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
-PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # pairs of cells times columns beyond which nothing begins
-PACE = 3.5e-9  # seconds of a look-up for the nearest cells, above which these leave no time for sweeps
-FEWEST, WORTH = 8, 1.15  # sweeps; fewer are begun where the first may prove so many times as much
-FIRST = 1 / 4  # of the time, for the feasible multipliers to begin with
-REACH = 0.1  # share by which multipliers may rise above the best that are proved, between two sweeps, at first
-FURTHER = ((0.8, 2.0), (0.5, 1.3))  # times the reach after a sweep that proves such a share of what they have more
-NEARER = 0.7  # after any other
-DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
-NODES = 20_000  # of the search of one anchor
-SAMPLED = 100  # anchors that tell what a sweep will take
-SPENT = 0.8  # share of what is left that it may take
-ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
-NEAR = 1e-3  # tolerance of the program, relative to the reach: what multipliers gain is a share of that
-NEAREST = 1e-9  # the smallest that the solver takes, about
-MOST = 400_000  # columns kept
-ASKED = 250  # anchors that tell what a factor would prove
-ASKING = 0.2  # share of the time in which they are asked
-FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # by which the first multipliers are raised
-MORE = 1.2  # times as much as the last sweep the next one takes, about
-WIDEST = 1000  # rows of a group around a lone row, above which it becomes no column
+PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # limit of the pairs of cells times columns
+PACE = 3.5e-9  # seconds of a look-up for the nearest cells
+FEWEST, WORTH = 8, 1.15  # least sweeps, unless the first may prove so many times as much
+FIRST = 1 / 4  # share of the time for the feasible multipliers at the start
+REACH = 0.1  # first radius of the trust region, relative to the best multipliers
+FURTHER = ((0.8, 2.0), (0.5, 1.3))  # factors of the radius after a sweep that proves such a share of the gain
+NEARER = 0.7  # factor after any other sweep
+DAMPING = 0.5  # step toward the optimal multipliers of the program, as a share
+NODES = 20_000  # limit of the nodes of the search from an anchor
+SAMPLED = 100  # anchors from which the time of a sweep is estimated
+SPENT = 0.8  # limit of a sweep, as a share of what is left
+ENOUGH = 2e-4  # relative gap between the program's optimum and the bound at which sweeps end
+NEAR = 1e-3  # tolerance of the program, relative to the radius
+NEAREST = 1e-9  # the smallest tolerance that the solver accepts, about
+MOST = 400_000  # limit of the columns kept
+ASKED = 250  # anchors from which the bound of a factor is estimated
+ASKING = 0.2  # share of the time for these estimates
+FACTORS = tuple(1.0 + 0.05 * i for i in range(41))  # factors tried for the first multipliers
+MORE = 1.2  # time of a sweep relative to the one before, about
+WIDEST = 1000  # limit of the rows of a column around a lone row
 
 
 def without_lattice(
@@ -137,13 +134,13 @@ def without_lattice(
     columns: list[np.ndarray] | None = None,
     enough: float = np.inf,
 ) -> dict[str, np.ndarray]:
-    """Prices by the name of their argument, float64[m] each; empty where time ran out before the first.
+    """Prices by the name of their argument, float64[m] each; empty if the time is over before the first.
 
-    columns  out: the columns over boxes, int64[c, K] cells each, those first whose price comes nearest to their loss
-    enough   the loss of all rows from which on no more is proved
+    columns  out: the columns over boxes, int64[c, K] cells each, in order of their reduced cost
+    enough   the loss of all rows at which no further bound is computed
 
-    Near rows first, then columns over boxes, from there.  Boxes of as many near cells as there is time for where groups
-    are too large for columns, sweeps would take too long, or nothing came of them.
+    First the bound by neighbors, then column generation from there. If groups are too large for it, sweeps take too
+    long, or they prove nothing, the cheapest boxes of near cells instead.
     """
     m, d = task.histogram.cells, len(task.recoding.columns)
     if float(m) * m * d > PAIRS[effort]:
@@ -174,7 +171,7 @@ def without_lattice(
 
 
 def first_part(sweeps: int, until: float | None) -> float | None:
-    """Until when the feasible multipliers are sought from which the columns begin."""
+    """The clock reading until which the feasible multipliers for the start of column generation are computed."""
     return until if until is None or not sweeps else clock() + FIRST * (until - clock())
 
 
@@ -187,11 +184,10 @@ def columns_of_boxes(
     columns: list[np.ndarray] | None = None,
     enough: float = np.inf,
 ) -> np.ndarray | None:
-    """What column generation from feasible prices float64[m] proves for each row in the mean, float64[m].
+    """The bound of each row by column generation from feasible prices float64[m]; None if it proves no more.
 
-    sweeps  over all anchors at most, as ``sweeps_of`` says
-    columns, enough  as ``without_lattice`` has them
-    None where there is none, or none proved more.
+    sweeps  limit of the sweeps over all anchors, from ``sweeps_of``
+    columns, enough  as for ``without_lattice``
     """
     if not sweeps:
         return None
@@ -201,7 +197,7 @@ def columns_of_boxes(
     looks = np.inf if task.effort.seconds is not None else WORK[name]
     looks = min(looks, OF_ROW * task.histogram.rows) if name in LITTLE else looks
     vary = np.ptp(p.cells.code, axis=0) > 0
-    if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all are as near: sweeps are dear and find little
+    if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all pairs lose the same
         looks *= TIED
     rest = enough - float(p.alone @ task.histogram.count)
     feasible, little = (start - p.alone)[p.order], LITTLE.get(name, 0.0)
@@ -218,10 +214,7 @@ def columns_of_boxes(
 
 
 def sweeps_of(task: Task, until: float | None) -> int:
-    """Sweeps over all anchors that the effort affords, at most; ``raised`` sees how many that are.
-
-    Groups of more than ``LARGEST`` rows have too many nodes.
-    """
+    """Limit of the sweeps over all anchors; 0 for groups of more than ``LARGEST`` rows, which have too many nodes."""
     late = until is not None and clock() > until
     return 0 if late or not 1 < task.requirement.smallest <= LARGEST else SWEEPS
 
@@ -231,9 +224,9 @@ LoneGroups = tuple[tuple[np.ndarray, float], ...]  # cells int32[..] of each, an
 
 @dataclass(frozen=True, eq=False)
 class BoxColumns:
-    """Groups of up to K rows, each with the loss of its box times its rows; or classes, with the weights of their rows.
+    """Columns of the program: groups of up to K rows with the loss of their box times K, or classes with weighted rows.
 
-    cells int32[c, K], -1 where a group has fewer;  loss float64[c];  weight float64[c, K], None where all are 1
+    cells int32[c, K], -1 for none;  loss float64[c];  weight float64[c, K], None if all are 1
     lone, lone_loss  larger groups around a lone row: cells int32[..] and loss of each
     """
 
@@ -245,16 +238,15 @@ class BoxColumns:
 
     @classmethod
     def none(cls, group: int) -> BoxColumns:
-        """No columns."""
         return cls(np.empty((0, group), np.int32), np.empty(0))
 
     @property
     def many(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.loss.size + len(self.lone)
 
     def joined(self, cells: np.ndarray, loss: np.ndarray, lone: LoneGroups = ()) -> BoxColumns:
-        """With more groups, each once; the last ``MOST``.  O(c K log c)."""
+        """These columns and further groups, each once; the last ``MOST`` of them. O(c K log c)."""
         further = {some.tobytes(): (some, lost) for some, lost in (*zip(self.lone, self.lone_loss, strict=True), *lone)}
         groups, losses = zip(*list(further.values())[-MOST:], strict=True) if further else ((), ())
         cells = np.concatenate([self.cells, np.sort(cells, axis=1)])
@@ -263,7 +255,7 @@ class BoxColumns:
         return BoxColumns(cells[first], np.concatenate([self.loss, loss])[first], None, groups, losses)
 
     def with_classes(self, cells: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> BoxColumns:
-        """With more classes; the last ``MOST``."""
+        """These columns and further classes; the last ``MOST`` of them."""
         if self.weight is not None:
             cells, weight = np.concatenate([self.cells, cells]), np.concatenate([self.weight, weight])
             loss = np.concatenate([self.loss, loss])
@@ -272,10 +264,11 @@ class BoxColumns:
     def multipliers(
         self, count: np.ndarray, least: np.ndarray, most: np.ndarray, near: float, seconds: float | None
     ) -> np.ndarray | None:
-        """The multipliers float64[m] of largest sum, from ``least`` to ``most`` each, that no column forbids.
+        """Dual solution: the multipliers float64[m] of largest sum, within ``least`` and ``most``, for these columns.
 
         count  int64[m] or float64[m] rows of each cell;  near  relative tolerance
-        None where the program took longer than the seconds.  About the best: a sweep proves what they are worth.
+        None if the program takes longer than ``seconds``. The solution is approximate, because a sweep proves its
+        bound.
         """
         from scipy.sparse import csr_array
 
@@ -294,7 +287,7 @@ class BoxColumns:
         found = solve(-count, limits, least, most, whole=False, seconds=seconds, tolerance=near)
         if found.x is None or not np.isfinite(found.x).all():
             return None
-        return np.clip(found.x, least, most)  # also where the last steps gain too little to be called the best
+        return np.clip(found.x, least, most)  # also if the solver ends before its tolerance is reached
 
 
 def raised(
@@ -306,33 +299,34 @@ def raised(
     little: float = 0.0,
     enough: float = np.inf,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What each row is proved to lose in the mean over the table, float64[m] in the order of ``p``; and its columns,
-    int32[c, K], by how much of their loss this leaves unpaid.
+    """The bound of each row by column generation, float64[m] in the order of ``p``, and its columns, int32[c, K].
+
+    The columns are in order of their reduced cost.
 
     start   float64[m] feasible multipliers
-    sweeps  over all anchors, at most;  until  moment at which the last one ends;  looks  look-ups of all, about
-    little  share of what is proved: none follows where ``LAST`` sweeps bring less more, and the program promises less
-    enough  no sweep follows once as much is proved
-    None where time or look-ups did not suffice for a sweep that proves more than ``start``.
-    A sweep takes O(m^2 d) at worst and the search of each ball.
+    sweeps  limit of the sweeps over all anchors;  until  clock reading at which the last one ends
+    looks   limit of the look-ups of all sweeps, about
+    little  relative gain: no sweep follows if ``LAST`` sweeps gain less, and the program's optimum is not far above
+    enough  no sweep follows once so much is proved
+    None if no sweep proves more than ``start`` in time. A sweep takes O(m^2 d) at worst, and the search in each ball.
     """
     count, group = p.cells.count.astype(np.float64), p.cells.group
     shares = p.cells.shares.high.size > 0
-    free = (p.cells.count < group) | (p.cells.distinct > 1) | shares  # K rows alike lose nothing
+    free = (p.cells.count < group) | (p.cells.distinct > 1) | shares  # K equal rows lose nothing
     best = np.where(free, start, 0.0)
     signed = p.cells.alike < group or shares or p.two_values
     mean = float(count @ best) / max(float(count.sum()), 1.0)
     proved = first = float(count @ best)
-    # Far from what is proved the columns known say little, so multipliers move within a reach that follows success.
+    # Far from the best multipliers the columns known say little, so there is a trust region around them.
     shown, reach = None, REACH
     columns, seconds = BoxColumns.none(p.sizes[-1].group), np.inf if until is None else until - clock()
     history, promised = [proved], np.inf
     scale, gain, next_looks, next_seconds = _scale(p, best, looks, 0.9 * seconds)
     if gain < WORTH and (FEWEST * next_looks > looks or FEWEST * next_seconds > seconds):
-        return None  # others prove more in the time, or no factor was known in time
+        return None  # other bounds prove more in the time
     at = scale * best
-    # Column generation with a trust region: a sweep finds the columns that the multipliers violate, the program over
-    # all columns moves the multipliers within the reach, which grows and shrinks with success.
+    # Column generation: a sweep finds columns that the multipliers violate, and the program over all columns moves the
+    # multipliers within the trust region, whose radius changes with the share of the gain that the next sweep proves.
     while sweeps > 0:
         sweeps -= 1
         began, violated = clock(), np.empty(0, np.int64)
@@ -357,9 +351,9 @@ def raised(
             history.append(proved)
             if proved >= enough or _slow(history, promised, proved, little):
                 break
-        else:  # the dearer multipliers are, the more rows are around them
+        else:  # smaller multipliers have fewer rows around them
             reach *= NEARER**2
-        # A program that leaves no time for the next sweep is of no use.
+        # Without time for another sweep, the program would prove nothing.
         if next_looks > looks:
             break
         left = None if until is None else until - clock() - next_seconds
@@ -380,7 +374,7 @@ def raised(
             looks -= looked + OF_COLUMN * columns.many
             columns = columns.joined(groups, loss)
             moved = columns.multipliers(count, least, most, near, left)
-        # Within a short reach the program promises little; further on, in proportion.
+        # The program's gain grows about in proportion to the radius.
         promised = 0.0 if moved is None else (float(count @ moved) - proved) / min(reach, 1.0)
         if moved is None or promised < ENOUGH * proved:
             break
@@ -394,19 +388,19 @@ def raised(
 def classes_of_boxes(
     p: Pairs, start: np.ndarray, sweeps: int, until: float | None, looks: float, little: float, enough: float
 ) -> np.ndarray | None:
-    """What each row is proved to lose in the mean by whole classes of boxes, float64[m] in the order of ``p``.
+    """The bound of each row by whole classes of boxes, float64[m] in the order of ``p``; None if no sweep proves more.
 
-    As ``raised``, from multipliers float64[m] that prove their sum; None where no sweep proved more.  What it takes is
-    like a sweep of ``raised``, with all boxes around each anchor for the groups in its ball.
+    The steps are those of ``raised``, from multipliers float64[m] that prove their sum. A sweep examines all boxes
+    around each anchor, as ``raised`` examines the groups in its ball.
     """
     count = p.cells.count.astype(np.float64)
     mean = float(count @ start) / float(count.sum())
-    # What classes prove for the first multipliers may be a little less than these: the reach follows their own success.
+    # The first sweep can prove less than ``start``, so the bound begins at -inf.
     at, best, proved, reach = start, start, -np.inf, REACH
     columns, promised = BoxColumns.none(0), np.inf
     history: list[float] = []
     next_looks, next_seconds = 0.0, 0.0
-    # The same turns as in ``raised``, with the classes of largest excess as columns.
+    # The same loop as in ``raised``, with the classes of largest excess as columns.
     for _ in range(sweeps):
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
@@ -446,20 +440,18 @@ def classes_of_boxes(
 
 
 def _slow(history: list[float], promised: float, proved: float, little: float) -> bool:
-    """Whether no sweep follows, where the last ones brought little and the program promises little."""
+    """Whether no sweep follows: the last ones gained little, and the program's optimum is not far above."""
     if len(history) > LAST and max(proved - history[-1 - LAST], promised) < little * proved:
         return True
     return len(history) > LONG and proved - history[-1 - LONG] < SLOW * little * proved
 
 
 def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[float, float, float, float]:
-    """By how much feasible multipliers are best multiplied before the first sweep.
+    """The best factor for feasible multipliers before the first sweep, its estimated gain, look-ups, and seconds.
 
-    And about how many times as much that proves, its look-ups and its seconds.
-
-    looks, seconds  that the sweep may take: dearer multipliers have more rows around them
-    Anchors at even distances among the dear and the cheap tell what each factor would prove.  Whatever they tell, only
-    a sweep over all anchors proves.
+    looks, seconds  limits of the sweep: larger multipliers have more rows around them
+    The bound of each factor is estimated from anchors at even distances in the order of their multipliers. Only a sweep
+    over all anchors proves it.
     """
     count = p.cells.count.astype(np.float64)
     anchors = _anchors(p, start)
@@ -467,7 +459,7 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
     best, most, spent = 1.0, 0.0, (np.inf, np.inf)
     last = clock() + ASKING * seconds
     for factor in FACTORS if anchors else ():
-        asked, out = _asked(p, factor * start), _nothing(p)
+        asked, out = _ranked(p, factor * start), _no_violation(p)
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
@@ -476,15 +468,15 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(start.size) ** 2)
-        proved = factor * float(count @ start) - share * float(count[here] @ _worse(out).excess[here])
+        proved = factor * float(count @ start) - share * float(count[here] @ _more_violated(out).excess[here])
         if proved <= most or (factor > 1.0 and took > seconds):
             break
         best, most, spent = factor, proved, (looked, took)
     return best, most / max(float(count @ start), 1e-300), *spent
 
 
-def _asked(p: Pairs, at: np.ndarray) -> RowMultipliers:
-    """The multipliers as the kernels take them."""
+def _ranked(p: Pairs, at: np.ndarray) -> RowMultipliers:
+    """The multipliers for the kernels."""
     from shoal.kernels.tables.box_separation import RowMultipliers
 
     order = np.argsort(-at, kind="stable")
@@ -495,8 +487,8 @@ def _asked(p: Pairs, at: np.ndarray) -> RowMultipliers:
     return RowMultipliers(at, order, rank, dearest)
 
 
-def _nothing(p: Pairs) -> tuple[Violated, ...]:
-    """Nothing found yet, for groups of each size; places that smaller groups leave free are -1."""
+def _no_violation(p: Pairs) -> tuple[Violated, ...]:
+    """Empty results for groups of each size; smaller groups are padded with -1."""
     from shoal.kernels.tables.box_separation import Violated
 
     m, most = p.order.size, p.sizes[-1].group
@@ -505,14 +497,14 @@ def _nothing(p: Pairs) -> tuple[Violated, ...]:
 
 
 def _anchors(p: Pairs, at: np.ndarray) -> int:
-    """How many of the dearest cells anchor groups: those of multipliers above 0, and all where a row may be lone."""
+    """The number of anchors: cells with multipliers above 0, or all cells if a group can have a lone row."""
     return at.size if p.two_values else int((at > 0.0).sum())
 
 
 def _separate(
     p: Pairs, first: int, last: int, asked: RowMultipliers, out: tuple[Violated, ...]
 ) -> tuple[float, LoneGroups]:
-    """The most violated group of each of these anchors, of each size; the look-ups, and the groups around lone rows."""
+    """Write the most violated group of each anchor and size to ``out``; look-ups, and the groups around lone rows."""
     from shoal.kernels.tables.box_separation import separate
 
     looks, lone = 0.0, np.full((last - first, WIDEST if p.two_values else 0), -1, np.int32)
@@ -526,8 +518,8 @@ def _separate(
     return looks, tuple(groups)
 
 
-def _worse(out: tuple[Violated, ...]) -> Violated:
-    """Of each anchor the more violated group of either size."""
+def _more_violated(out: tuple[Violated, ...]) -> Violated:
+    """The more violated group of each anchor, of either size."""
     first, last = out[0], out[-1]
     other = last.found > first.found
     return first._replace(
@@ -538,11 +530,11 @@ def _worse(out: tuple[Violated, ...]) -> Violated:
 
 
 def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: bool = False) -> tuple[float, float]:
-    """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits.
+    """The look-ups and seconds of a sweep, estimated from anchors at even distances; infinite above the limits.
 
     classes  whether the sweep is over whole classes
     """
-    asked, out, began, looked = _asked(p, at), _nothing(p), clock(), 0.0
+    asked, out, began, looked = _ranked(p, at), _no_violation(p), clock(), 0.0
     anchors, took = _anchors(p, at), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
@@ -555,11 +547,11 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 
 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
-    asked, out = _asked(p, at), _nothing(p)
+    """Violated groups of some anchors int64[x], K times the loss of each, and the look-ups; they prove nothing."""
+    asked, out = _ranked(p, at), _no_violation(p)
     places = asked.rank[anchors]
     looks = sum(_separate(p, x, x + 1, asked, out)[0] for x in places)
-    found = _worse(out)
+    found = _more_violated(out)
     new = anchors[found.found[anchors] > 0.0]
     return found.group[new], _paid(found.group[new], at) - found.found[new], looks
 
@@ -567,23 +559,25 @@ def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray,
 def _sweep(
     p: Pairs, at: np.ndarray, until: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, LoneGroups, float] | None:
-    """The most violated group of every anchor, larger ones around lone rows, and the look-ups; None when time ran out
-    before the last."""
-    asked, out, parts = _asked(p, at), _nothing(p), []
+    """The violation and the most violated group of every anchor, groups around lone rows, and the look-ups; or None.
+
+    None if the time is over before the last anchor.
+    """
+    asked, out, parts = _ranked(p, at), _no_violation(p), []
 
     def some(first: int, last: int) -> None:
         parts.append((first, *_separate(p, first, last, asked, out)))
 
     if not over_cells(_anchors(p, at), until, some, whole=True):
         return None
-    found, parts = _worse(out), sorted(parts, key=lambda of: of[0])
+    found, parts = _more_violated(out), sorted(parts, key=lambda of: of[0])
     lone = tuple(group for _, _, groups in parts for group in groups)
-    excess = found.excess + 1e-12 * (1.0 + np.abs(at))  # rounding may have hidden as much
+    excess = found.excess + 1e-12 * (1.0 + np.abs(at))  # at least the rounding error
     return excess, found.found, found.group, lone, sum(looks for _, looks, _ in parts)
 
 
 def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[ClassesExceeded, float]:
-    """What the boxes of each of these anchors exceed, and the look-ups."""
+    """The excess of the boxes of each of these anchors, and the look-ups."""
     from shoal.kernels.tables.boxes import ClassesExceeded, exceeded
 
     n, most = last - first, p.cells.group + p.cells.shares.high.size + 1
@@ -595,9 +589,11 @@ def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[C
 def _sweep_of_classes(
     p: Pairs, at: np.ndarray, until: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
-    """What each row pays for the classes of the boxes that hold it, the worst class of every anchor, with its weights
-    and the loss of its box, and the look-ups; None when time ran out before the last."""
-    asked, excess, found, lock = _asked(p, at), np.zeros(at.size), [], Lock()
+    """What each row pays for the classes of its boxes; the worst classes (cells, weights, loss); look-ups; or None.
+
+    None if the time is over before the last anchor.
+    """
+    asked, excess, found, lock = _ranked(p, at), np.zeros(at.size), [], Lock()
 
     def some(first: int, last: int) -> None:
         out, looked = _exceeded(p, first, last, asked)
@@ -609,11 +605,11 @@ def _sweep_of_classes(
     if not over_cells(int((at > 0.0).sum()), until, some, whole=True) or not found:
         return None
     _, cells, weight, loss, looked = zip(*sorted(found, key=lambda of: of[0]), strict=True)
-    # rounding may have hidden as much
+    # at least the rounding error
     excess += 1e-11 * (1.0 + np.abs(at))
     return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), float(sum(looked))
 
 
 def _paid(groups: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The multipliers of the groups int32[c, K], -1 where a group has fewer rows; float64[c]."""
+    """The sum of the multipliers of each group int32[c, K], padded with -1; float64[c]."""
     return np.append(at, 0.0)[groups].sum(axis=1)

@@ -1,7 +1,4 @@
-"""Certificates for groupings that come with no promise of their own: the loss, and what every grouping must lose.
-
-The certificate of a search has the best bound there is, and the three-phase algorithm's promise.
-"""
+"""Certificates of groupings: the loss, the best lower bound, and, for a search, the three-phase algorithm's promise."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ ARGUMENT = "at least {rows} rows share their group with different rows, each at 
 
 
 def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
-    """float64[m]: the least that a row of each cell loses when its group holds another quasi-identifier tuple.
+    """The least loss of a row of each cell if its group contains another quasi-identifier tuple, float64[m].
 
-    In some column the group then has a second value: the row loses at least the cheapest class, set or range of its
-    code that holds two codes.
+    In some column the group then has a second value, so the row loses at least the cheapest class, set, or range with
+    its code and another code.
     """
     out = np.full(histogram.cells, np.inf)
     for j, column in enumerate(recoding.columns):
@@ -39,9 +36,9 @@ def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
 
 
 def bound(task: Task, fewest: int) -> float:
-    """What a partition must lose when at least ``fewest`` rows share their group with different rows.
+    """A lower bound on the loss if at least ``fewest`` rows are in a group with different rows.
 
-    An int for stars; for NCP a float made a billionth smaller, so that rounding cannot lift it above the truth.
+    An int for stars. For NCP a float, lowered by a billionth, so that rounding cannot raise it above the true bound.
     """
     histogram, recoding = task.histogram, task.recoding
     if fewest <= 0 or not recoding.columns:
@@ -60,7 +57,7 @@ def bound(task: Task, fewest: int) -> float:
 
 
 def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """bool[g]: which groups of whole cells meet the requirement; cells int64[x], group int64[x] numbered 0 .. g - 1.
+    """Which groups of whole cells meet the requirement, bool[g]; cells int64[x], group int64[x] from 0 to g - 1.
 
     O(x log x).
     """
@@ -68,9 +65,9 @@ def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, grou
 
 
 def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool = False) -> None:
-    """PolicyError when a group would be published above the highest level that its column may take.
+    """Raise PolicyError if a group would be published above a column's highest allowed level.
 
-    starred  the last group is a block of rows starred whole, which no level holds back
+    starred  the last group is a block of completely starred rows, to which ceilings do not apply
     """
     if not any(c.held for c in task.recoding.columns):
         return
@@ -93,9 +90,9 @@ def certified(
     details: Mapping[str, Any] | None = None,
     starred: bool = False,
 ) -> Grouping:
-    """A grouping with its loss in the recoding's unit and the best bound that the effort allows.
+    """A grouping with its loss and the best bound that the effort allows, in the recoding's unit.
 
-    The tuple bound turned into the recoding's unit, unless one of ``lower_bounds`` proves more.
+    The bound is one of ``lower_bounds``, or that on suppressed tuples, converted to the recoding's unit.
     """
     from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
 
@@ -108,7 +105,7 @@ def certified(
     lower = bound(task, facts["bound"])
     seconds = task.effort.seconds
     known = Bounds()
-    if not starred:  # a block set aside is published above the ceilings that those bounds go by
+    if not starred:  # these bounds assume the ceilings, and a starred block exceeds them
         known = lower_bounds(task, until=None if seconds is None else task.started + seconds)
     if known.best[1] > lower:
         lower, argument = known.best[1], f"{known.best[0]}: {ARGUMENTS[known.best[0]]}"
@@ -129,7 +126,7 @@ def certified(
 
 @dataclass
 class SearchReport:
-    """What a search did: neighborhoods tried, rounds, and why it stopped ("steps" or "seconds")."""
+    """What a search did: steps, rounds, and what ended it ("steps" or "seconds")."""
 
     steps: int = 0
     rounds: int = 0
@@ -144,7 +141,7 @@ def certify(
     search: SearchReport | None = None,
     proof: dict[str, Any] | None = None,
 ) -> Grouping:
-    """The grouping with its certificate: the best bound, with all others in the details."""
+    """The grouping with its certificate: the best bound, and all other bounds in the details."""
     if bounds is None:
         bounds = lower_bounds(task)
     cost = task.recoding.cost(task.histogram, partition)
@@ -166,7 +163,7 @@ def certify(
 
 
 def promise(task: Task) -> Guarantee:
-    """The three-phase algorithm's promise, in stars; it holds for whatever is not dearer."""
+    """The three-phase algorithm's promise, in stars; it holds for every partition that costs no more."""
     if task.recoding.unit != "stars":
         return Guarantee()
     facts: dict[str, Any] = residues(task)[1]

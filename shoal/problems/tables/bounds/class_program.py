@@ -1,9 +1,9 @@
-"""The class program of diversity by frequency: rows choose published tuples, eligibility is asked of whole classes.
+"""The class program: assign rows to classes of the lattice at least loss, under conditions on shares of values.
 
-Groups that publish the same tuple can be merged at no cost, so a partition is an assignment of rows to classes of the
-generalization lattice.  A class of N rows is eligible when l n <= N for the n rows of every sensitive value.  Any
-Lagrange multipliers of these inequalities prove a bound (``docs/bounds.md``).  The best of them say how many rows each
-class wants; with that many rounded, the rest is a minimum-cost flow (``class_flow``).
+Groups that publish the same tuple can be merged at no cost, so a partition is an assignment of rows to classes. Under
+diversity by frequency, a class of N rows is eligible if l n <= N for the n rows of every sensitive value. Any Lagrange
+multipliers of these inequalities prove a bound (docs/bounds.md). The best multipliers also determine how many rows each
+class wants; with these numbers rounded, the rest is a minimum-cost flow (``open_close.flow_start``).
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from shoal.model.task import Task
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.threads import Each, even, in_turn, threads
 
-UNIT = 2**24  # whole units of loss
-LARGEST = 12_000_000  # pairs of cell and lattice node
-ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # arcs looked at in all passes together
-BUILD = 6e-8  # seconds that building the program takes for a pair, about
-PASSES = 3000
-SLICE, FIRST = 20, 4  # passes between two looks at the clock, and before the first or where time is short
-PARTS, APART = 2, 400_000  # parts of a pass that cores may share, and the arcs from which on it has them
-PATIENCE = 20.0  # passes in vain before steps are cut
-GAP = 0.1  # steps aim at a bound so much above the best one
-FIRST_STEP, LAST_STEP = 0.3, 1e-4
-BOLD, FINE = 10.0, 0.02  # the first and the last step where the number of passes is known, and steps fall evenly
-MIXING = 0.15  # share of the passes after those, with steps that let choices differ
-SIZED = 2  # groups of so many times l rows: then no flow was seen to beat the cascade
-TEMPER = -0.6  # multipliers of a class of r rows move in proportion to r to this power
+UNIT = 2**24  # integer units of a loss of 1
+LARGEST = 12_000_000  # limit of the pairs of cell and lattice node
+ARCS = {"fast": 3e8, "balanced": 1.2e9, "thorough": 6e9}  # limit of the arcs examined in all steps
+BUILD = 6e-8  # seconds for a pair when the program is built, about
+PASSES = 3000  # limit of the subgradient steps
+SLICE, FIRST = 20, 4  # steps between two readings of the clock; if time is short
+PARTS, APART = 2, 400_000  # parts of a step that cores share, if it has at least so many arcs
+PATIENCE = 20.0  # steps without gain until the step length is cut
+GAP = 0.1  # Polyak's target above the best bound, relative to it
+FIRST_STEP, LAST_STEP = 0.3, 1e-4  # step lengths
+BOLD, FINE = 10.0, 0.02  # first and last length if the number of steps is known and the length falls evenly
+MIXING = 0.15  # share of the steps after those, with longer steps, so that choices differ
+SIZED = 2  # from this multiple of l on as the least size, no flow was cheaper than the cascade in measurements
+TEMPER = -0.6  # the step of a class of r rows is in proportion to r to this power
 
 
 class Chain(NamedTuple):
-    """The lattice of the levels kept, and whether they are all."""
+    """The lattice of the levels that the program keeps, and whether these are all levels."""
 
     lattice: Lattice
     whole: bool
 
 
 class Shares(NamedTuple):
-    """What a model asks of the shares in a class of N rows, n of them of each value of a column.
+    """The condition of a model on the shares of one column's values in a class of N rows, with n rows of each value.
 
-    For any z of at least 0 the sum of z (l n - weight N) is at most top N times the largest z.
-    Frequency: weights 1, top 0.  A largest share for each value: l the rows of the table, weights those shares of them.
-    t-closeness, equal distance: weights the rows of the values in the table, top t times all rows, for the rows of any
-    set of values exceed their share by at most t N.
+    For any z >= 0: the sum of z (l n - weight N) is at most top N times the largest z.
+    Frequency: weights 1, top 0. A largest share for each value: l is the number of rows of the table, the weights are
+    those shares times l. t-closeness with the equal distance: l as before, the weights are the rows of each value in
+    the table, and top is t l, because the rows of any set of values exceed their share by at most t N.
     """
 
     column: int
@@ -61,12 +61,12 @@ class Shares(NamedTuple):
 
     @property
     def even(self) -> bool:
-        """Whether it is diversity by frequency."""
+        """Whether the condition is diversity by frequency."""
         return self.top == 0 and bool((self.weight == 1).all())
 
 
 def shares_of(task: Task) -> Shares | None:
-    """The shares asked of one sensitive column: t-closeness before frequency before ceilings; None where none are."""
+    """The condition on shares of one sensitive column: t-closeness before frequency before largest shares, or None."""
     need, rows = task.requirement, task.histogram.rows
     close = [rule for rule in need.rules if rule.measure.kind == "equal"]
     if close:
@@ -87,11 +87,11 @@ def shares_of(task: Task) -> Shares | None:
 
 @dataclass(frozen=True, eq=False)
 class ClassProgram:
-    """Classes that rows may be published as, each with the sensitive values of its rows.
+    """Classes to which rows can be assigned, each with the sensitive values of its rows.
 
-    arcs   what the kernels need
-    loss   float64[v] what a row of each class loses
-    plain  whether it is diversity by frequency on all levels, which a flow can fill
+    arcs   the data for the kernels
+    loss   float64[v] loss of a row of each class
+    plain  whether the condition is diversity by frequency on all levels, so that a flow can fill the classes
     """
 
     arcs: Arcs
@@ -100,23 +100,23 @@ class ClassProgram:
 
     @property
     def owner(self) -> np.ndarray:
-        """Class of each pair (class, value), int64[p], rising."""
+        """The class of each pair (class, value), int64[p], rising."""
         return self.arcs.owner
 
     @property
     def widest(self) -> np.ndarray:
-        """The class of every cell's last arc, bool[v]: those of the highest node, where there is room for everyone."""
+        """bool[v], the classes of the highest node: the class of every cell's last arc."""
         out = np.zeros(self.loss.size, bool)
         out[self.owner[self.arcs.pair[self.arcs.start[1:] - 1]]] = True
         return out
 
     @property
     def cell(self) -> np.ndarray:
-        """Cell of each arc, int64[a]."""
+        """The cell of each arc, int64[a]."""
         return np.repeat(np.arange(self.arcs.count.size), np.diff(self.arcs.start))
 
     def refund(self, multiplier: np.ndarray) -> np.ndarray:
-        """What a row of each class gets back, int64[v] in whole units."""
+        """What a row of each class is paid by the multipliers, int64[v] in integer units."""
         arcs, first = self.arcs, self.arcs.first[:-1]
         found: np.ndarray = np.add.reduceat(arcs.weight * multiplier, first) + arcs.top * np.maximum.reduceat(
             multiplier, first
@@ -124,16 +124,16 @@ class ClassProgram:
         return found
 
     def reduced(self, multiplier: np.ndarray) -> np.ndarray:
-        """What a row of each pair pays with its multipliers, int64[p] in whole units."""
+        """The reduced cost of a row of each pair, int64[p] in integer units."""
         return self.arcs.cost[self.owner] + self.arcs.l * multiplier - self.refund(multiplier)[self.owner]
 
     def bound(self, multiplier: np.ndarray) -> int:
-        """What the multipliers prove, in whole units: any int64[p] from 0 to ``arcs.most`` are valid."""
+        """The bound that the multipliers prove, in integer units; any int64[p] from 0 to ``arcs.most`` are valid."""
         paid = self.reduced(multiplier)[self.arcs.pair]
         return int(np.minimum.reduceat(paid, self.arcs.start[:-1]) @ self.arcs.count)
 
     def only(self, kept: np.ndarray) -> tuple[ClassProgram, np.ndarray]:
-        """The program of some classes bool[v], which every cell must still find one of; and its pairs bool[p]."""
+        """The program of the classes ``kept`` bool[v], which must include one for every cell; its pairs, bool[p]."""
         arcs, pairs = self.arcs, kept[self.owner]
         held = pairs[arcs.pair]
         owner = (np.cumsum(kept) - 1)[self.owner[pairs]]
@@ -152,8 +152,7 @@ class ClassProgram:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """The best multipliers found, int64[p]; what they prove in whole units; the rows that each class wants,
-    float64[v]."""
+    """The best multipliers, int64[p]; the bound ``proved`` in integer units; rows that each class wants, float64[v]."""
 
     program: ClassProgram
     multiplier: np.ndarray
@@ -162,21 +161,21 @@ class Multipliers:
 
     @property
     def prices(self) -> np.ndarray:
-        """What a row of each cell pays at least, float64[m]."""
+        """The least reduced cost of a row of each cell, float64[m]."""
         arcs = self.program.arcs
         paid: np.ndarray = np.minimum.reduceat(self.program.reduced(self.multiplier)[arcs.pair], arcs.start[:-1])
         return paid / UNIT
 
     def value(self, task: Task) -> float:
-        """The bound in the recoding's unit, rounded down; an int, rounded up, where every loss is a whole number."""
+        """The bound in the recoding's unit, rounded down; an int, rounded up, if every loss is an integer."""
         if task.recoding.unit == "stars":
             whole = not (self.program.arcs.cost % UNIT).any()
             return max(-(-self.proved // UNIT) if whole else self.proved // UNIT, 0)
         return max(self.proved / UNIT * (1 - 1e-9), 0.0) / max(task.histogram.rows * len(task.recoding.columns), 1)
 
 
-def column(task: Task) -> int | None:
-    """The sensitive column whose shares are asked, None where none is or even coarse lattices are too large."""
+def shares_column(task: Task) -> int | None:
+    """The sensitive column with a condition on shares; None without one, or if even coarse lattices are too large."""
     if task.recoding.hierarchies is None or not task.histogram.cells:
         return None
     asked = shares_of(task)
@@ -189,14 +188,14 @@ def column(task: Task) -> int | None:
     return asked.column if coarse else None
 
 
-def idle(task: Task) -> bool:
-    """Whether groups must be so large that their size, which the program does not see, decides and not the shares."""
+def size_decides(task: Task) -> bool:
+    """Whether the least size of groups, which the program ignores, decides the loss rather than the shares."""
     asked = shares_of(task)
     return asked is not None and asked.even and task.requirement.smallest >= SIZED * asked.l
 
 
 def chain(task: Task) -> Chain:
-    """The levels that the program has: all, or where that is too large those whose absence weakens the bound least."""
+    """The levels of the program: all of them, or, if that is too large, those whose absence weakens the bound least."""
     lattice, cells = Lattice.of(task.recoding), task.histogram.cells
     kept = [list(range(h)) for h in lattice.heights]
     means = lattice.mean_loss(task)
@@ -210,14 +209,14 @@ def chain(task: Task) -> Chain:
     up = tuple(u[k] for u, k in zip(lattice.up, kept, strict=True))
     loss = tuple(
         lost[[0, *(x + 1 for x in k[:-1])]] for lost, k in zip(lattice.loss, kept, strict=True)
-    )  # a class stands for those of the levels left out below it, and loses what the lowest of them does
+    )  # a class also represents those of the levels left out below it, and has the least loss of these
     return Chain(Lattice(up, loss), all(len(k) == h for k, h in zip(kept, lattice.heights, strict=True)))
 
 
 class _Classes(NamedTuple):
-    """The classes of a node that can hold an eligible group, numbered from 0.
+    """The classes of a node that can contain an eligible group, numbered from 0.
 
-    cell, pair   a cell and the pair of class and value that its rows go to
+    cell, pair   of every arc: a cell, and the pair of class and value of its rows
     value, owner of every pair: its sensitive value and its class
     lost, size   of every class: loss of a row, and rows
     """
@@ -231,7 +230,7 @@ class _Classes(NamedTuple):
 
 
 def build(task: Task, j: int) -> ClassProgram:
-    """The program of all classes that can hold an eligible group, less those that hold the rows of a cheaper class.
+    """The program of all classes that can contain an eligible group, less those with the rows of a cheaper class.
 
     O(nodes * cells * log(cells)).
     """
@@ -250,7 +249,7 @@ def build(task: Task, j: int) -> ClassProgram:
         sizes[v] = many[key]
         new = sizes[v] >= task.requirement.smallest
         for c, level in enumerate(levels):
-            if level:  # the same rows one level below: the class costs no less and can do no more
+            if level:  # a class with the same rows one level below is no more expensive
                 new &= sizes[v] != sizes[v - stride[c]]
         inside = np.flatnonzero(new[kind])
         lost = np.zeros(int(key.max()) + 1)
@@ -261,7 +260,7 @@ def build(task: Task, j: int) -> ClassProgram:
 
 
 def _nodes(lattice: Lattice, code: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray, np.ndarray]]:
-    """For each choice of levels: what the types int[t, d] publish, numbered, and what that loses a row."""
+    """For each node: its levels, the number of the class of each type int[t, d], and the loss of a row of each type."""
     prefix = [(np.zeros(len(code), np.int64), np.zeros(len(code)))]  # by the first columns alone
     before: tuple[int, ...] = ()
     for levels in np.ndindex(*lattice.heights):
@@ -279,7 +278,7 @@ def _classes(
     cell: np.ndarray, key: np.ndarray, value: np.ndarray, weight: np.ndarray, asked: Shares, lost: np.ndarray,
     many: np.ndarray,
 ) -> _Classes:  # fmt: skip
-    """The classes of a node whose values reach far enough; cells with the number of their class and their value."""
+    """The classes of a node with enough values, from the cell, the class (key), and the sensitive value of each arc."""
     values = weight.size
     at = dense(key * values + value)
     pair = np.empty(int(at.max(initial=-1)) + 1, np.int64)
@@ -295,7 +294,7 @@ def _classes(
 
 
 def _arcs(h: Histogram, found: list[_Classes], weight: np.ndarray, asked: Shares) -> tuple[Arcs, np.ndarray]:
-    """The classes of all nodes put together, and what a row of each loses."""
+    """The arcs of the classes of all nodes, and the loss of a row of each class."""
     lost, size = np.concatenate([c.lost for c in found]), np.concatenate([c.size for c in found])
     first = np.cumsum([0, *(c.lost.size for c in found)])
     owner = np.concatenate([c.owner + at for c, at in zip(found, first, strict=False)])
@@ -317,12 +316,13 @@ def _arcs(h: Histogram, found: list[_Classes], weight: np.ndarray, asked: Shares
 
 
 def price(task: Task, *, until: float | None = None) -> Multipliers | None:
-    """Multipliers as good as the effort allows; None where the program does not apply, is too large or has no time.
+    """The best multipliers that the effort allows; None if the program does not apply, is too large, or has no time.
 
-    Named efforts count passes, so that a seed gives the same again; with ``until`` (``shoal.clock``) the clock decides.
+    If the effort is a word, steps are counted, so a seed is reproducible; with ``until`` (``shoal.clock``) the clock
+    ends them.
     """
-    j, by_name = column(task), task.effort.seconds is None
-    if j is None or (task.effort.name == "fast" and idle(task)):
+    j, by_name = shares_column(task), task.effort.seconds is None
+    if j is None or (task.effort.name == "fast" and size_decides(task)):
         return None
     building = BUILD * chain(task).lattice.nodes * task.histogram.cells
     if not by_name and until is not None and clock() + building > until:
@@ -338,16 +338,16 @@ def price(task: Task, *, until: float | None = None) -> Multipliers | None:
     until = None if by_name else until
     fine = None if until is None else clock() + (1 - MIXING) * (until - clock())
     multipliers = raised(task, begin, max(passes - int(MIXING * passes), 1), fine, BOLD, FINE)
-    # Fine steps repeat the same choices; what each class wants is an average over choices that differ.
+    # Short steps repeat the same choices, but the rows that a class wants are an average over different choices.
     return raised(task, multipliers, max(int(MIXING * passes), 1), until, FIRST_STEP)
 
 
 def raised(
     task: Task, multipliers: Multipliers, passes: int, until: float | None, step: float, last: float | None = None
 ) -> Multipliers:
-    """Multipliers after some passes from those given, and what they prove.
+    """The multipliers after subgradient steps, and the bound that they prove.
 
-    last  the step of the last pass, to which steps fall evenly; without it they are cut where nothing is gained
+    last  length of the last step, to which lengths fall evenly; None: the length is cut after steps without gain
     """
     from shoal.kernels.tables.multipliers import start_ascent
 
@@ -367,13 +367,13 @@ def raised(
             if last is not None:
                 left = passes - done if until is None else min(passes - done, max((until - began) / pace, now))
                 shrink = (last / ascent.state[1]) ** (1 / left) if pace < np.inf or until is None else 1.0
-            walk(program.arcs, ascent, now, gap, each, shrink)
+            subgradient_steps(program.arcs, ascent, now, gap, each, shrink)
             task.progress("bound", None)
             done, pace = done + now, max(clock() - began, 1e-9) / now
     return replace(multipliers, multiplier=ascent.best, proved=program.bound(ascent.best), share=ascent.share)
 
 
-def walk(
+def subgradient_steps(
     arcs: Arcs,
     ascent: MultiplierAscent,
     passes: int,
@@ -381,17 +381,16 @@ def walk(
     each: Each = in_turn,
     shrink: float | None = None,
 ) -> None:
-    """Some passes of a subgradient method for the multipliers that prove most.
+    """Some steps of a subgradient method for the multipliers with the largest bound.
 
-    least_gap  the least that steps aim above the best bound
-    each       does some work on every part, in this thread or on other cores
-    shrink     of the step in every pass; without it steps are cut after some passes in vain
+    least_gap  least distance of Polyak's target above the best bound
+    each       runs some work for every part, in this thread or on other cores
+    shrink     factor of the step length in every step; None: the length is cut after some steps without gain
 
-    Bound: the sum over cells of count * least over their pairs of (cost + l multiplier - the refund of the class), in
-    whole numbers; a refund is the sum of weight * multiplier, and top times the largest multiplier.  Steps follow
-    Polyak's rule along the smoothed subgradient and are cut after some passes in vain.  The parts depend on the table
-    alone, so any number of cores finds the same.  O(passes * (a + p)) time, of the pairs those of classes that do not
-    rest.
+    The bound is the sum over cells of count * the least over their pairs of (cost + l multiplier - refund of the
+    class), in integers. A refund is the sum of weight * multiplier, plus top times the largest multiplier. The steps
+    follow Polyak's rule along the smoothed subgradient. The parts depend on the table alone, so the result is the same
+    on any number of cores. O(passes * (a + p)) time; pairs of resting classes take none.
     """
     from shoal.kernels.tables.multipliers import choose, follow, move
     from shoal.problems.programs import ascend
@@ -411,7 +410,7 @@ def walk(
     def reach(_: float) -> float:
         return float(max(GAP * ascent.state[0], least_gap))
 
-    moved(0.0)  # which tells what rows pay
+    moved(0.0)  # computes the reduced costs
     patience = PATIENCE if shrink is None else None
     ascend(
         ascent.state, passes, patience, reach, value=chosen, direct=followed, move=moved,

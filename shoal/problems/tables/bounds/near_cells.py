@@ -1,7 +1,6 @@
-"""The cells of a table as the kernels of near cells take them, around centers; and what the nearest rows prove.
+"""Nearest cells of every cell, sorted around centers, and the bound by neighbors (docs/bounds.md, docs/boxes.md).
 
-A row shares its group with K - 1 others, so it loses at least what its K - 1 nearest rows cost it.  ``docs/bounds.md``
-has the proof.
+A row is in a group with at least K - 1 others, so it loses at least what its K - 1 nearest rows cost it.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.connected_sets import AreaColumn
     from shoal.kernels.tables.near_cells import CellTable, CenterIndex, ValueShares
 
-LARGE = 2000  # codes of a column above which its pairs have no table
-VALUES = 200  # of a sensitive column, above which their shares are not looked at
-FEW = 1500  # cells below which every pair is looked at
-CENTERS, MOST_CENTERS = 4, 2000  # centers for the root of the number of cells, and at most
-PART, STEPS = 20, 3  # cells for each center from which it is found, in so many steps
-INDEX_PACE = 8e8  # look-ups of a second that sort cells around centers
-SAMPLED = 250  # cells that tell how many look-ups all take
+LARGE = 2000  # limit of the codes of a column whose pairs have a table
+VALUES = 200  # limit of the values of a sensitive column whose shares are used
+FEW = 1500  # cells from which on centers are used; below, every pair is examined
+CENTERS, MOST_CENTERS = 4, 2000  # centers relative to the square root of the number of cells, and at most
+PART, STEPS = 20, 3  # cells for each center that determine it, and steps of that
+INDEX_PACE = 8e8  # look-ups per second when cells are sorted around centers
+SAMPLED = 250  # cells from which the look-ups of all are estimated
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What two rows lose together, as the kernels ask it; cells sorted around centers.
+    """The loss of each pair of rows in the form of the kernels, with the cells sorted around centers.
 
-    order int64[m]  the cells of the table;  alone float64[m]  what a row of each loses whatever its group
-    uneven          whether a step of a grid costs some codes more than others by themselves
-    areas           the dearest column of areas, None without any
-    even            the same cells for groups whose size the share divides; None where it divides the least size
+    order int64[m]  the cells of the table;  alone float64[m]  loss of a row of each cell in any group
+    uneven          whether a step of a grid alone costs some codes more than others
+    areas           the most expensive column of areas; None without any
+    even            the same cells for groups whose size is a multiple of the share; None if the least size is one
     nested          whether a box is the same from each of its rows
     """
 
@@ -55,18 +54,17 @@ class Pairs:
 
     @classmethod
     def of(cls, task: Task, *, of_one: bool = False) -> Pairs:
-        """O(m log m), and the square of every column's number of codes.
+        """The pairs of a task. O(m log m), and the square of every column's number of codes.
 
-        of_one  what a row of the first code loses beyond what it loses by itself, which is no bound for other rows of
-                its group; without it, what every row of a box with both codes loses at least beyond that
+        of_one  count what the row with the first code loses beyond its loss alone, which bounds only this row; without
+                it, what every row of a box with both codes loses beyond that
         """
         from shoal.kernels.tables.near_cells import CellTable
 
         h, need = task.histogram, task.requirement
         parts, at, kind, width, code = [], [], [], [], []
         place, alone, uneven, metric = 0, np.zeros(h.cells), False, True
-        # Each column's losses of a pair of codes, in the form that takes least room: a table, places on a line, or one
-        # price.
+        # The losses of pairs of codes of each column, in the smallest form: a table, positions on a line, or one loss.
         for j, column in enumerate(task.recoding.columns):
             values, small = np.unique(h.quasi[:, j], return_inverse=True)
             n = values.size
@@ -75,11 +73,11 @@ class Pairs:
             if isinstance(column, Ranges):
                 pure = column.pure
                 if pure.any() and n <= LARGE:
-                    # A box is paid for by all its rows alike, also by those that a step of the grid costs most.
+                    # All rows of a box lose the same, also those that lose most of it by a step of the grid alone.
                     low, high = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
                     own = pure[values]
                     uneven |= bool(np.ptp(own) > 0)
-                    metric = False  # a step that two ranges share is paid for once
+                    metric = False  # two ranges that share a step count it once
                     beyond = column.width(low, high) - (own[:, None] if of_one else own.max())
                     flat = np.maximum(beyond, 0.0).reshape(-1) * column.weight
                     alone += (pure * column.weight)[h.quasi[:, j]]
@@ -89,7 +87,7 @@ class Pairs:
             elif isinstance(column, Regions):
                 flat = (column.near[np.ix_(values, values)] * column.weight).reshape(-1)
             elif not isinstance(column, Levels) or n > LARGE:
-                # one price for every pair of different values; for large trees the least loss of any node above a leaf
+                # one loss for every pair of different values; for large trees the least loss of any node above a leaf
                 kind[-1] = 2
                 low = 0.0 if column.size < 2 else float(column.steps()[values].min()) * column.weight
                 flat = np.array([low])
@@ -141,36 +139,36 @@ class Pairs:
 
     @property
     def sizes(self) -> tuple[CellTable, ...]:
-        """The cells for groups of each size that is looked at, the least first."""
+        """The cells for each size of groups that is examined, the least first."""
         if self.two_values:
             return (self.cells._replace(distinct=1, alike=self.cells.group - 1, lone=True),)
         return (self.cells,) if self.even is None else (self.cells, self.even)
 
     @property
     def two_values(self) -> bool:
-        """Whether groups need two different values, and nothing is asked of their shares."""
+        """Whether groups need two different values, without a condition on their shares."""
         return self.cells.distinct == 2 and not self.cells.shares.high.size and self.cells.alike == self.cells.group
 
     def columns(self, order: np.ndarray) -> np.ndarray:
-        """The codes of the cells int64[m] in this order, a column together, uint32[d, m]."""
+        """The codes of the cells int64[m] in this order, column by column, uint32[d, m]."""
         return np.ascontiguousarray(self.cells.code[order].T, dtype=np.uint32)
 
     def back(self, prices: np.ndarray) -> np.ndarray:
-        """Prices in the order of the table's cells, with what rows lose whatever their group."""
+        """Prices in the order of the table's cells, plus what rows lose in any group."""
         out = np.zeros(prices.size)
         out[self.order] = prices
         return out + self.alone
 
 
 def _nothing_of_shares() -> ValueShares:
-    """Shares of a column of which nothing is asked."""
+    """The absence of a condition on shares."""
     from shoal.kernels.tables.near_cells import NOTHING, ValueShares
 
     return ValueShares(np.empty(0), np.empty(0), np.empty(0, np.int64), NOTHING, 0.0, np.empty(0))
 
 
 def _shares(task: Task, j: int) -> ValueShares:
-    """What every eligible group keeps of the shares of sensitive column j's values."""
+    """The conditions that every eligible group meets on the shares of sensitive column j's values."""
     from shoal.kernels.tables.near_cells import ENTROPY, EQUAL, NOTHING, ORDERED, ValueShares
 
     need, v = task.requirement, max(task.histogram.sensitive_sizes[j], 1)
@@ -200,9 +198,9 @@ def _shares(task: Task, j: int) -> ValueShares:
 
 
 def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn | None:
-    """A column of areas as the kernels take it; None of another one.
+    """A column of areas for the kernels; None for other columns.
 
-    code int[m]  of the cells, in the column;  place  of the column among those of the kernels
+    code int[m]  of the cells, in the column;  place  index of the column in the kernels
     """
     from shoal.kernels.tables.connected_sets import AreaColumn
 
@@ -213,11 +211,11 @@ def _areas(column: ColumnRecoding, code: np.ndarray, place: int) -> AreaColumn |
 
 
 def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarray]:
-    """The cells around centers, and in which order, int64[m]; all around one where these are few or no metric.
+    """The cells around centers, and their order, int64[m]; one center if there are few cells or no metric.
 
-    metric  whether losses keep to the triangle inequality
-    Some steps of a search for medians (Lloyd 1982, column by column) over part of the cells, the same on any number of
-    cores.  O(m c d) for c centers.
+    metric  whether losses satisfy the triangle inequality
+    The centers are medians, found column by column in a few steps of Lloyd (1982) over part of the cells; the same on
+    any number of cores. O(m c d) for c centers.
     """
     from shoal.kernels.tables.near_cells import CenterIndex, nearest_centers, next_centers, recentered
 
@@ -249,18 +247,18 @@ def center_index(cells: CellTable, metric: bool) -> tuple[CenterIndex, np.ndarra
 
 
 def _centers(cells: int) -> int:
-    """Centers that so many cells are sorted around."""
+    """The number of centers for so many cells."""
     return max(1, min(int(CENTERS * np.sqrt(cells)), MOST_CENTERS))
 
 
 def _index_looks(task: Task) -> float:
-    """Look-ups that sorting a task's cells around centers takes at most."""
+    """Largest number of look-ups when a task's cells are sorted around centers."""
     m, many = task.histogram.cells, _centers(task.histogram.cells)
     return float(m >= FEW) * len(task.recoding.columns) * many * (m + STEPS * min(m, PART * many))
 
 
 def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float:
-    """What cells lose in a column together with others, in the mean."""
+    """The mean loss in a column of a cell together with another one."""
     other = np.roll(code, code.size // 2)
     if shape == 2:
         return float(losses[0]) * float((code != other).mean())
@@ -268,10 +266,10 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
 
 
 def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
-    """Slices of the cells on all cores; whether any was reached before time ran out, or all where ``whole``."""
+    """Run ``one`` for slices of the cells on all cores; whether any, or with ``whole`` every, slice was done."""
     workers = cores(float(cells) ** 2)
-    # Handing out one cell takes longer than its search, so up to sixteen go together.  A large table has many slices,
-    # so that time is looked at often.
+    # Starting a slice takes longer than a cell, so it has up to sixteen. A large table has many slices, because the
+    # clock is read between them.
     step, stop = max(1, min(16, cells // (workers * 40)), cells // (workers * 400)), flag()
 
     def slice_from(first: int) -> bool:
@@ -288,9 +286,9 @@ def _late(stop: Event, until: float | None) -> bool:
 
 
 def neighbors(task: Task, until: float | None) -> np.ndarray | None:
-    """Per cell, what a row of it loses at least together with its nearest rows, float64[m]; None when time ran out.
+    """The bound of each cell by its nearest rows, float64[m]; None if the time is over.
 
-    Cells not reached keep the bound 0.  Where sorting the cells around centers would take all the time, nothing begins.
+    Cells not reached keep the bound 0. Nothing begins if sorting the cells around centers would take all the time.
     """
     if until is not None and _index_looks(task) / INDEX_PACE > until - clock():
         return None
@@ -301,7 +299,7 @@ def neighbors(task: Task, until: float | None) -> np.ndarray | None:
 
 
 def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """So many cells near each, how far the others are, and what the nearest prove; None when time ran out."""
+    """The ``most`` nearest cells of each, a bound on the loss with any other, the bound by neighbors; or None."""
     from shoal.kernels.tables.near_cells import near_cells
 
     m = p.order.size
@@ -311,7 +309,7 @@ def nearest_cells(p: Pairs, most: int, until: float | None) -> tuple[np.ndarray,
 
 
 def near_looks(p: Pairs) -> float:
-    """Look-ups for the nearest cells of all, about: those of some cells at even distances tell."""
+    """The number of look-ups for the nearest cells of all cells, estimated from some cells at even distances."""
     from shoal.kernels.tables.near_cells import near_cells
 
     m, most = p.order.size, max(p.cells.group - 1, 0)

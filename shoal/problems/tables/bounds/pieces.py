@@ -1,12 +1,11 @@
-"""One column published as sets: values are cut into pieces, and pieces of different values form groups.
+"""A cutting stock program for one column published as sets: values are cut into pieces, and pieces form groups.
 
-A group of n rows and m values loses n (m - 1) steps, whichever values these are.  So an answer is how often a value of
-c rows is cut in each way, and how often pieces of each size meet in a group.  This is a cutting stock problem (Gilmore,
-Gomory, "A linear programming approach to the cutting-stock problem", 1961) with cuts on both sides.  Its program has a
-line for each number of rows that a value has, and one for each size of a piece, however many values there are.
+A group of n rows and m values loses n (m - 1) steps, for any values. So an answer is how often values of c rows are cut
+in each way, and how often pieces of each size meet in a group: a cutting stock problem (Gilmore, Gomory, "A linear
+programming approach to the cutting-stock problem", 1961) with cuts on both sides. The program has a line for each
+number of rows of a value, and one for each size of a piece, for any number of values.
 
-A group of 2k rows or more splits at no loss, so pieces that meet have 2k - 2 rows at most: ``docs/boxes.md`` has the
-proof.
+A group of 2k rows or more splits without loss, so pieces that meet have at most 2k - 2 rows (proof in docs/boxes.md).
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from shoal.problems.tables.groups import least_rows
 if TYPE_CHECKING:
     from shoal.problems.programs import Solver
 
-LARGEST = 40  # rows of the least group, above which the rounds take long
-ROUNDS = 400  # of the column generation at most; what its prices are worth is proved after every one
+LARGEST = 40  # limit of the rows of the least group, because rounds take longer with it
+ROUNDS = 400  # limit of the rounds of column generation; each proves a bound
 TINY = 1e-7
-BEYOND = 0.5  # values: what a row may lose beyond its price in groups that only the integer program chooses from
-NODES = {"fast": 20, "balanced": 200, "thorough": 5_000}  # of the integer program's tree
-GAP = 1e-4  # share of the cost at which its search ends
-PLENTY = 4  # times k: a value of so many rows gives as many pieces as are wanted
+BEYOND = 0.5  # values; columns for the integer program lose at most so much per row beyond their price
+NODES = {"fast": 20, "balanced": 200, "thorough": 5_000}  # limit of the integer program's nodes
+GAP = 1e-4  # relative gap at which it ends
+PLENTY = 4  # times k: a value with so many rows is assumed to give any number of pieces
 GROUP = -1
 
 
 class Column(NamedTuple):
-    """Pieces by their sizes, up to 2k - 2 rows: those that form a group, or those that a value is cut into.
+    """A column of the program, by the sizes of its pieces: the pieces of a group, or those that are cut from a value.
 
-    of      the rows of the value; 0 for a piece of a value with plenty; GROUP for a group
-    pieces  what a value has left, nothing or k rows or more, is a group by itself
+    of      number of rows of the value; 0 for a value with PLENTY times k rows; GROUP for a group
+    pieces  sizes of at most 2k - 2; the rest of a value, no row or at least k, is a group alone
     """
 
     of: int
@@ -49,10 +48,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The linear program, with what it proves.
+    """The linear program and the bound that it proves.
 
-    steps    every partition into groups of k rows loses as many at least: rows times values beyond the first
-    columns  of ``master``, which holds it
+    steps    lower bound on the loss of every partition into groups of at least k rows, in rows times further values
+    columns  those of ``master``, the solver
     """
 
     steps: int
@@ -61,7 +60,7 @@ class Program:
 
     @classmethod
     def of(cls, rows: np.ndarray, k: int) -> Program:
-        """For values of so many rows int64[v], by column generation.
+        """The program of values with so many rows int64[v], by column generation.
 
         O(k^3) for each round, and a linear program with up to 6k lines: sizes of pieces, and numbers of rows below 4k.
         """
@@ -90,7 +89,7 @@ class Program:
         return cls(max(math.ceil(best * (1 - 1e-9) - 1e-6), 0), columns + new, master)
 
     def used(self, nodes: int) -> np.ndarray | None:
-        """How often each column occurs in an answer in whole numbers, int64[c]; None where the tree ends without."""
+        """How often each column occurs in an integer solution, int64[c]; None if the tree ends without one."""
         self.master.make_whole()
         self.master.setOptionValue("mip_rel_gap", GAP)
         self.master.setOptionValue("mip_max_nodes", nodes)
@@ -99,20 +98,21 @@ class Program:
 
 
 def worth(price: np.ndarray, many: dict[int, int], plenty: int, k: int) -> tuple[float, list[Column]]:
-    """How many steps any prices of pieces prove, and the columns that the program lacks if it has chosen these prices.
+    """The bound in steps that any prices of pieces prove, and the columns of negative reduced cost under these prices.
 
-    price   float64[2k - 2] of a piece of each size;  many  values of each number of rows;  plenty  rows of the others
+    price   float64[2k - 2] of a piece of each size;  many  number of values with each number of rows
+    plenty  rows of the other values
     """
     excess, dear = dearest_groups(price, k)
     size, kinds = np.arange(1, 2 * k - 1), sorted(many)
-    paid = price - excess * size / k  # so that no group of k rows or more exceeds what it loses
+    paid = price - excess * size / k  # so that no group exceeds its loss
     least, cheap = cheapest_cuts(paid, kinds, k)
     given = plenty * min(0.0, float((paid / size).min()))
     return sum(many[c] * float(w) for c, w in zip(kinds, least, strict=True)) + given, [*cheap, *dear]
 
 
 def _first(kinds: list[int], k: int, plenty: bool) -> list[Column]:
-    """Columns with which every table has an answer: among others, all pieces of one row."""
+    """Columns with which every table has a solution; they include all pieces of one row."""
     most = 2 * k - 2
     out = {Column(0, (e,)) for e in range(1, most + 1) if plenty}
     for c in kinds:
@@ -126,7 +126,7 @@ def _first(kinds: list[int], k: int, plenty: bool) -> list[Column]:
 
 
 def _add(master: Solver, new: list[Column], line: dict[int, int]) -> None:
-    """Columns with their lines: a value's, and those of the pieces, which cuts give and groups take."""
+    """Add columns: a line for their value, and one for each size of a piece, which a cut gives or a group uses."""
     rows, values, cost, before = [], [], [], len(line) - 1
     for of, pieces in new:
         held = Counter(pieces)
@@ -138,10 +138,10 @@ def _add(master: Solver, new: list[Column], line: dict[int, int]) -> None:
 
 
 def dearest_groups(price: np.ndarray, k: int, beyond: float = -TINY) -> tuple[float, list[Column]]:
-    """By how much the prices of a group's pieces exceed what it loses, at most, and groups that exceed it.
+    """The most by which the prices of a group's pieces exceed its loss, and the groups that exceed it.
 
     price  float64[2k - 2] of a piece of each size
-    beyond   what a row of these groups may lose beyond its price; of groups with as many rows and pieces the dearest
+    beyond  limit of a group's loss beyond its price, per row; for each number of rows and pieces, the best group counts
     """
     sizes, most = np.arange(1, 2 * k - 1), 2 * k
     place = np.arange(most)[:, None] - sizes
@@ -164,14 +164,14 @@ def dearest_groups(price: np.ndarray, k: int, beyond: float = -TINY) -> tuple[fl
 
 
 def cheapest_cuts(price: np.ndarray, kinds: list[int], k: int) -> tuple[np.ndarray, list[Column]]:
-    """What the pieces of a value of each number of rows cost at least, float64[kinds], and these pieces."""
+    """The least cost of the pieces of a value with each number of rows, float64[kinds], and these pieces."""
     most = max(kinds, default=0)
     least, taken = np.zeros(most + 1), np.zeros(most + 1, np.int64)
     for c in range(1, most + 1):
         upto = min(c, price.size)
         sums = price[:upto] + least[c - upto : c][::-1]
         at = int(sums.argmin())
-        whole = c >= k and sums[at] >= 0.0  # a group by itself
+        whole = c >= k and sums[at] >= 0.0  # a group alone
         least[c], taken[c] = (0.0, 0) if whole else (sums[at], at + 1)
     out = []
     for c in kinds:
@@ -185,10 +185,10 @@ def cheapest_cuts(price: np.ndarray, kinds: list[int], k: int) -> tuple[np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class ValueCuts:
-    """The program of a table.
+    """The cutting stock program of a table.
 
     rows   int64[v]  rows of each value;  of  int64[m]  the value of each cell;  k  rows of the least group
-    step   what a row loses for one value more, in the recoding's unit
+    step   loss of a row for one further value, in the recoding's unit
     """
 
     rows: np.ndarray
@@ -199,9 +199,9 @@ class ValueCuts:
 
     @classmethod
     def of_task(cls, task: Task) -> ValueCuts | None:
-        """The program of a table where one column varies, which is published as sets; None for other tables.
+        """The program of a table in which one column varies and is published as sets; None for other tables.
 
-        No sensitive value counts in it, so it bounds what groups of any models lose.
+        It ignores sensitive values, so its bound is valid under every model.
         """
         h, columns = task.histogram, task.recoding.columns
         vary = [j for j in range(len(columns)) if np.ptp(h.quasi[:, j]) > 0]
@@ -217,11 +217,11 @@ class ValueCuts:
 
     @property
     def bound(self) -> float:
-        """What every partition loses at least, in the recoding's unit."""
+        """The lower bound on the loss of every partition, in the recoding's unit."""
         return self.program.steps * self.step
 
     def partition(self, task: Task) -> Partition | None:
-        """An answer in whole numbers, for k alone; None where the integer program's tree ends without one."""
+        """The partition of an integer solution, for k alone; None if the integer program's tree ends without one."""
         used = self.program.used(NODES.get(task.effort.name, NODES["thorough"]))
         if used is None:
             return None
@@ -253,7 +253,7 @@ class ValueCuts:
         return distribute(task.histogram.count, self.of, value, group, count)
 
     def _given(self, left: np.ndarray, plenty: np.ndarray, e: int, many: int) -> np.ndarray:
-        """So many values with plenty of rows, each as often as it gives a piece; its rows are taken off ``left``."""
+        """Values with plenty of rows that give ``many`` pieces of e rows, once for each piece; lowers ``left``."""
         spare = np.maximum((left[plenty] - self.k) // e, 0)
         gives = np.diff(np.minimum(np.cumsum([0, *spare]), many))
         left[plenty] -= gives * e

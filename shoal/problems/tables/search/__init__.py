@@ -1,1 +1,1 @@
-"""The default method: the cascade through the lattice, the search around it, and the bounds on what it can reach."""
+"""Starts and local searches for the default method: the cascade, neighborhood search, annealing, and open tuples."""

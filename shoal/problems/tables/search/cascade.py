@@ -1,26 +1,14 @@
-"""The cascade: publish every row at the cheapest lattice node where it finds an eligible class, strand nobody.
+"""The cascade: publish each row at the cheapest lattice node where it is in an eligible class (docs/cascade.md).
 
-Walks the generalization lattice from the values themselves upwards, in order of mean loss.  At each node the rows not
-yet published fall into classes, and the largest eligible part of each class is published (for l-diversity by
-frequency the closed form of the three-phase algorithm's phase one).  Groups are then cut as small as dealing allows,
-which costs nothing, and rows left over join the piece where they cost least.  Where a sensitive value is scarce its
-spare rows stay in reserve: a later class that lacks it may take one.  The three-phase algorithm is run as well and the
-better of the two is returned, so its promise holds here too.
+The nodes are visited from the values themselves upwards, by mean loss. At each node, the rows not yet published form
+classes, and the largest eligible part of each class is published. The groups are then cut as small as dealing allows,
+which costs nothing, and each row left over joins the piece where it adds least loss. The result is the better of this
+partition and that of the three-phase algorithm, so the promise of the three-phase algorithm holds here too.
 
-The cascade for t-closeness: a class publishes small groups whose values come near the table's shares.
-
-The largest part of a class that is within t of the table uses up all of t, and can hardly be cut after that.  So the
-groups are made small at once: each follows the shares of its class as far as t allows, and the table's beyond that.
-
-The cascade by shares, where the commonest value is near its limit: its share among the rows left never rises.
-
-Other starts for the search: the cascade led by row prices, and a walk down lattices too large to enumerate.
-
-A large table made small before it is searched: of equal pieces of a group a few stay, the others are set aside.
-
-A group is dealt into eligible pieces, and pieces with equal rows are interchangeable: a search needs only as many of
-them as others may want to join or to take.  What is set aside publishes what its pieces would, so nothing is lost by
-it, and what a search costs follows the number of cells, not of rows."""
+Other starts for the search are here as well: small groups for t-closeness (``by_quotas``), groups for a common value
+near its limit (``by_shares``), and the cascade guided by row prices (``guided``). ``thinned`` makes a large table
+small before a search: of equal pieces of a group a few stay, and the others are set aside without loss.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +30,14 @@ from shoal.problems.tables.groups import Rows, good_groups, pieces_of, rules_of
 from shoal.problems.tables.losses import ENUMERATED, Lattice, NodesToVisit
 from shoal.problems.tables.three_phase import ceiling_classes, residues
 
-MOST = 3  # times the least size: the most rows of a group
+MOST = 3  # times the least size: limit of the rows of a group
 
 
 def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
-    """A group for every row, int64[n]; -1 for rows in none, and None where no t-closeness of the one column is asked.
+    """A group for every row, int64[n], under t-closeness of one column; -1 for none. None for other requests.
 
-    Classes are visited as by the cascade.  O(nodes * cells * log(cells)).
+    Each group is grown row by row, so that it is small and within t. The nodes are visited as in the cascade.
+    O(nodes * cells * log(cells)).
     """
     from shoal.kernels.tables.eligible_parts import Quotas, deal
 
@@ -62,7 +51,7 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
     out, quotas = GroupTriples.empty(int(left.sum())), Quotas(share, t, rows.k, MOST * rows.k)
     found: list[tuple[np.ndarray, ...]] = []
     group = 0
-    # The rows left are sorted into the node's classes, from which the kernel deals.
+    # The rows left are sorted into the node's classes. The kernel makes groups of each class.
     for cells, start in _classes_in_turn(task, left):
         group, written = deal(cells, start, value, left, quotas, group, out)
         if written:
@@ -71,14 +60,14 @@ def by_quotas(task: Task, rows: Rows) -> np.ndarray | None:
         return np.full(rows.cell.size, -1, np.int64)
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
     labels = rows.spread(cell, label, count)
-    good = rows.eligible(labels, group)  # the other models asked for
+    good = rows.eligible(labels, group)  # under all requested models
     return np.where((labels >= 0) & good[labels], labels, -1)
 
 
 def _classes_in_turn(task: Task, left: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for each node visited, the cells with rows left, sorted into its classes, and where each class begins.
+    """Yield, for each node visited, the cells with rows left, sorted by its classes, and where each class begins.
 
-    left  int64[m]  rows of each cell, which the caller lowers between two nodes
+    left  int64[m]  rows left of each cell; the caller reduces them between two nodes
     """
     lattice = Lattice.of(task.recoding)
     nodes = NodesToVisit(task, lattice, SORTED)
@@ -90,7 +79,7 @@ def _classes_in_turn(task: Task, left: np.ndarray) -> Iterator[tuple[np.ndarray,
 
 
 def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cells int[x, d] sorted into the classes of a node: their order int64[x], and where each class begins and ends."""
+    """Cells int[x, d] sorted by the classes of a node: their order int64[x], and where each class begins and ends."""
     key = np.zeros(len(quasi), np.int64)
     for j, level in enumerate(node):
         up = lattice.up[j][level].astype(np.int64)
@@ -102,15 +91,15 @@ def _classes_at(lattice: Lattice, node: np.ndarray, quasi: np.ndarray) -> tuple[
     return order, np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(quasi))
 
 
-NEAR = 0.8  # of the largest share that a value may have in a group: the commonest value of the table has more
-OTHERS = 0.6  # of this share: no other value of the table has more
-COLUMNS = 3  # whose limits are kept at once: each further one doubles the work
+NEAR = 0.8  # the commonest value of the table has at least this part of its largest share in a group
+OTHERS = 0.6  # and every other value has at most this part of its own
+COLUMNS = 3  # limit of such columns; each one doubles the work
 
 
 class NearLimit(NamedTuple):
-    """A sensitive column whose commonest value has nearly the largest share that a group may have.
+    """A sensitive column whose commonest value has nearly the largest share that it may have in a group.
 
-    value  code of that value;  most  its largest share in a group
+    value  code of this value;  most  the largest share
     """
 
     column: int
@@ -119,7 +108,7 @@ class NearLimit(NamedTuple):
 
 
 def near_limits(task: Task) -> list[NearLimit]:
-    """Up to three sensitive columns whose commonest value is near its limit, if no other value is: the nearest ones."""
+    """Up to three sensitive columns whose commonest value, and no other, is near its limit: those nearest to it."""
     h, need = task.histogram, task.requirement
     found = []
     for j in need.sensitive_columns:
@@ -137,15 +126,11 @@ def near_limits(task: Task) -> list[NearLimit]:
 
 
 def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Eligible groups as triples (cell, group, rows) where commonest values are near their limits; None elsewhere.
+    """Eligible groups as triples (cell, group, rows) if commonest values are near their limits; None otherwise.
 
-    If 94 % of the rows have a value, of which a group may have 95 %, then nearly every other value is needed to balance
-    as many rows as it can.  The cascade that publishes as many rows as possible uses other values where they are
-    plenty, and most of the rows find none later.  Here a class publishes only rows in which the commonest value has at
-    least the share that it has among all rows left, and at most the share that is allowed.  So its share among the rows
-    that stay never rises, and at the top node the rest is eligible.
-
-    The lattice's nodes are visited as in the cascade.  O(nodes * cells * log(cells)).
+    A class publishes only a part in which the commonest value has at least its share among all rows left, and at most
+    its largest share. So its share among the remaining rows never rises, and the rows left at the top node are
+    eligible. O(nodes * cells * log(cells)).
     """
     limits = near_limits(task)
     if not limits or not task.requirement.closed:
@@ -159,7 +144,7 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     found: list[tuple[np.ndarray, ...]] = []
     for cells, start in _classes_in_turn(task, left):
         share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
-        # A class in which the commonest value has such a share, and one row another value, has so many rows.
+        # The least rows of a class with this share of the commonest value and one row of another value.
         least = max(need.smallest, math.ceil(1 / max(1 - share.max(), 1e-9) - 1e-6))
         large = np.add.reduceat(left[cells], start[:-1]) >= least
         if not large.any():
@@ -181,18 +166,18 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     if not found:
         return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
-    good = good_groups(h, need, cell, label, count, group)[label]  # the other models asked for
+    good = good_groups(h, need, cell, label, count, group)[label]  # under all requested models
     return cell[good], np.unique(label[good], return_inverse=True)[1].reshape(-1), count[good]
 
 
 def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], share: np.ndarray) -> np.ndarray:
     """How many rows of each kind a class publishes, int64[classes, kinds]; 0 if no number was found.
 
-    held   int64[classes, kinds] its rows;  other  bool[kinds, columns] which kinds have another value in a column
+    held   int64[classes, kinds] rows of the class;  other  bool[kinds, columns] kinds with another value
     share  float64[columns] least share of the commonest value of each column
 
-    Rows that no part can have are taken out for one limit after the other, until the part is within all.  For one
-    column this is the largest part, if the rounds suffice.
+    Rows in excess of a limit are taken out for one limit after the other, until the part is within all limits. For one
+    column, the part is the largest one if ROUNDS rounds suffice.
     """
     part = held.copy()
     for _ in range(ROUNDS):
@@ -211,7 +196,7 @@ def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], 
 
 
 def _take_out(part: np.ndarray, which: np.ndarray, other: np.ndarray, rows: np.ndarray) -> None:
-    """Take so many rows of some kinds out of each class, first of the kinds with fewest other values."""
+    """Take ``rows`` int64[classes] rows of some kinds out of each class, those with the fewest other values first."""
     rows = np.maximum(rows, 0)
     for kind in sorted(np.flatnonzero(which), key=lambda kind: int(other[kind].sum())):
         here = np.minimum(part[:, kind], rows)
@@ -219,7 +204,7 @@ def _take_out(part: np.ndarray, which: np.ndarray, other: np.ndarray, rows: np.n
         rows = rows - here
 
 
-ALLOWANCES = (0.05, 0.2, 0.5)  # loss per row above its price that is accepted, all columns together
+ALLOWANCES = (0.05, 0.2, 0.5)  # accepted loss of a row above its price, summed over the columns
 
 
 def guided(
@@ -232,13 +217,16 @@ def guided(
     most: int | None = None,
     finish: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray | None:
-    """A group for every row, int64[n]: the price-guided cascade, cut small, everyone placed.
+    """A group for every row, int64[n], by the price-guided cascade.
 
-    allowances  loss per row above the prices that is accepted, pass by pass, rising
-    most        only so many of the cheapest nodes are visited, without asking first which of them could matter
-    finish      places the rows left over, ``rows.place`` unless told
-    None where it does not apply (diversity by frequency, other models, more than two values asked, several sensitive
-    columns) or time ran out.
+    A class is published only if its loss per row is within an allowance of its rows' prices. The groups are then cut
+    small, and every row left over is placed.
+
+    allowances  accepted loss per row above the prices, one for each pass, rising
+    most        number of the cheapest nodes to visit; None: all nodes with a class within the last allowance
+    finish      function that places the rows left over; ``rows.place`` by default
+    None for diversity by frequency, other models, more than two distinct values, several sensitive columns, or if the
+    time is over.
     """
     lattice = Lattice.of(task.recoding)
     if not _guidable(rows) or lattice.nodes > ENUMERATED:
@@ -260,7 +248,7 @@ def guided(
 
 
 def _guidable(rows: Rows) -> bool:
-    """Whether the cascade knows all that is asked: a number of rows, and at most two values of one column."""
+    """Whether the requirement is only a number of rows, and at most two distinct values of one column."""
     several = rows.frequency.size > 1
     return not (rows.need.rules or several or (rows.frequency.size and (rows.frequency[0] > 1 or rows.distinct[0] > 2)))
 
@@ -269,9 +257,9 @@ def _passes(
     task: Task, rows: Rows, lattice: Lattice, every: np.ndarray, floor: np.ndarray, prices: np.ndarray,
     allowances: Sequence[float], until: float | None,
 ) -> list[tuple[np.ndarray, ...]] | None:  # fmt: skip
-    """Cells, groups and counts published pass by pass at the nodes ``every``; None where time ran out.
+    """Cells, groups, and counts published pass by pass at the nodes ``every``; None if the time is over.
 
-    floor  a bound on what a node is above the prices at least; raised as rows become fewer
+    floor  for each node, a lower bound of what a class loses per row above the prices; raised as rows are published
     """
     from shoal.kernels.tables.lattice import CascadePrices, GeneralizedCells, publish_priced
 
@@ -286,7 +274,7 @@ def _passes(
     group = 0
     for allowance in allowances:
         led = CascadePrices(loss, prices, value, distinct, rows.k, allowance)
-        # Nothing is published at other nodes: rows only become fewer, classes never come nearer to their prices.
+        # Other nodes publish nothing: a class that has fewer rows never loses less above their prices.
         index = np.flatnonzero(floor <= allowance + 1e-9)
         nodes, here = every[index], floor[index]
         done = 0
@@ -302,17 +290,17 @@ def _passes(
     return found
 
 
-LARGE = 20_000  # rows below which nothing is set aside
-WORTH = 0.75  # part of the rows that may be left, or it is not worth it
-STAY = 40_000  # rows of pieces that stay, at least
-HELPERS = 8  # times as many pieces as rows that have no group
+LARGE = 20_000  # rows from which on some are set aside
+WORTH = 0.75  # rows are set aside only if at most this part of them stays
+STAY = 40_000  # rows of the pieces that stay, at least
+HELPERS = 8  # pieces that stay for each row without a group, at least
 
 
 class Pieces(NamedTuple):
-    """Pieces of groups, equal ones together.
+    """Pieces of groups; a *run* is a set of equal pieces.
 
     cell int64[x], run int64[x], rows int64[x]  rows of a cell in each piece of a run
-    times int64[r]  pieces of a run
+    times int64[r]  number of pieces of a run
     """
 
     cell: np.ndarray
@@ -322,12 +310,12 @@ class Pieces(NamedTuple):
 
     @property
     def together(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(cell, group, count) where each run is one group."""
+        """Triples (cell, group, count) in which each run is one group."""
         return self.cell, self.run, self.rows * self.times[self.run]
 
     @property
     def apart(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(cell, group, count) where each piece is one."""
+        """Triples (cell, group, count) in which each piece is one group."""
         times, first = self.times[self.run], np.cumsum(self.times) - self.times
         piece = np.repeat(first[self.run] - (np.cumsum(times) - times), times) + np.arange(int(times.sum()))
         return np.repeat(self.cell, times), piece, np.repeat(self.rows, times)
@@ -337,10 +325,10 @@ class Pieces(NamedTuple):
 class Thinned:
     """A table without the rows set aside.
 
-    task   the same request of the rows that stay; each of them stands for ``each`` equal ones
-    cells  int64[m'] the cells of the whole table that have some, rising
+    task   the same request for the rows that stay; each of them represents ``each`` equal rows
+    cells  int64[m'] the cells of the whole table that have such rows, rising
     held   the eligible pieces that stay, by cells of ``task``
-    aside  (cell, group, count) of the eligible groups set aside, by cells of the whole table
+    aside  triples (cell, group, count) of the eligible groups set aside, by cells of the whole table
     """
 
     task: Task
@@ -350,7 +338,7 @@ class Thinned:
     each: int
 
     def back(self, partition: Partition) -> Partition:
-        """A partition of the rows that stay as one of the whole table.  O(p log p) for p triples."""
+        """The partition of the whole table, from one of the rows that stay.  O(p log p) for p triples."""
         cell, group, count = self.aside
         return Partition.of(
             np.concatenate([self.cells[partition.cell], cell]),
@@ -360,9 +348,10 @@ class Thinned:
 
 
 def finished(task: Task, rows: Rows, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Partition:
-    """Eligible groups cut small, and the rows that are in none placed.  Triples as those of a partition.
+    """The partition with eligible groups, given as triples, cut small, and every other row placed.
 
-    Where many equal rows wait, bundles of them are placed first, each as one row among pieces that stand for as many.
+    If many equal rows have no group, bundles of them are placed first: each bundle counts as one row, among pieces that
+    represent as many equal pieces.
     """
     while rows.frequency.size:
         waiting = _waiting(task, cell, count)
@@ -381,18 +370,18 @@ def finished(task: Task, rows: Rows, cell: np.ndarray, group: np.ndarray, count:
 
 
 def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, each: int = 1) -> Thinned | None:
-    """The table thinned by eligible groups, which need not hold all rows; those in none stay.
+    """The table without most of the equal pieces of some eligible groups; None if few are equal.
 
-    each  with one sensitive column: how many equal rows one that stays stands for, what is left over being left out
+    each  with one sensitive column: number of equal rows that one row that stays represents; a remainder is left out
 
-    None where that is not worth it, or the requirement is more than k and one share of 1/l, or ceilings might keep
-    what stays apart.  O(x log x) for x triples, whatever the rows.
+    Rows in no group stay. None also if the requirement is more than k and one share of 1/l, or if ceilings make
+    classes. O(x log x) for x triples, for any number of rows.
     """
     h, need = task.histogram, task.requirement
     asked = need.sensitive_columns
     if h.rows < LARGE or need.rules or len(asked) > 1 or any(u > 1 for u in need.distinct):
         return None
-    if ceiling_classes(task).any():  # what stays of a class might not be eligible by itself
+    if ceiling_classes(task).any():  # the rows of a class that stay might not be eligible alone
         return None
     kept = count > 0
     cell, group, count = cell[kept], group[kept], count[kept]
@@ -405,7 +394,7 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
     size = np.bincount(runs.run, weights=runs.rows, minlength=runs.times.size).astype(np.int64)
     wanted = max(STAY, HELPERS * need.smallest * int(waiting.sum()))
     stay = _staying(size, runs.times // each, wanted)
-    # Twice as many rows stay each time, until those that stay meet the requirement together.
+    # The number of pieces that stay doubles until their rows meet the requirement together.
     while True:
         aside = (runs.times - each * stay)[runs.run] * runs.rows
         if asked:
@@ -434,21 +423,21 @@ def thinned(task: Task, cell: np.ndarray, group: np.ndarray, count: np.ndarray, 
 
 
 def _waiting(task: Task, cell: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Rows of each cell that no group holds, int64[m]."""
+    """Rows of each cell that are in no group, int64[m]."""
     h = task.histogram
     return h.count - np.bincount(cell, weights=count, minlength=h.cells).astype(np.int64)
 
 
 def _alike(k: int, cell: np.ndarray, count: np.ndarray) -> Pieces | None:
-    """Of each triple as many rows as make pieces of k: equal rows lose nothing."""
+    """Pieces of k equal rows, as many as each triple has."""
     return Pieces(cell, np.arange(cell.size), np.full(cell.size, k), count // k)
 
 
 def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> Pieces | None:
-    """Groups dealt in turn into pieces as ``Rows.cut`` does, equal pieces together; None if they are hardly equal.
+    """Groups dealt in turn into pieces as ``Rows.cut`` does, with equal pieces as one run; None if few are equal.
 
-    A triple has consecutive ranks in its group, so its rows come to pieces that follow each other, from where the one
-    before it ended: a group has at most one run of equal pieces more than triples.
+    The rows of a triple have consecutive ranks in their group, so they are dealt to consecutive pieces, which begin
+    where those of the triple before end. So a group has at most one run of equal pieces more than it has triples.
     """
     need = task.requirement
     group = _mixes(cell, group, count)
@@ -469,10 +458,13 @@ def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count:
     begin = np.unique(np.concatenate([base[group] + first, base, base + rows % pieces]))
     begin = begin[begin < int(pieces.sum())]
     times = np.diff(np.append(begin, int(pieces.sum())))
-    of = base[group]
-    low = np.searchsorted(begin, np.concatenate([of + first, of, of]))
+    first_piece = base[group]
+    low = np.searchsorted(begin, np.concatenate([first_piece + first, first_piece, first_piece]))
     high = np.searchsorted(
-        begin, np.concatenate([of + end - wrap, of + wrap, np.where(full > 0, of + pieces[group], of)])
+        begin,
+        np.concatenate(
+            [first_piece + end - wrap, first_piece + wrap, np.where(full > 0, first_piece + pieces[group], first_piece)]
+        ),
     )
     each = np.concatenate([np.ones(2 * cell.size, np.int64), full])
     many = np.maximum(high - low, 0)
@@ -483,9 +475,10 @@ def equal_pieces(task: Task, j: int, cell: np.ndarray, group: np.ndarray, count:
 
 
 def _mixes(cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The groups of triples numbered anew, int64[x], those that hold the same cells in the same shares as one.
+    """The groups of triples, numbered from 0, int64[x]; groups with the same cells in the same shares are one.
 
-    They are told apart by a sum of hashes; groups that it confuses are eligible together as any two are.
+    Groups are compared by a sum of hashes. If two hashes are equal by chance, the union of the groups is still
+    eligible.
     """
     order = np.argsort(group, kind="stable")
     new = np.diff(group[order], prepend=-1) != 0
@@ -501,7 +494,7 @@ def _mixes(cell: np.ndarray, group: np.ndarray, count: np.ndarray) -> np.ndarray
 
 
 def _staying(size: np.ndarray, times: np.ndarray, wanted: int) -> np.ndarray:
-    """How many pieces of each run stay: alike for all, and ``wanted`` rows together if there are, one at least."""
+    """Pieces of each run that stay: at most the least number, equal for all runs, that leaves ``wanted`` rows."""
     low, high = 1, max(int(times.max(initial=1)), 1)
     while low < high:
         middle = (low + high) // 2
@@ -513,25 +506,25 @@ def _staying(size: np.ndarray, times: np.ndarray, wanted: int) -> np.ndarray:
 
 
 BATCH = 256
-SORTED = 4.0  # how long a look takes where a node's cells are sorted, relative to one of the compiled cascade
-SORT_SETUP = 5_000  # cells that could be sorted in the time that a node takes whatever its cells
-ROUNDS = 12  # in which rows are taken out of classes
-SPENT = 0.01  # of the rows left: where persons are counted a node costs much, and nodes that place fewer are the last
-HURRY = 0.05  # share of the seconds after which the other cascade is left out where t-closeness has one of its own
+SORTED = 4.0  # time for a cell of a node if the cells are sorted, relative to the compiled cascade
+SORT_SETUP = 5_000  # cells that can be sorted in the fixed time that a node takes
+ROUNDS = 12  # limit of the rounds of ``_balanced``
+SPENT = 0.01  # if persons are counted, the cascade ends when a batch publishes less than this part of the rows
+HURRY = 0.05  # share of the seconds; if ``by_quotas`` and ``by_shares`` take more, the general cascade isn't run
 
 
 def cascade(task: Task) -> Grouping:
-    """Cascade through the lattice, groups cut small, leftover rows placed; never dearer than ``three_phase``.
+    """The cascade, or the three-phase algorithm if that is cheaper.
 
-    Near-linear in the number of cells for each lattice node it visits.
-    Raises InfeasibleError when rows cannot be placed under a column's ceiling.
+    Near-linear in the number of cells for each node visited.
+    Raises InfeasibleError if rows cannot be placed at or below a column's ceiling.
     """
     rows = Rows.of(task)
     return certify(task, best(task, start(task, rows)), "cascade")
 
 
 def start(task: Task, rows: Rows) -> Partition:
-    """The cascade cut into pieces, with everyone placed."""
+    """The partition by the cascade, cut into pieces, with every row placed."""
     if not task.histogram.cells:
         return rows.partition(np.zeros(0, np.int64))
     began = clock()
@@ -541,20 +534,20 @@ def start(task: Task, rows: Rows) -> Partition:
         small = min((p for p in (small, finished(task, rows, *shares)) if p), key=lambda p: rank(task, p))
     if small is not None:
         seconds = task.effort.seconds
-        if seconds is not None and clock() - began > HURRY * seconds:  # better spent on annealing
+        if seconds is not None and clock() - began > HURRY * seconds:  # the rest is for annealing
             return small
-    found = finished(task, rows, *walk(task))
+    found = finished(task, rows, *publish_classes(task))
     if small is not None:
         found = min((found, small), key=lambda partition: rank(task, partition))
     easier = task.requirement.stand_in if task.requirement.rules else None
     if easier is None or shortfall(task.histogram, easier) is not None:
         return found
-    # Frequencies have a cascade of their own, so a stricter requirement may start better than the one asked.
+    # For limits of shares the cascade publishes parts of classes, so a stricter requirement may give a better start.
     strict = replace(task, requirement=easier)
     return min((found, start(strict, Rows.of(strict))), key=lambda partition: rank(task, partition))
 
 
-def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def publish_classes(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, group, rows) published by the cascade; rows left over are in none."""
     from shoal.kernels import quick
     from shoal.kernels.tables.lattice import GeneralizedCells, HeldBackRows, UnpublishedRows, publish
@@ -574,7 +567,9 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     raised = GeneralizedCells(histogram.quasi, up, at, size, exact)
     reserve = HeldBackRows(common, np.zeros_like(left), np.zeros_like(left))
     order = np.arange(histogram.cells)
-    if rules is not None and (rules.person >= 0).any():  # persons are counted in linear time where theirs lie together
+    if (
+        rules is not None and (rules.person >= 0).any()
+    ):  # the rows of a person are adjacent, so persons are counted in linear time
         order = np.argsort(sensitive[:, rules.person[rules.person >= 0][0]], kind="stable")
     out, stock = GroupTriples.empty(4 * histogram.cells + 16), UnpublishedRows(sensitive, left, order, reserve)
     required = GroupRequirement(need.k if asked else need.smallest, frequency, distinct, rules)
@@ -599,10 +594,10 @@ def walk(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def scarcity(task: Task) -> np.ndarray:
-    """bool per sensitive value: the values that are not scarce; empty where no value is.
+    """bool[v], which values of the sensitive column are not scarce; empty if no value is scarce.
 
-    Only for distinct diversity of one column: of every u - 1 values, each group needs a row of another.  Where the
-    u - 1 most frequent values are more than half of the table, all others are scarce.
+    Only for distinct diversity of one column: in addition to any u - 1 values, each group needs a row of another. If
+    the u - 1 most frequent values make up more than half of the table, all others are scarce.
     """
     histogram, need = task.histogram, task.requirement
     none = np.zeros(0, bool)
@@ -631,18 +626,18 @@ def forbidden(task: Task, partition: Partition) -> np.ndarray:
 
 
 def rank(task: Task, partition: Partition) -> tuple[int, float]:
-    """What to compare partitions by: rows above a ceiling first, then the loss."""
+    """The order of partitions: first by rows above a ceiling, then by loss."""
     return int(forbidden(task, partition).sum()), task.recoding.cost(task.histogram, partition)
 
 
 def best(task: Task, *partitions: Partition) -> Partition:
-    """The cheapest of some partitions and the three-phase one; refuses when all break a ceiling."""
+    """The cheapest of some partitions and of the three-phase one; InfeasibleError if all exceed a ceiling."""
     candidates = [*partitions, residues(task)[0]]
     return within_ceilings(task, min(candidates, key=lambda p: rank(task, p)))
 
 
 def within_ceilings(task: Task, chosen: Partition) -> Partition:
-    """The same partition; InfeasibleError where it breaks a ceiling."""
+    """The same partition; InfeasibleError if it exceeds a ceiling."""
     over = forbidden(task, chosen)
     if over.any():
         j = int(over.argmax())

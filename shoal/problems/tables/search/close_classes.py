@@ -1,13 +1,14 @@
-"""Simulated annealing of rows among published tuples, under t-closeness (equal distance).
+"""Simulated annealing of rows among published tuples, under t-closeness with the equal distance (docs/search.md).
 
-Groups that publish the same tuple count as one class, and only of classes is it asked that they are within t: of many
-rows together a few may deviate where of ten none may.  The class program (``close_program``) says which tuples to
-publish and where each row would go if rows could be split.  Then rows move between the classes that cover them, by the
-rule of Metropolis, where rows beyond t are dear and grow ever dearer.  What a class has beyond t in the end is placed
-row by row.  The classes are cut into groups, which search then makes narrower.  The first rounds begin at the cheapest
-arcs.  After one in vain, two kinds of rounds take turns: all classes from where the rows are, among the tuples that the
-groups publish; and a few near classes at a time by themselves, sometimes with a tuple widened or added, kept if they
-lose no more.  The first pays where t is loose and classes are small, the second where t is strict.
+Groups that publish the same tuple are one class, and only the class must be within t: sixty rows together can deviate
+where ten cannot. The class program (``close_program``) determines which tuples to publish, and where each row goes if
+rows can be split. Then rows move between the classes that cover them, by the rule of Metropolis et al. (1953), with a
+price for each row beyond t that rises from step to step. Rows that are beyond t at the end are placed one by one, and
+the classes are cut into groups.
+
+The first rounds start at the arcs of least reduced cost. After one without gain, two kinds of rounds alternate: all
+classes, from where the rows are; and a few near classes at a time, sometimes with a tuple widened or added, which are
+kept if they lose no more.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_grap
 from shoal.problems.threads import SearchThreads, flag, threads
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.close_classes import ClassesAsked, OpenClasses, Published
+    from shoal.kernels.tables.close_classes import ClassConditions, OpenClasses, Published
 
 
-BLOCK = 40_000  # rows annealed together
+BLOCK = 40_000  # rows of a block, which is annealed alone
 ROUNDS = {"balanced": 3, "thorough": 12}
-HASTE = 0.6  # of the seconds of a round, with which one from a new start can be begun, in fewer moves
-LONG = 12  # times that tuples are priced in where there are seconds for it
-PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which no more tuples are priced in, no row moves
-TRIES = 2  # coolings of a single block, of which the better is kept: one would leave all cores but one idle
-SHARE = 0.1  # seconds of search per second of annealing, as long as annealing helps; then as many
+HASTE = 0.6  # part of the seconds of a first round with which one, of fewer moves, is still begun
+LONG = 12  # rounds of pricing if the effort is in seconds
+PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which pricing ends, and annealing
+TRIES = 2  # runs of annealing if there is one block, which would leave all cores but one idle; the better is kept
+SHARE = 0.1  # seconds of search for each second of annealing while annealing gains; 1 afterwards
 
 
 class Stage(NamedTuple):
-    """Moves under a heat and a price of rows beyond t that change step by step, both by the dearest class.
+    """A stage of annealing, in which the heat falls and the price of rows beyond t rises, in units of the largest loss.
 
-    near   how far above a cell's cheapest arcs are looked at, by the dearest class
-    moves  share of all moves
-    heat, price  first and last;  turns  steps between them
-    spare  rows by which classes keep below t, which lets later moves exchange values
+    near   limit of an arc's reduced cost above the cell's least, in the same unit
+    moves  weight of this stage in the number of all moves
+    heat, price  first and last value;  turns  number of values
+    spare  rows by which classes stay below t, so that later moves can exchange values
     """
 
     near: float
@@ -60,14 +61,14 @@ class Stage(NamedTuple):
 
 
 class RoundPlan(NamedTuple):
-    """How a round of annealing goes.
+    """The parameters of a round of annealing.
 
-    priced  times that tuples are priced in
-    missed  rows by which whole ones are thought to miss the shares of a class
-    wanted  the least rows that a class must want, by the least size of a group
-    stay    whether rows begin where they are, or where multipliers are least
-    sweeps  moves tried for each row in all;  pace  seconds that this takes for a row, about
-    hot     heat by that of the stages, and rows that classes must want by those wanted
+    priced  rounds of pricing
+    missed  rows by which whole rows are assumed to miss the shares of a class
+    wanted  least rows that a class must want, relative to the least size of a group
+    stay    whether rows start where they are; otherwise at the arc of least reduced cost
+    sweeps  moves tried for each row;  pace  seconds for each row, about
+    hot     factor of the stages' heat and of ``wanted``
     """
 
     priced: int
@@ -89,17 +90,17 @@ AGAIN = RoundPlan(0, 0.0, 2.0, True, 300.0, 1.2e-4, (
     Stage(0.3, 3, (0.004, 0.0006), (1.25, 7.5), 0.0, 12),
     Stage(0.3, 1, (1e-6, 1e-6), (1e5, 1e5), 0.0, 1),
 ), 0.25)  # fmt: skip
-NEAR_BLOCK = 4000  # rows whose classes are rearranged by one core in turn
-DEALS = 4  # of classes to blocks in a round
-MOVES = 5000.0  # tried for each row in a round, about
-PACE = 1e-4  # seconds of a round for each row
-AT_ONCE = 200_000  # moves between two looks at the clock
-TAKEN = (300, 6)  # rows of a region at least, or those of so many classes
-SPARE_NAMES = 32  # classes that may be open beside those of a block
+NEAR_BLOCK = 4000  # rows of a block whose near classes are annealed alone
+DEALS = 4  # times in a round that classes are dealt into such blocks
+MOVES = 5000.0  # moves tried for each row in such a round, about
+PACE = 1e-4  # seconds of such a round for each row
+AT_ONCE = 200_000  # moves between two readings of the clock
+TAKEN = (300, 6)  # a step takes at least so many rows, or those of so many classes
+SPARE_NAMES = 32  # classes that can be opened in addition to those of a block
 
 
 class Until(NamedTuple):
-    """Clock readings after which no more tuples are priced in, and after which no more rows move; None: never."""
+    """Clock readings at which pricing and annealing end; None: no limit."""
 
     priced: float | None = None
     cooled: float | None = None
@@ -108,9 +109,9 @@ class Until(NamedTuple):
 def annealed(
     task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: Until = Until()
 ) -> np.ndarray:
-    """A group for every row after one round of annealing, int64[n]; it may be dearer than the one given.
+    """A group for every row, int64[n], after one round of annealing; it can lose more than the grouping given.
 
-    turn   seeds the random numbers
+    turn   number of the round, which seeds the random numbers
     O(cells classes t + n sweeps values).
     """
     limit = close_rule(task)
@@ -124,8 +125,8 @@ def annealed(
     def one(i: int) -> np.ndarray | None:
         if stop.is_set():
             return None
-        block, held = blocks[i], group[blocks[i]]
-        seed, open_now = [task.seed, turn, i], state[np.unique(held)]
+        block, label_before = blocks[i], group[blocks[i]]
+        seed, open_now = [task.seed, turn, i], state[np.unique(label_before)]
         close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
         if close is None:
             return None
@@ -133,7 +134,7 @@ def annealed(
         count = close.program.arcs.count
         at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
         if plan.stay:
-            at = close.arcs_of(state[held], at)
+            at = close.arcs_of(state[label_before], at)
         with threads(tries) as each:
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
         return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
@@ -149,8 +150,7 @@ def annealed(
 
 
 def cut_and_placed(rows: Rows, label: np.ndarray) -> np.ndarray:
-    """A group for every row, int64[n]: eligible classes cut into groups, the rows of others and those of none, -1,
-    placed one by one."""
+    """A group for every row, int64[n]: eligible classes cut into groups, all other rows placed one by one."""
     good = rows.eligible(label, int(label.max(initial=-1)) + 1)
     return rows.place(rows.cut(np.where((label >= 0) & good[label], label, -1)))
 
@@ -158,9 +158,12 @@ def cut_and_placed(rows: Rows, label: np.ndarray) -> np.ndarray:
 def near_classes(
     close: Close, limit: Limit, k: int, near: float, spare: float, at: np.ndarray
 ) -> tuple[OpenClasses, np.ndarray]:
-    """What the kernel is told of arcs not far from a cell's cheapest or in at, and the arcs, int64[..].
+    """The classes and arcs for the kernel, and the index of each arc in the program, int64[..].
 
-    near  how far, by the dearest class;  spare  rows by which classes keep below t;  at int64[n] the arc of every row
+    The arcs are those near a cell's least reduced cost, and those in ``at``.
+
+    near  limit above the least, relative to the largest loss;  spare  rows by which classes stay below t
+    at    int64[n] the arc of every row
     """
     from shoal.kernels.tables.close_classes import OpenClasses
 
@@ -191,9 +194,9 @@ def near_classes(
 def _cooled(
     close: Close, limit: Limit, k: int, at: np.ndarray, plan: RoundPlan, seed: np.uint64, until: float | None = None
 ) -> np.ndarray:
-    """Class of every row after cooling from the arcs int64[n], -1 for rows beyond t.
+    """The class of every row after annealing from the arcs ``at`` int64[n]; -1 for rows beyond t.
 
-    until  clock reading by which rows have moved; where that is soon they make fewer moves under each heat
+    until  clock reading at which annealing ends; the number of moves at each heat is adjusted to it
     """
     from shoal.kernels.tables.close_classes import RowsOnArcs, anneal
 
@@ -201,7 +204,7 @@ def _cooled(
     cell = close.program.cell[at]
     whole = sum(stage.moves for stage in plan.stages)
     all_moves, tried, planned, began, pace = cell.size * plan.sweeps, 0, 0.0, clock(), 1.0
-    # A stage has its own near classes, heats, and prices of what is lacking, which rise while the heat falls.
+    # Each stage has its own arcs. While its heat falls, its price of rows beyond t rises.
     for stage in plan.stages:
         classes, kept = near_classes(close, limit, k, stage.near, stage.spare, at)
         here = np.searchsorted(kept, at)
@@ -213,7 +216,7 @@ def _cooled(
             moves = max(1, int(each * pace))
             anneal(classes, placed, plan.hot * heat * dearest, price * dearest, moves, random)
             tried, planned = tried + moves, planned + each
-            if until is not None:  # as fast as they went so far
+            if until is not None:  # the moves left take as long as those so far
                 now = clock()
                 pace = max(until - now, 0.0) * tried / max((now - began) * (all_moves - planned), 1e-9)
                 pace = min(pace, 1.0)
@@ -227,8 +230,7 @@ def _cooled(
 
 
 def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
-    """Rows of each pair that stay, int64[p]: classes beyond t give up, one by one, rows of the value most above its
-    share."""
+    """Rows of each pair that stay, int64[p]: classes beyond t give up rows of the value most above its share."""
     kept, first = held.copy(), classes.first[:-1]
     while True:
         size = np.add.reduceat(kept, first)
@@ -241,11 +243,11 @@ def trimmed(classes: OpenClasses, held: np.ndarray) -> np.ndarray:
 
 
 def rearranged(task: Task, rows: Rows, group: np.ndarray, turn: int, until: float | None = None) -> np.ndarray:
-    """A group for every row after few near classes at a time were annealed by themselves, int64[n].
+    """A group for every row, int64[n], after few near classes at a time were annealed alone.
 
-    turn   seeds the random numbers
-    until  clock reading at which it ends; None: after ``MOVES`` for each row
-    Where nothing but size and t is asked, classes lose no more than the groups given.
+    turn   number of the round, which seeds the random numbers
+    until  clock reading at which annealing ends; None: after ``MOVES`` for each row
+    If the models are only k and t, the classes lose no more than the groups given.
     """
     began = clock()
     for part in range(DEALS):
@@ -258,7 +260,7 @@ def rearranged(task: Task, rows: Rows, group: np.ndarray, turn: int, until: floa
 def _dealt_and_rearranged(
     task: Task, rows: Rows, group: np.ndarray, seed: list[int], until: float | None
 ) -> np.ndarray:
-    """The class of every row, int64[n], after one deal of the classes to blocks that cores take in turn."""
+    """The class of every row, int64[n], after one deal of the classes into blocks."""
     state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
     label = of.reshape(-1)[group]
     blocks = deal(rows, label, max(1, round(group.size / NEAR_BLOCK)), [*seed, 19])
@@ -267,7 +269,7 @@ def _dealt_and_rearranged(
 
     def one(i: int) -> np.ndarray:
         random, end, now = np.array([numbers[i] | np.uint64(1)], np.uint64), until, clock()
-        if until is not None:  # the blocks that a core has still to take share what is left
+        if until is not None:  # the blocks left for a core share the time left
             end = now + (until - now) / -(-(len(blocks) - i) // cores)
         return _rearranged(task, rows, blocks[i], label, state, random, end, stop)
 
@@ -284,8 +286,10 @@ def _rearranged(
     task: Task, rows: Rows, block: np.ndarray, label: np.ndarray, state: np.ndarray, random: np.ndarray,
     until: float | None, stop: Event,
 ) -> np.ndarray:  # fmt: skip
-    """The class of every row of a block, int64[b], from 0, every one used; at first it is that in label, int64[n],
-    which publishes a line of state."""
+    """The class of every row of a block, int64[b], numbered from 0 without gaps, after annealing.
+
+    label  int64[n] class of every row before;  state  int64[v, t] what each class publishes
+    """
     from shoal.kernels.tables.close_classes import rearrange
 
     asked, kept = classes_of(task, rows, block, label, state)
@@ -301,9 +305,12 @@ def _rearranged(
 
 def classes_of(
     task: Task, rows: Rows, block: np.ndarray, label: np.ndarray, state: np.ndarray
-) -> tuple[ClassesAsked, Published]:
-    """What the kernel is told of the rows of a block, int64[b], and of their classes, some of label, int64[n]."""
-    from shoal.kernels.tables.close_classes import ClassesAsked, Published
+) -> tuple[ClassConditions, Published]:
+    """The rows of a block, int64[b], and their classes, for the kernel.
+
+    label  int64[n] class of every row;  state  int64[v, t] what each class publishes
+    """
+    from shoal.kernels.tables.close_classes import ClassConditions, Published
     from shoal.kernels.tables.eligible import prices
 
     limit = close_rule(task)
@@ -320,19 +327,19 @@ def classes_of(
     leaf, value = np.ascontiguousarray(rows.leaf[cell]), rows.sensitive[cell, 0].astype(np.int64)
     weight = np.rint(limit.share * all_rows).astype(np.int64)
     dearest = float(prices(rows.slots, rows.states(np.zeros(rows.cell.size, np.int64)))[0]) or 1.0
-    return ClassesAsked(leaf, value, weight, all_rows, limit.t * all_rows, rows.k, dearest), kept
+    return ClassConditions(leaf, value, weight, all_rows, limit.t * all_rows, rows.k, dearest), kept
 
 
 NEXT = {"anew": "again", "again": "near", "near": "again"}  # the kind of round that follows each
 
 
 class Turn(NamedTuple):
-    """The next round, and what those before it took and saved.
+    """The next round, and the time and gain of earlier ones.
 
-    kind   "anew": all classes, among other tuples too; "again": all classes, from where rows are; "near": few near ones
-    hot    heat of a round again, as in ``RoundPlan``
+    kind   "anew": all classes, also other tuples; "again": all classes, from where rows are; "near": few near classes
+    hot    heat of a round "again", as in ``RoundPlan``
     spent  seconds that a round of each kind takes, about
-    rates  loss that the last round of each kind saved in a second; inf before the first, and for "anew"
+    rates  loss saved per second in the last round of each kind; inf before the first, and for "anew"
     """
 
     kind: str
@@ -341,7 +348,7 @@ class Turn(NamedTuple):
     rates: dict[str, float]
 
     def within(self, left: float, first: bool) -> Turn:
-        """This round, or a shorter one where the seconds left ask for it."""
+        """This round, or a shorter kind if it does not fit the seconds left."""
         kind, hot = self.kind, self.hot
         if kind == "anew" and left <= (HASTE if first else 1.0) * self.spent[kind]:
             kind, hot = "again", 1.0 if first else hot
@@ -350,17 +357,17 @@ class Turn(NamedTuple):
         return self._replace(kind=kind, hot=hot)
 
     def following(self, took: float, saved: float, once: bool, clocked: bool) -> Turn:
-        """The next round, where this one took so many seconds and saved so much loss.
+        """The next round, if this one took so many seconds and saved so much loss.
 
-        once     tuples are drawn anew once; else for as long as that saves loss
-        clocked  the kind that saves more in a second goes on; else kinds take turns
+        once     only one round is "anew"; otherwise these go on while they save loss
+        clocked  the kind that saves more per second goes on; otherwise kinds alternate
         """
         kind, hot, spent, rates = self
         if kind != "near":
             spent = spent | {kind: 1.2 * took}
         if kind != "anew":
             rates = rates | {kind: saved / max(took, 1e-9)}
-        if kind == "again" and not saved:  # what is near the best that can be had, heat leads away from
+        if kind == "again" and not saved:  # near a local optimum, too much heat raises the loss
             hot /= 2
         goes_on = saved > 0 and not once if kind == "anew" else clocked and rates[kind] > rates[NEXT[kind]]
         return Turn(kind if goes_on else NEXT[kind], hot, spent, rates)
@@ -375,10 +382,11 @@ def anneal_and_search(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """Anneal, search, and again; the cheapest grouping met, as ``search`` returns it.
+    """Annealing and search in alternation; returns the cheapest grouping found, as ``search`` does.
 
-    Counted in steps the rounds are always the same.  Against the clock the kind of round that gains more in a second
-    goes on, and searching gets a tenth of its time, or as much where the round gained nothing, or less than the search.
+    If the effort counts steps, the rounds are reproducible. With seconds, the kind of round that gains more per second
+    goes on, and the search gets a tenth of a round's time, or as much time if the round gained nothing or less than the
+    search.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     if steps is None:
@@ -390,7 +398,7 @@ def anneal_and_search(
     turn, searched = Turn("anew", AGAIN.hot, spent, dict.fromkeys(NEXT, np.inf)), 0.0  # loss saved in a second
 
     def better(made: np.ndarray) -> float:
-        """The loss that a grouping saves, which is kept if it does; inf where fewer rows are above a ceiling."""
+        """The loss that a grouping saves; 0 if it is not kept, inf if fewer rows are above a ceiling."""
         nonlocal group, least
         before, found = least, _rank(task, rows, made)
         if not found < before:
@@ -421,7 +429,6 @@ def anneal_and_search(
 
 
 def _rank(task: Task, rows: Rows, group: np.ndarray) -> tuple[int, float]:
-    """What to compare groupings by."""
     return rank(task, rows.partition(group))
 
 

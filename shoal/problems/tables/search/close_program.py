@@ -1,9 +1,9 @@
-"""The class program of t-closeness over few published tuples: those of a grouping, and those that multipliers price in.
+"""The class program of t-closeness for few published tuples: those of a grouping, and those that pricing adds.
 
-Whole rows miss the table's shares in every class, however large, so a class of few rows has less of t than one of
-many: in the program each is asked to be within t less ``SPARE`` rows.  The multipliers tell what each row pays.  In
-every class of the lattice the dearest rows that are close to the shares together may pay less by themselves; where they
-do, what they would publish is a class of the next program.
+In every class whole rows miss the table's shares by about the same number of rows, so a class of few rows must stay
+further below t: the program requires t less ``SPARE`` rows of each class. The Lagrange multipliers determine what each
+row pays. In a class of the lattice, take the rows that pay most and that are close to the shares together. If they
+would pay less in a class of their own, the tuple that covers them joins the program (column generation).
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from shoal.kernels.tables.close_classes import SetRequest
 
 
-ARCS = 12_000_000  # pairs of cell and class in a program, at most
-LOOKS = 2_000_000_000  # pairs of cell and class looked at, at most
-PASSES = 300  # of the multipliers, each time
-TEMPER = -0.3  # multipliers of a class of r rows move in proportion to r to this power
-WALKS = 6e8  # arcs looked at in these passes, at most
-WANTS_CHANGED = 0.15  # first step of multipliers for classes whose wants have changed
+ARCS = 12_000_000  # limit of the pairs of cell and class in a program
+LOOKS = 2_000_000_000  # limit of the pairs of cell and class that are examined
+PASSES = 300  # limit of the subgradient steps, each time
+TEMPER = -0.3  # the step of a class of r rows is in proportion to r to this power
+WALKS = 6e8  # limit of the arcs examined in these steps
+WANTS_CHANGED = 0.15  # first step of the multipliers after the rows that classes want have changed
 SPARE = 1.2  # rows by which whole ones miss the shares of a class
-LEAST = 0.4  # part of t that a class has however few rows it wants
-PRICED = 0.7  # rows by which those of a set priced in may miss them
-GROWTH = 1.25  # of the sizes of sets
-LARGEST = 1200  # rows of a set
-NODES = 3e7  # nodes times cells looked at in a round
-CLOSE = np.arange(1, 6) / 5  # parts of the least rows that a class must want, one after another
-CLOSING = 0.1  # first step of the multipliers after a closing
-LAST = (0.1, 0.05)  # of those after the last, which tell how far from its cheapest classes a row may go
-SETS = 200  # priced in at once, at most
-FRESH = 0.6  # rows of a set that no better one holds
-GAIN = 0.5  # of a set at least, by the dearest class
-IDLE = 0.5  # rows: classes that want fewer make room
-BATCH = 64  # nodes looked at by one core in turn
+LEAST = 0.4  # least limit of a class, as a part of t
+PRICED = 0.7  # rows by which the sets of the pricing stay below t
+GROWTH = 1.25  # ratio of one size of these sets to the one before
+LARGEST = 1200  # limit of the rows of a set
+NODES = 3e7  # nodes times cells examined in a round of pricing
+CLOSE = np.arange(1, 6) / 5  # limits of the rows wanted below which classes are closed, relative to the last one
+CLOSING = 0.1  # first step of the multipliers after classes are closed
+LAST = (0.1, 0.05)  # the same after the last classes are closed
+SETS = 200  # limit of the sets that a round of pricing adds
+FRESH = 0.6  # part of a set's rows that must be in no better set
+GAIN = 0.5  # least gain of a set, relative to the largest loss of a class
+IDLE = 0.5  # classes that want fewer rows leave the program
+BATCH = 64  # nodes that a core examines at once
 
 
 @dataclass(frozen=True, eq=False)
 class Close:
-    """A program of t-closeness and where its multipliers stand.
+    """A program of t-closeness and its multipliers.
 
-    multipliers  program, multipliers and the rows that each class wants
-    state  int64[v, t] what each class publishes; the last covers everyone
+    multipliers  program, multipliers, and the rows that each class wants
+    state  int64[v, t] what each class publishes; the last class covers every row
     value  int64[p] sensitive value of each pair of class and value
-    cells  int64[m] the cells of the table that it speaks of
+    cells  int64[m] the cells of the table whose rows the program assigns
     """
 
     multipliers: Multipliers
@@ -65,23 +65,22 @@ class Close:
 
     @property
     def program(self) -> ClassProgram:
-        """What the multipliers belong to."""
         return self.multipliers.program
 
     @property
     def dearest(self) -> float:
-        """The largest loss of a row in any class that may be published."""
+        """The largest loss of a row in a class that is allowed."""
         loss = self.program.loss
         return float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
 
     def only(self, keep: np.ndarray) -> Close:
-        """Some classes bool[v], the last among them, and their multipliers."""
+        """The program of the classes ``keep`` bool[v], which include the last, with their multipliers."""
         small, pairs = self.program.only(keep)
         multipliers = Multipliers(small, self.multipliers.multiplier[pairs], 0, self.multipliers.share[keep])
         return Close(multipliers, self.state[keep], self.value[pairs], self.cells)
 
     def cheapest(self) -> tuple[np.ndarray, np.ndarray]:
-        """The arc on which rows of each cell pay least, int64[m], and by how much each arc is above it, int64[a]."""
+        """The arc of least reduced cost of each cell, int64[m], and how much each arc is above it, int64[a]."""
         program = self.program
         paid = program.reduced(self.multipliers.multiplier)[program.arcs.pair]
         above = paid - np.minimum.reduceat(paid, program.arcs.start[:-1])[program.cell]
@@ -89,23 +88,23 @@ class Close:
         return least[np.searchsorted(least, program.arcs.start[:-1])], above
 
     def arcs_of(self, published: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The arc of every row to what it publishes, int64[n, t]; that in other, int64[n], where it has no class."""
+        """The arc of every row to the class of its tuple, int64[n, t]; the arc in ``other`` if there is none."""
         program = self.program
         names = {tuple(s): i for i, s in enumerate(self.state.tolist())}
-        distinct, of = np.unique(published, axis=0, return_inverse=True)
-        mine = np.array([names.get(tuple(s), -1) for s in distinct.tolist()])[of.reshape(-1)]
+        distinct, back = np.unique(published, axis=0, return_inverse=True)
+        class_of = np.array([names.get(tuple(s), -1) for s in distinct.tolist()])[back.reshape(-1)]
         v, cell = self.state.shape[0], program.cell
         place = cell * np.int64(v) + program.owner[program.arcs.pair]
-        wanted = cell[other] * np.int64(v) + mine
+        wanted = cell[other] * np.int64(v) + class_of
         found = np.minimum(np.searchsorted(place, wanted), place.size - 1)
-        return np.where((mine >= 0) & (place[found] == wanted), found, other)
+        return np.where((class_of >= 0) & (place[found] == wanted), found, other)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Shares of the values in the table float64[s], and t: how far, in equal distance, a group may be from them.
+    """The condition of t-closeness: shares of the values in the table float64[s], and t, in the equal distance.
 
-    spare  rows by which whole ones are thought to miss the shares of a class
+    spare  rows by which whole rows are assumed to miss the shares of a class
     """
 
     share: np.ndarray
@@ -113,14 +112,14 @@ class Limit:
     spare: float = SPARE
 
     def of(self, wanted: np.ndarray, rows: int) -> np.ndarray:
-        """What the program asks of classes that want so many rows float64[v]: t of all rows, less for few; int64[v]."""
+        """The limit of each class in the program, int64[v]: t of all rows, less if it wants few rows, float64[v]."""
         t = np.maximum(self.t - self.spare / np.maximum(wanted, 1e-9), LEAST * self.t)
         t[-1] = self.t
         return np.ceil(t * rows).astype(np.int64)
 
 
 def close_rule(task: Task) -> Limit | None:
-    """Shares in the table and t, where t-closeness of the one sensitive column is asked with equal distance."""
+    """The strictest t-closeness with the equal distance of the one sensitive column; None if there is none."""
     if len(task.requirement.sensitive_columns) != 1:
         return None
     asked = [rule.measure for rule in task.requirement.rules if rule.measure.kind == "equal"]
@@ -131,9 +130,9 @@ def close_rule(task: Task) -> Limit | None:
 
 
 def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, limit: Limit) -> Close | None:
-    """The program of the rows of a block, int64[b], and of some tuples, after which comes what covers everyone.
+    """The program of the rows of a block, int64[b], with some tuples and, last, the tuple that covers every row.
 
-    Every class wants all it can have.  None where there are too many pairs of cell and class.
+    None if it has too many pairs of cell and class.
     """
     from shoal.kernels.tables.close_classes import covering
     from shoal.kernels.tables.eligible import prices
@@ -174,9 +173,9 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
 
 
 def repriced(task: Task, close: Close, wanted: np.ndarray, limit: Limit, step: float, times: int = 1) -> Close:
-    """The program after some passes for its multipliers (``times`` as many).
+    """The program after subgradient steps for its multipliers, ``times`` as many as usual.
 
-    wanted  float64[v]  rows that each class wanted, which say how near the shares it is asked to be
+    wanted  float64[v]  rows that each class wanted before, which determine its limit
     """
     program = close.program
     arcs = program.arcs._replace(top=limit.of(wanted, task.histogram.rows))
@@ -189,9 +188,9 @@ def priced_in(
     task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, limit: Limit, rounds: int, seed: list[int],
     until: float | None = None,
 ) -> Close | None:  # fmt: skip
-    """The program of a block from some tuples int64[v, t], and rounds of those that multipliers price in.
+    """The program of a block with tuples int64[v, t], after so many rounds of pricing.
 
-    seed   of the nodes looked at
+    seed   of the nodes drawn
     until  clock reading (``shoal.clock``) by which the last round ends, if it takes as long as the one before
     None as for ``program_of``.
     """
@@ -200,8 +199,7 @@ def priced_in(
         return None
     random, pricing = np.random.default_rng(seed), _Pricing(task, rows, close.cells, close.program.arcs.count, limit)
     wanted, last = np.full(close.program.loss.size, np.inf), 0.0
-    # Multipliers are moved twice, towards the rows that classes have; then nodes with sets of negative reduced cost
-    # join, and classes that nobody chose leave.
+    # A round moves the multipliers twice. Then sets of negative reduced cost join, and classes that want no row leave.
     for turn in range(rounds + 1):
         began = clock()
         for step in (FIRST_STEP, WANTS_CHANGED):
@@ -228,14 +226,14 @@ def priced_in(
 
 
 def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close:
-    """The program without classes that want fewer rows.
+    """The program without classes that want fewer than ``least`` rows.
 
-    They are closed step by step, each followed by some passes for the others, so that rows find them and they come to
-    want more; more passes follow the last.
+    They are closed in steps. After each, subgradient steps move the multipliers of the others, which then want more
+    rows.
     """
     for part in CLOSE:
         keep = close.multipliers.share >= part * least
-        keep[-1] = True  # that of all rows: everyone finds room at the top
+        keep[-1] = True  # the class that covers every row
         close = close.only(keep)
         close = repriced(task, close, close.multipliers.share, limit, CLOSING)
     for step in LAST:
@@ -246,7 +244,7 @@ def without_small(task: Task, close: Close, least: float, limit: Limit) -> Close
 def _transferred(
     grown: Close, close: Close, wanted: np.ndarray, more: np.ndarray, sizes: np.ndarray
 ) -> tuple[Close, np.ndarray]:
-    """A new program with the multipliers of the old one, and what its classes want: sets their rows at first."""
+    """A new program with the multipliers of the old one, and the rows that its classes want."""
     old, values = {tuple(s): i for i, s in enumerate(close.state.tolist())}, int(grown.value.max()) + 1
     new = dict(zip(map(tuple, more.tolist()), sizes.tolist(), strict=True))
     place = np.array([old.get(tuple(s), -1) for s in grown.state.tolist()])
@@ -261,7 +259,7 @@ def _transferred(
 
 
 class _Pricing:
-    """Sets of rows that multipliers price in, from classes of the lattice drawn at random."""
+    """Pricing: sets of rows of negative reduced cost, from classes of nodes drawn at random."""
 
     def __init__(self, task: Task, rows: Rows, cells: np.ndarray, count: np.ndarray, limit: Limit) -> None:
         from shoal.kernels.tables.lattice import GeneralizedCells
@@ -277,9 +275,10 @@ class _Pricing:
         self.sizes, self.excess = sizes[excess >= 0], excess[excess >= 0]
 
     def sets(self, paid: np.ndarray, least: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """What some sets would publish, int64[s, t], and how many rows they have; paid float64[m] by rows of each cell.
+        """What the best sets would publish, int64[s, t], and how many rows they have.
 
-        least  gain that is worth a class
+        paid   float64[m] what a row of each cell pays
+        least  gain from which on a set is added
         """
         from shoal.kernels.tables.close_classes import SetRequest
 
@@ -308,7 +307,7 @@ class _Pricing:
         return state, sizes[first]
 
     def _drawn(self, random: np.random.Generator) -> np.ndarray:
-        """Nodes to look at, int32[.., d], each at most once."""
+        """Nodes to examine, int32[.., d], each at most once."""
         heights = np.array(self.lattice.heights)
         many = max(1, int(NODES / self.cells.size))
         if many >= self.lattice.nodes:
@@ -316,7 +315,7 @@ class _Pricing:
         return np.unique(random.integers(0, heights, (many, heights.size)).astype(np.int32), axis=0)
 
     def _found(self, nodes: np.ndarray, asked: SetRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Gain and rows of the sets of some nodes, and their cells one after another."""
+        """Gains and sizes of the sets of some nodes, and their cells, set by set."""
         from shoal.kernels.tables.close_classes import RowSets, close_sets
 
         total = int(self.count.sum())

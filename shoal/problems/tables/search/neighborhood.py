@@ -1,11 +1,10 @@
-"""Neighborhood search: near groups are taken apart and grouped anew, and what is not dearer is kept.
+"""Neighborhood search: near groups are taken apart and grouped again; a result that is not more expensive is kept.
 
-Works on any start and knows a recoding only by how values join and what they cost, so one kernel serves stars,
-hierarchies, sets and ranges, and every requirement that is enforced.  The table is dealt into blocks of near groups,
-a different deal each round; blocks are searched independently, on all cores.  Each block's random numbers depend on
-the seed, the round and the block alone, so a search counted in steps gives the same result on any number of cores.
-
-Which cells are near which, for a search to look for near groups, and blocks of near groups to search apart."""
+The search uses only the join and the cost of a recoding, so it is the same for stars, hierarchies, sets, and ranges,
+from any start, under every model. In each round, the table is dealt into blocks of near groups, which all cores search
+independently. A block's random numbers depend only on the seed, the round, and the block, so a search counted in steps
+gives the same result on any number of cores (docs/search.md).
+"""
 
 from __future__ import annotations
 
@@ -26,23 +25,23 @@ from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.search.cascade import best, start
 from shoal.problems.threads import SearchThreads, flag
 
-WIDTH = 24  # neighbors kept of every cell
-REACH = (10, 24)  # least and most places looked at on each side in an order
+WIDTH = 24  # neighbors of a cell in the graph
+REACH = (10, 24)  # least and most cells examined on each side in an order
 ORDERS = (2, 8)  # least and most orders
-PASSES = 2  # of the descent, at most
-PART = 1000  # cells of a part, between two looks at the clock
-GRAPH = 1 / 3  # share of the time left that it may take
+PASSES = 2  # limit of the passes of the descent
+PART = 1000  # cells of a part, between two readings of the clock
+GRAPH = 1 / 3  # share of the time left that the graph may take
 
 
 def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None = None) -> np.ndarray:
-    """Near cells of every cell, nearest first, int32[m, w], -1 after the last.
+    """The nearest cells of every cell, nearest first, int32[m, w]; -1 after the last.
 
-    deadline  of the search that asks: a third of what is left until then is taken at most, and cells that are not
-              reached have no near ones
-    looks  pairs of cells it should compare for every cell, about; at least those of two orders are
+    looks     pairs to compare for every cell, about; at least those of two orders are compared
+    deadline  clock reading at which the search ends; the graph takes at most a third of the time until then, and cells
+              not reached have no neighbors
 
-    Nearest neighbor descent (Dong, Moses, Li 2011) from cells that stand near each other when sorted by the columns
-    in a few random orders.  O(m log m + m looks d).
+    Nearest neighbor descent (Dong, Moses, Li 2011) from cells that are adjacent when sorted by the columns in a few
+    random orders. O(m log m + m looks d).
     """
     from shoal.kernels.tables.near_cells import Orders, descend, windows
 
@@ -82,8 +81,10 @@ def neighbor_graph(rows: Rows, seed: int, looks: float, deadline: float | None =
 
 
 def deal(rows: Rows, group: np.ndarray, count: int, seed: list[int]) -> list[np.ndarray]:
-    """Rows of each block, int64, rising: groups are halved by which of two random groups they are nearer to, again and
-    again, until there are ``count`` blocks of about equal size."""
+    """The rows of each block, int64, rising, for about ``count`` blocks of near groups of about equal size.
+
+    The groups are halved, by which of two random groups is nearer, and the halves are halved again.
+    """
     from shoal.kernels.tables.near_cells import between
 
     if count == 1:
@@ -113,28 +114,28 @@ def deal(rows: Rows, group: np.ndarray, count: int, seed: list[int]) -> list[np.
     return [by_block[a:b] for a, b in pairwise(edges) if b > a]
 
 
-BLOCK = 4000  # rows searched together
-MOST = 120  # rows taken apart at once, or four groups of the least size
-WIDEST = 1200  # rows, or where groups are larger three of them
-STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # neighborhoods tried per row
-FEW = (50, 40_000)  # and at least, so many per row up to so many, of a small table whose rows are narrow
-LONG, LONGEST = 2, 200_000  # and of a larger one of narrow rows, without a lattice to start from, so many per row
-LONG_SHARES, LONG_RULED = 10, 5  # the same where shares of values are asked, and where further models are
-FEW_RULED = (20, 40_000)  # the same where further models are asked, whose questions take longer
-LEAST = (10, 9_000)  # and of any table, however wide its rows are
-NARROW = 8  # slots of a row up to which they are; a step takes time by them
-WARM = 5  # steps per row from which on a search of shares begins warm: it may become dearer by chance
-HEAT, COLD = 0.4, 0.8  # of a group's loss at first, falling in a line to none after this share of the steps
-ROUNDS = 20  # of such a search
-PAIRS = 5 / 2  # times the least size to which a table can be dealt: rows taken apart, so that two such groups are
-SLICE = 400  # neighborhoods between two looks at the clock
-ROUND = 1500  # neighborhoods per block before the table is dealt anew
-TURN = 0.1  # seconds for a block before the same: no group leaves its block, so a longer turn soon finds nothing
+BLOCK = 4000  # rows of a block, which is searched alone
+MOST = 120  # rows taken apart in a step, or four groups of the least size
+WIDEST = 1200  # the same at most, or three groups of the least size
+STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # steps for each row
+FEW = (50, 40_000)  # at least so many for each row, up to so many in all, if rows are narrow
+LONG, LONGEST = 2, 200_000  # the same for a larger table without hierarchies
+LONG_SHARES, LONG_RULED = 10, 5  # the same under limits of shares, and under further models
+FEW_RULED = (20, 40_000)  # as FEW, under further models, where a step takes longer
+LEAST = (10, 9_000)  # as FEW, for rows of any width
+NARROW = 8  # limit of the slots of a narrow row; a step takes time in proportion to the slots
+WARM = 5  # steps for each row from which on a search under limits of shares anneals
+HEAT, COLD = 0.4, 0.8  # first heat, by a group's loss; share of the steps after which it is 0
+ROUNDS = 20  # rounds of annealing
+PAIRS = 5 / 2  # rows taken apart, so that they include two groups of the least size that can be dealt
+SLICE = 400  # steps between two readings of the clock
+ROUND = 1500  # steps in each block until the table is dealt again
+TURN = 0.1  # the same in seconds: no group leaves its block, so a longer turn finds little
 CAP = {"fast": 0, "balanced": 40_000, "thorough": 4_000_000}
 
 
 def improve(task: Task) -> Grouping:
-    """The cascade followed by neighborhood search for as long as the effort allows; never dearer than the cascade."""
+    """The cascade, then the neighborhood search as long as the effort allows; never costs more than the cascade."""
     rows = Rows.of(task)
     first = start(task, rows)
     until = None
@@ -147,9 +148,9 @@ def improve(task: Task) -> Grouping:
 
 
 def steps_of(task: Task) -> int:
-    """Neighborhoods that the effort allows; 0 for one in seconds."""
+    """Steps that the effort allows; 0 for an effort in seconds."""
     rows, name = task.histogram.rows, task.effort.name
-    areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join looks for a connected set
+    areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join computes a connected set
     width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
     each, most = FEW_RULED if task.requirement.rules else FEW
     if task.recoding.hierarchies is None:
@@ -159,25 +160,28 @@ def steps_of(task: Task) -> int:
     few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(LEAST[0] * rows, LEAST[1]))
     few = few if name == "balanced" else 0
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
-    if not task.requirement.closed:  # each question about a group is asked once for each model that counts persons
+    if not task.requirement.closed:  # eligibility is computed once for each model that counts persons
         slow /= 1 + len(task.requirement.rules) / 2
     return int(max(min(STEPS.get(name, 0) * rows * slow, CAP.get(name, 0)), few * slow) + 0.5)
 
 
 def most_of(need: int) -> int:
-    """Rows taken apart at once, so that some groups of the least size are; a step takes time by its square."""
+    """Rows taken apart in a step: some groups of the least size. A step takes time by the square of this number."""
     return max(MOST, min(4 * need, WIDEST), min(3 * need, 2 * WIDEST))
 
 
 def looks(rows: Rows, deadline: float | None, steps: int) -> float:
-    """Pairs per cell worth comparing beforehand: about a sixth of the time the search will take."""
+    """Pairs for each cell that the neighbor graph compares: about a sixth of the time of the search."""
     if deadline is not None:
         steps = int(max(deadline - clock(), 0.0) * 5000 * (os.cpu_count() or 1))
     return 1500 * steps / max(rows.histogram.cells, 1)
 
 
 class Searcher(NamedTuple):
-    """What every thread needs to search a block of rows by itself; values int64[rows, columns], near int32[cells]."""
+    """The data that every thread needs to search a block of rows.
+
+    values  int64[rows, columns];  near  int32[cells, w] neighbor graph;  most  rows taken apart in a step
+    """
 
     rows: Rows
     values: np.ndarray
@@ -188,20 +192,23 @@ class Searcher(NamedTuple):
     def improved(
         self, block: np.ndarray, labels: np.ndarray, number: int, each: int, until: float | None, heat: float
     ) -> tuple[np.ndarray, int]:
-        """Labels of the block from 0 without gaps, and how many neighborhoods were tried: ``each``, until then."""
+        """The labels of the rows of a block, from 0 without gaps, and the number of steps done.
+
+        number  seed;  each  steps, repeated until ``until`` if it is given;  heat  of annealing
+        """
         from shoal.kernels.tables import neighborhood as kernel
         from shoal.kernels.tables.eligible import GroupRequirement
 
         rows = self.rows
-        cell, first, of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
-        first, of = np.append(first, block.size), of.reshape(-1)
+        cell, first, cell_of = np.unique(rows.cell[block], return_index=True, return_inverse=True)
+        first, cell_of = np.append(first, block.size), cell_of.reshape(-1)
         place = np.searchsorted(cell, self.near[cell])
         place[place == cell.size] = 0
-        here = np.where(cell[place] == self.near[cell], place, -1).astype(np.int32)
+        near = np.where(cell[place] == self.near[cell], place, -1).astype(np.int32)
         cell = rows.cell[block]
         names, label = np.unique(labels[block], return_inverse=True)
         label = label.reshape(-1).astype(np.int64)
-        table = kernel.RowsByCell(rows.leaf[cell], of, first, here, self.values[cell])
+        table = kernel.RowsByCell(rows.leaf[cell], cell_of, first, near, self.values[cell])
         asked = GroupRequirement(rows.k, rows.frequency, rows.distinct, rows.rules)
         done, slots = 0, of_thread(rows.slots)
         while not self.stop.is_set():
@@ -216,7 +223,7 @@ class Searcher(NamedTuple):
 
 
 def _values(rows: Rows) -> np.ndarray:
-    """Sensitive values as the kernel counts them, int64[rows, columns]: numbered anew but where rules know them."""
+    """Sensitive values for the kernel, int64[rows, columns]: numbered from 0, unless rules refer to their codes."""
     if rows.need.rules or not rows.sensitive.shape[1]:
         return rows.sensitive.astype(np.int64)
     return np.stack([np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T], axis=1)
@@ -231,11 +238,12 @@ def search(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
+    """A grouping of rows that loses no more than the one given, int64[n], labels from 0 without gaps.
 
-    deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` neighborhoods are tried (by the effort)
+    deadline  clock reading (``shoal.clock``) at which to stop; otherwise ``steps`` are tried, or those of the effort
 
-    Groups too large to be taken apart are dealt small first; a count of steps allows the search without that as well.
+    Groups too large to be taken apart are first dealt into small ones. If steps are counted, the search also runs
+    without that, and the cheaper grouping is returned.
     """
     n = group.size
     if steps is None:
@@ -250,7 +258,7 @@ def search(
     if small is not group:
         fewer = int(steps * (most / wider) ** 2 + 0.5)
         tried.append(_searched(task, rows, small, wider, near, deadline, fewer))
-    if small is group or deadline is None:  # a count of steps allows both
+    if small is group or deadline is None:
         tried.append(_searched(task, rows, group, most, near, deadline, steps))
     return min(reversed(tried), key=lambda pair: _loss(task, rows, pair[0]))
 
@@ -258,18 +266,17 @@ def search(
 def _searched(
     task: Task, rows: Rows, group: np.ndarray, most: int, near: np.ndarray, deadline: float | None, steps: int
 ) -> tuple[np.ndarray, SearchReport]:
-    """The same with ``most`` rows taken apart at once; groups above that stay as they are."""
+    """The grouping of ``search``, with ``most`` rows taken apart in a step; larger groups stay as they are."""
     report, n = SearchReport(), group.size
     count = max(1, round(n / BLOCK))
     workers = min(os.cpu_count() or 1, count)
     slow = (MOST / most) ** 2
     searcher = Searcher(rows, _values(rows), near, most, flag())
-    # Where k alone is asked, starts by columns are so good that warmth loses more than it finds.
+    # Under k alone, the starts by columns are so good that annealing loses more than it gains.
     shares = max(task.requirement.frequency, default=1) > 1 and not task.requirement.rules
     heated, given = deadline is None and shares and steps >= WARM * n, group
     with SearchThreads(workers) as pool:
-        # A round deals the groups into blocks, and threads search the blocks by themselves; labels are put together
-        # after it.
+        # A round deals the groups into blocks, which threads search independently, and then combines the labels.
         while True:
             each, until = max(1, int(SLICE * slow)), None
             if deadline is None:
@@ -306,9 +313,9 @@ def _searched(
 
 
 def _dealt_small(rows: Rows, group: np.ndarray, most: int) -> tuple[np.ndarray, int]:
-    """Groups of which at least two are taken apart at once, and how many rows that takes: ``most``, or more.
+    """Groups small enough that a step takes at least two apart, and the rows that this takes: ``most``, or more.
 
-    Of a table that can only be dealt to larger pieces, groups are as small as these.
+    If the table can be dealt only into larger pieces, the groups get the least size of these.
     """
     small = rows.dealt_small(group, most // 2)
     largest = int(np.bincount(group).max())
@@ -320,11 +327,11 @@ def _dealt_small(rows: Rows, group: np.ndarray, most: int) -> tuple[np.ndarray, 
 
 
 def _loss(task: Task, rows: Rows, group: np.ndarray) -> float:
-    """What a grouping loses, in the recoding's unit or, for a mean of cells, their sum."""
+    """The loss of a grouping in the recoding's unit; for a mean over cells, the sum."""
     many = task.histogram.rows * len(task.recoding.columns) if task.recoding.unit == "ncp" else 1
     return task.recoding.cost(task.histogram, rows.partition(group)) * many
 
 
 def _heat(task: Task, rows: Rows, group: np.ndarray, done: float) -> float:
-    """Loss by which a neighborhood may become dearer after a share ``done`` of the steps: a part of a group's."""
+    """The rise of the loss that annealing accepts with a probability of 1/e after a share ``done`` of the steps."""
     return HEAT * max(1.0 - done / COLD, 0.0) * _loss(task, rows, group) / (int(group.max()) + 1)

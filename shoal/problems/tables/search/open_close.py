@@ -1,22 +1,17 @@
-"""Published tuples opened and closed, for k-anonymity: the search where groups are too large to be taken apart.
+"""Local search over the set of published tuples for k-anonymity, and the start by a minimum-cost flow (docs/search.md).
 
-Groups that publish the same tuple are one class, at no cost, and of a class of k rows or more any row may leave for
-a cheaper tuple that covers it.  So what is searched is the set of open tuples: a tuple near an open one is opened with
-the rows that gain, tuples that would be left with fewer than k rows are closed and their rows go to the cheapest open
-ones, and rows that lose are added while it has fewer than k.  Changes for the worse are carried out with the
-probability of Metropolis et al. (1953), less and less of them.  In the end every class is cut into groups.
+Groups that publish the same tuple are one class, at no cost, and a class with more than k rows can give any row to a
+cheaper tuple that covers it. So the search opens and closes tuples. A tuple near an open one is opened with the rows
+that gain, rows that lose least are added until it has k, and an open tuple left with fewer than k rows is closed.
+Changes for the worse are accepted by the rule of Metropolis et al. (1953), with falling heat. In the end every class is
+cut into groups. ``Candidates`` are tuples that are likely in a good partition: the classes that are nearly tight under
+the prices of the bounds.
 
-Tuples worth opening: the classes in which the prices of the bounds leave least.
-
-A class in use of a partition of least loss slacks by no more than lies between that loss and the bound; so the classes
-that a bound by subgradients has written down as nearly tight hold nearly all tuples of a good partition.
-
-From multipliers to a partition: classes that few rows want are closed, the others filled by a minimum-cost flow.
-
-With H the most rows that a value may have in a class, a class is eligible when it has at most H rows of every value
-and at least l H rows.  With H fixed for every class this is a flow from cells through pairs (class, value) and
-classes, and whole by itself.  H comes from the rows that the averaged choices send to each class; where the flow
-leaves a class short, H is lowered and the flow run again."""
+``flow_start`` makes a partition from Lagrange multipliers. With H the most rows that a value may have in a class, a
+class is eligible if it has at most H rows of every value, and at least l H rows. With H fixed for each class, this is a
+flow from cells through pairs (class, value) to classes, which has an integral optimum. H comes from the rows that the
+averaged choices send to each class. If the flow leaves a class short, H is lowered and the flow is computed again.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +33,15 @@ from shoal.problems.tables.search.cascade import finished, rank
 from shoal.problems.tables.search.neighborhood import deal
 from shoal.problems.threads import SearchThreads, flag
 
-MOST = 10_000  # tuples in a pool
+MOST = 10_000  # limit of the candidates
 
 
 class Candidates(NamedTuple):
-    """Tuples worth opening, the most likely first: state int64[p, t]; some cells that each covers, rising,
-    member[start[c] : start[c + 1]]."""
+    """Tuples worth opening, the most likely first.
+
+    state  int64[p, t] the tuples
+    start  int64[p + 1], member int64[..]  cells that tuple c covers, rising: member[start[c] : start[c + 1]]
+    """
 
     state: np.ndarray
     start: np.ndarray
@@ -51,14 +49,13 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, width: int) -> Candidates:
-        """No tuples."""
         return cls(np.zeros((0, width), np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, rows: Rows, classes: Classes, price: np.ndarray) -> Candidates:
-        """Of each class the least tuple that covers its members; those first whose k dearest rows have least left.
+        """The least tuple that covers each class's members, in order of the slack of the class's k most expensive rows.
 
-        price  float64[m] of the cells of the whole table, which ``rows`` are of.  O(members log members).
+        price  float64[m] of the cells of the table.  O(members log members).
         """
         size, k = np.diff(classes.start), rows.k
         own = np.repeat(np.arange(size.size), size)
@@ -74,7 +71,7 @@ class Candidates(NamedTuple):
         return cls(rows.covers(member, start[:-1]), start, member.astype(np.int64))
 
     def among(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(state int64[p', t], seat int64[p']) of those that cover some of these cells, rising: the place of one."""
+        """The tuples that cover some of these cells (rising), int64[p', t], and the index of such a cell, int64[p']."""
         place = np.searchsorted(cells, self.member)
         place[place == cells.size] = 0
         found = np.flatnonzero(cells[place] == self.member)
@@ -83,19 +80,19 @@ class Candidates(NamedTuple):
         return self.state[some], place[found[first]]
 
 
-BLOCK = 20_000  # rows searched together
-STEPS = {"fast": 0, "balanced": 15, "thorough": 200}  # tuples tried per row
+BLOCK = 20_000  # rows of a block, which is searched alone
+STEPS = {"fast": 0, "balanced": 15, "thorough": 200}  # tuples tried for each row
 CAP = {"fast": 0, "balanced": 2_000_000, "thorough": 40_000_000}
-ROUNDS = 24  # deals of the table, the heat falling from each to the next
-HEAT = (0.16, 0.02)  # first and last, by what a class loses in the mean
-COLD = 2  # rounds at the end without heat
-LONGEST = 1.5  # seconds of a round, at most
-BYTES = 2**26  # of the sets of cells below each node, at most
-LISTED = 32  # open tuples that cover a cell there is room for at first
+ROUNDS = 24  # rounds, with falling heat; each deals the table into blocks
+HEAT = (0.16, 0.02)  # first and last heat, relative to the mean loss of k rows
+COLD = 2  # last rounds, without heat
+LONGEST = 1.5  # limit of the seconds of a round
+BYTES = 2**26  # limit of the bit sets of cells below each node
+LISTED = 32  # open tuples that cover a cell: length of the list at first
 
 
 def applies(task: Task) -> bool:
-    """Whether k alone is asked, hierarchies are published, and the sets of cells below their nodes fit in memory."""
+    """Whether the request is k alone with hierarchies, and the bit sets of cells below their nodes fit in memory."""
     columns, need = task.recoding.columns, task.requirement
     if need.sensitive_columns or need.rules or task.recoding.hierarchies is None or any(c.held for c in columns):
         return False
@@ -104,7 +101,7 @@ def applies(task: Task) -> bool:
 
 
 def steps_of(task: Task) -> int:
-    """Tuples that the effort allows to try; 0 for one in seconds."""
+    """Number of tuples that the effort allows to try; 0 for an effort in seconds."""
     name = task.effort.name
     return min(STEPS.get(name, 0) * task.histogram.rows, CAP.get(name, 0))
 
@@ -118,11 +115,11 @@ def open_close(
     deadline: float | None = None,
     steps: int | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """A grouping of rows not dearer than the one given, int64[n], labels from 0 without gaps.
+    """A grouping of rows that loses no more than the one given, int64[n], labels from 0 without gaps.
 
-    pool      tuples worth a try, as the bounds have found them
-    deadline  clock reading (``shoal.clock``) at which to stop; else ``steps`` tuples are tried (by the effort)
-    Counted in steps the same on any number of cores.  O(steps rows of a tuple).
+    pool      tuples worth opening, from the bounds
+    deadline  clock reading (``shoal.clock``) at which to stop; otherwise ``steps`` tuples are tried (by default, by the
+              effort), and the result is the same on any number of cores.  O(steps rows of a tuple).
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     steps = steps_of(task) if steps is None else steps
@@ -134,7 +131,7 @@ def open_close(
     pool = pool or Candidates.empty(state.shape[1])
     heat = _mean_loss(rows, state, label)
     part = 0.0
-    # A round has its heat and as many steps as its time allows at the pace so far; the table is dealt into blocks anew.
+    # A round deals the table into blocks, and has its own heat and as many steps as its time allows at the pace so far.
     while part < 1.0:
         since = clock()
         if deadline is None:
@@ -157,13 +154,13 @@ def open_close(
 
 
 def classes_of(rows: Rows, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the groups publish, each tuple once, int64[v, t], and the tuple of each row."""
+    """The distinct tuples that the groups publish, int64[v, t], and the tuple of each row."""
     state, of = np.unique(rows.states(group), axis=0, return_inverse=True)
     return state, of.reshape(-1)[group]
 
 
 def _mean_loss(rows: Rows, state: np.ndarray, label: np.ndarray) -> float:
-    """What k rows of a class lose, in the mean, those above a ceiling left out."""
+    """The mean loss of k rows, without rows above a ceiling."""
     from shoal.kernels.tables.eligible import prices
 
     price = prices(rows.slots, state)[label]
@@ -174,7 +171,7 @@ def _mean_loss(rows: Rows, state: np.ndarray, label: np.ndarray) -> float:
 def _round(
     task: Task, rows: Rows, state: np.ndarray, label: np.ndarray, pool: Candidates, each: int, heat: float, turn: int
 ) -> tuple[np.ndarray, int]:
-    """One deal of the table, ``each`` steps in every block; the class of each row and the steps done."""
+    """The class of each row after ``each`` steps in every block of one deal, and the number of steps done."""
     blocks = deal(rows, label, max(1, round(label.size / BLOCK)), [task.seed, turn, 19])
     numbers = np.random.SeedSequence([task.seed, turn, 23]).generate_state(len(blocks), np.uint64)
     stop = flag()
@@ -204,7 +201,7 @@ def _block(
     heat: float,
     seed: np.uint64,
 ) -> tuple[np.ndarray, int]:
-    """The class of every row of a block after some steps, and how many were done."""
+    """The class of every row of a block after some steps, and the number of steps done."""
     from shoal.kernels import quick
     from shoal.kernels.tables.open_close import Annealing, PublishedTable, TuplesToTry
     from shoal.kernels.tables.open_close import open_close as kernel
@@ -227,29 +224,29 @@ def _block(
     return of, done
 
 
-CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of l rows under which a class is closed, one by one
-CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # passes after each, at least
-CLOSED = 0.6  # share of the seconds, if they are given, that the passes after closings take, the same each
+CLOSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # parts of l rows; classes that want fewer are closed
+CLOSING = {"fast": 40, "balanced": 60, "thorough": 250}  # least subgradient steps after each
+CLOSED = 0.6  # share of the seconds, if they are given, for all these steps
 STEP = 0.1
-ROUND = 0.45  # added to rows / l before it is rounded down
-AT_TOP = 10  # rows of a value that the class of everything may have at least
+ROUND = 0.45  # added to rows / l before H is rounded down
+AT_TOP = 10  # least H of the class that covers every row
 WORST = 0.3  # part of the short classes whose H is lowered
-FLOW_ROUNDS = {"fast": 1, "balanced": 5, "thorough": 12}  # flows, at least
-ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # looked at in the passes after each closing, if the most allows
-PER_ROUND = 60  # passes that one round takes as long as
-ONE = 1e-7  # seconds that one round takes for an arc, by the coarsest steps
-FLOW, PLACED = 0.55, 1.5  # of it a hurried round and what follows takes; rounds that placing the rows takes as long as
-HURRIED = 6  # such rounds; with less time than they take no finer steps are begun
-FINE = {"fast": 64, "balanced": 128, "thorough": 1024}  # steps of cost between nothing and the dearest class, at least
-PER_STEP = 3  # of those, more are taken where arcs are few
-OUT, BONUS = 6, 9  # prices of a row left over, of a row that a class is short, by the dearest class
-CLOSE_BY = 64  # part of the dearest class by which prices that multipliers say are off, about
-NEAR = 0.15  # arcs this far above the cheapest are left out, by the dearest class
+FLOW_ROUNDS = {"fast": 1, "balanced": 5, "thorough": 12}  # least number of flows
+ARCS = {"fast": 2e7, "balanced": 2e8, "thorough": 0.0}  # examined in the steps after each closing
+PER_ROUND = 60  # subgradient steps that take as long as one flow
+ONE = 1e-7  # seconds of a flow for each arc, with the coarsest costs
+FLOW, PLACED = 0.55, 1.5  # part of this for a hurried flow and the placing; flows that take as long as placing rows
+HURRIED = 6  # with less time than for so many flows, the coarsest costs are used
+FINE = {"fast": 64, "balanced": 128, "thorough": 1024}  # least number of integer costs up to the largest loss
+PER_STEP = 3  # examinations of an arc for each such cost
+OUT, BONUS = 6, 9  # costs of a row left over, and of a row that a class is short, relative to the largest loss
+CLOSE_BY = 64  # the largest loss over the error of the potentials from the multipliers, about
+NEAR = 0.15  # arcs so far above the cheapest, relative to the largest loss, are left out
 
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Rows of some arcs: cell int64[f], pair int64[f], rows int64[f]; held int64[p], size int64[v] of the classes."""
+    """A flow: cell, pair, rows int64[f] of its arcs; rows held int64[p] of the pairs, size int64[v] of the classes."""
 
     cell: np.ndarray
     pair: np.ndarray
@@ -259,11 +256,9 @@ class Filled:
 
 
 def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | None = None) -> Partition | None:
-    """The cheapest partition that some rounds of flows find.
+    """The partition of the last of some rounds of flows; None if flows don't apply or there is no time.
 
-    None where it does not apply or has no time.
-
-    Named efforts count rounds; with ``until`` (``shoal.clock``) no round begins that might pass it.
+    The rounds are counted, or with ``until`` (``shoal.clock``), no round begins that might end after it.
     """
     if rows.frequency.size != 1 or not multipliers.program.plain:
         return None
@@ -294,21 +289,21 @@ def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | 
         spent = clock() - began
         if not short:
             break
-    # Rows are placed after the last flow alone, which leaves fewest of them: those before it were never cheaper.
+    # Rows are placed after the last flow only. It leaves the fewest rows, and earlier flows were never cheaper.
     return None if filled is None else finished(task, rows, *trimmed(task, program, filled))
 
 
 def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
-    """At least as many as the effort has, up to those of "thorough" where arcs are few, each looking ``each`` times."""
+    """The number prescribed by the effort; for few arcs more, up to that of "thorough". Each examines ``each`` arcs."""
     return int(np.clip(ARCS[effort] / (each * max(arcs, 1)), least[effort], least["thorough"]))
 
 
 def closed(task: Task, multipliers: Multipliers, passes: int, until: float | None) -> Multipliers:
-    """Classes that want too few rows closed step by step, each time followed by some passes for the others."""
+    """The multipliers after classes that want too few rows were closed in steps, each followed by subgradient steps."""
     began = clock()
     for turn, part in enumerate(CLOSE, 1):
         program = multipliers.program
-        wanted = (multipliers.share >= part * program.arcs.l) | program.widest  # everyone finds room at the top
+        wanted = (multipliers.share >= part * program.arcs.l) | program.widest  # which covers every row
         small, pairs = program.only(wanted)
         stop = None if until is None else began + turn / len(CLOSE) * (until - began)
         multipliers = raised(
@@ -318,9 +313,9 @@ def closed(task: Task, multipliers: Multipliers, passes: int, until: float | Non
 
 
 def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: int) -> Filled:
-    """The cheapest way to send rows to classes with at most ``most`` int64[v] rows of a value each.
+    """The cheapest flow of rows to classes with at most ``most`` int64[v] rows of each value.
 
-    fine  whole steps of cost between nothing and the dearest class: the flow is the cheapest to a step for each node
+    fine  number of integer costs up to the largest loss: the flow is the cheapest up to one such unit for each node
     """
     from shoal.kernels.tables.min_cost_flow import FlowNetwork, ship
 
@@ -342,7 +337,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     capacity = np.concatenate([count[cell], most[owner[tight]], needed, none + int(count.sum()), count])
     cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
                            np.full(m, OUT * fine)])  # fmt: skip
-    # What multipliers make rows pay is nearly what the flow makes them pay, so its prices begin there.
+    # The potentials of the flow start at the multipliers, which are close to its dual prices.
     unit = fine / dearest / UNIT
     back = np.minimum(np.rint(program.refund(multipliers.multiplier) * unit), BONUS * fine).astype(np.int64)
     through = back[owner[tight]] - np.rint(arcs.l * multipliers.multiplier[tight] * unit).astype(np.int64)
@@ -368,7 +363,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
 
 
 def mended(program: ClassProgram, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
-    """H lowered in the classes that are shortest of rows and raised where there is room; whether any was short."""
+    """H lowered in the classes that are shortest of rows, raised if there are rows for it; whether any was short."""
     l = program.arcs.l
     top = np.maximum.reduceat(filled.held, program.arcs.first[:-1])
     lack = l * top - filled.size
@@ -383,8 +378,8 @@ def mended(program: ClassProgram, filled: Filled, most: np.ndarray) -> tuple[np.
 def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Triples (cell, class, rows) without the rows that their class must give up to be eligible.
 
-    A class keeps min(n, h) rows of every value, with the largest h for which these are at least l h rows: the excess
-    of the rows over l h is concave in h, so the h that do are an interval from 0, and bisection finds its end.
+    A class keeps min(n, h) rows of each value, with the largest h for which these are at least l h rows. Their number
+    less l h is concave in h, so such h form an interval from 0, and bisection finds its end.
     """
     owner, first, l = program.owner, program.arcs.first, program.arcs.l
     low, high = np.zeros(filled.size.size, np.int64), filled.size // l
@@ -395,7 +390,7 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
     kept = np.minimum(filled.held, low[owner])
     order = np.argsort(filled.pair, kind="stable")
     sent = filled.rows[order]
-    before = np.cumsum(sent) - sent  # rows of the same pair that come first: those stay
+    before = np.cumsum(sent) - sent  # rows of the same pair that precede
     before -= (np.cumsum(filled.held) - filled.held)[filled.pair[order]]
     stay = np.clip(kept[filled.pair[order]] - before, 0, sent)
     cell, group = filled.cell[order], owner[filled.pair[order]]
@@ -405,15 +400,16 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
 
 
 def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | None:
-    """Eligible columns that share no row as groups, the first ones first, and every other row where it costs least.
+    """A grouping int64[rows] with eligible columns that share no row as groups; other rows go where they cost least.
 
-    columns  int64[c, K] cells each, -1 where fewer, of which a group need not be eligible
-    int64[rows], labels from 0 without gaps; None where no column is a group, or the requirement is more than k and the
-    values of one sensitive column, of which l = 2 at most: rows that fit into no group would lose too much together.
+    columns  int64[c, K] cells of each column, in order of preference, -1 for none; a column need not be eligible
 
-    Rows of one tuple that are eligible lose nothing, and hardly any column is of such rows.  So what is left of a tuple
-    is a group as far as it is eligible, and a column leaves most of that: for each row that it takes, not more than l
-    rows are eligible no longer.  O(c (K log K + cells of a tuple)).
+    Labels are from 0 without gaps. None if no column becomes a group, or if the requirement is more than k and one
+    share or number of values of one sensitive column, with l at most 2: rows left over would lose too much.
+
+    Eligible rows of one tuple lose nothing, and hardly any column has such rows. So the rest of a tuple is a group as
+    far as it is eligible, and a column is taken only if for each of its rows at most l rows of the tuple stop being
+    eligible. O(c (K log K + cells of a tuple)).
     """
     h, need = task.histogram, task.requirement
     asked = need.sensitive_columns
@@ -423,14 +419,14 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
     if l > 2:
         return None
     value = h.sensitive[:, asked[0]].astype(np.int64) if asked else np.zeros(h.cells, np.int64)
-    of = np.unique(h.quasi, axis=0, return_inverse=True)[1].reshape(-1)
-    by = np.argsort(of, kind="stable")
-    cells_of = np.split(by, np.flatnonzero(np.diff(of[by])) + 1)
+    tuple_of = np.unique(h.quasi, axis=0, return_inverse=True)[1].reshape(-1)
+    by = np.argsort(tuple_of, kind="stable")
+    cells_of = np.split(by, np.flatnonzero(np.diff(tuple_of[by])) + 1)
     left, group = h.count.copy(), np.full(rows.cell.size, -1, np.int64)
     place, made = np.cumsum(left) - left, 0
 
     def eligible(cells: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """As many rows of each cell as are eligible together, most of all."""
+        """The largest part of the rows of each cell that is eligible together, int64[..]; zeros if there is none."""
         kept = count
         if l > 1:
             held = np.bincount(value[cells], weights=count).astype(np.int64)
@@ -456,7 +452,7 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
         if (left[cells] < many).any() or not np.array_equal(eligible(cells, many), many):
             continue
         left[cells] -= many
-        tuples, taken = np.unique(of[cells]), np.bincount(of[cells], weights=many)
+        tuples, taken = np.unique(tuple_of[cells]), np.bincount(tuple_of[cells], weights=many)
         rest = np.array([int(eligible(cells_of[t], left[cells_of[t]]).sum()) for t in tuples])
         if (whole[tuples] - rest > l * taken[tuples]).any():
             left[cells] += many

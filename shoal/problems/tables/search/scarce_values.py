@@ -1,10 +1,9 @@
-"""Where a sensitive value is scarce: a start led by how hard each row is to serve, and new groups of moved rows.
+"""Starts and moves for scarce sensitive values: the rows hardest to serve come first, and new groups are opened.
 
-A group needs a row of a value other than the common ones, and such rows are few where the others are many.  So the
-order in which groups are made decides the loss: rows that must lose much go first, together with the scarce row that
-suits them best.  Later, dear groups stay large because each has a single scarce row; what helps is a new group
-of rows from groups that have two, which the neighborhood search cannot find, for it never adds a group to a
-neighborhood that has no scarce row to spare.
+If one value makes up most of the table, each group needs a row of another value, and the order in which groups are made
+decides the loss: the rows that must lose most go first, each with the scarce row that suits it best. Later, expensive
+groups stay large because each has a single scarce row. The neighborhood search adds no group to a neighborhood that has
+no scarce row to spare. So new groups are opened with rows of groups that have two (docs/search.md).
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from shoal.problems.tables.search.cascade import guided
 from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
 from shoal.problems.threads import SearchThreads, flag
 
-LEAD = 2.0  # how much the prices of common values count
-ROUGH = (-1.2, 0.2, 0.7)  # loss per row above these prices that is accepted, in mean prices
+LEAD = 2.0  # factor of the prices of common values
+ROUGH = (-1.2, 0.2, 0.7)  # accepted loss per row above these prices, in mean prices
 COARSE = (-2.4, -1.2, -0.5, 0.0, 0.7)
 FINE = (-3.6, -2.4, -1.8, -1.2, -0.8, -0.5, -0.25, 0.0, 0.25, 0.7)
-VISITS = (8_000_000, 20_000_000, 200_000_000)  # cells times lattice nodes, by the time there is
+VISITS = (8_000_000, 20_000_000, 200_000_000)  # cells times nodes visited, by the time left
 MOST = 48  # rows of a new group
-LIST = 48  # rows near a seed that are considered
-PULL = 0.5  # of what a row costs now: how far dear rows are preferred to near ones
-PART = 64  # seeds per turn of a core
-LOOKS = 30_000_000  # pairs of seed and row in one round of opening groups
-ROUNDS = 4  # of opening groups and searching, where the search is counted in steps
-SHARE = 6.0  # seconds of search per second of opening groups
-PAIRS = 300_000_000  # pairs of a row to place and a group, beyond which only near groups are asked
-BATCH = 2000  # rows placed between two looks at all groups
-WIDTH = 8  # groups remembered for each of them
+LIST = 48  # rows near a seed that can join it
+PULL = 0.5  # weight of a row's present loss against its distance from the seed
+PART = 64  # seeds that a core tries at once
+LOOKS = 30_000_000  # pairs of seed and row in a round of opening groups
+ROUNDS = 4  # rounds of opening groups and searching, if the search counts steps
+SHARE = 6.0  # seconds of search for each second of opening groups
+PAIRS = 300_000_000  # limit of the pairs of row and group; above it only near groups are compared
+BATCH = 2000  # rows placed until all groups are compared again
+WIDTH = 8  # cheapest groups kept for each of them
 
 
 def open_and_search(
@@ -51,9 +50,9 @@ def open_and_search(
     steps: int | None = None,
     near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SearchReport]:
-    """Open groups, search, and again; a grouping not dearer than the one given, as ``search`` returns it.
+    """Opening of groups and search in alternation; a grouping that loses no more than the one given, as by ``search``.
 
-    Counted in steps the rounds are always the same; against the clock opening takes about a seventh of the time.
+    If the search counts steps, the rounds are reproducible. With seconds, opening takes about a seventh of the time.
     """
     report = SearchReport(stopped="steps" if deadline is None else "seconds")
     n = group.size
@@ -66,7 +65,7 @@ def open_and_search(
     scarce = _seeds(rows, np.random.default_rng([task.seed, 11]))
     each = max(1, LOOKS // n)
     turn, wait = 0, SHARE
-    # Groups are opened around the next seeds in turn; where none opens, the search gets more of the time.
+    # A round opens groups around the next seeds, and searches. If no group opens, the search gets more of the time.
     while True:
         began = clock()
         if deadline is not None and began >= deadline:
@@ -94,14 +93,14 @@ def open_and_search(
 def scarce_start(
     task: Task, rows: Rows, prices: np.ndarray | None, common: np.ndarray, until: float | None = None
 ) -> np.ndarray | None:
-    """A group for every row, int64[n], from a cascade led by how much rows must lose; None as for ``guided``.
+    """A group for every row, int64[n], by a cascade that publishes the hardest rows first; None as in ``guided``.
 
-    prices  float64[m]  per cell the loss of its cheapest node, found here where the bounds had no time or use for it
-    common  bool[v]     which sensitive values are not scarce (``cascade.scarcity``)
+    prices  float64[m]  loss of each cell's cheapest node; computed here if the bounds did not
+    common  bool[v]     values that are not scarce (``cascade.scarcity``)
     until   clock reading; with little time, or "fast", fewer nodes are visited
 
-    Every group needs a scarce row, so the others are what is served: their prices are doubled, which lets the hardest
-    choose first.  Doubled prices prove nothing; they only set the order.
+    The prices of the common values' rows are doubled, so that the hardest of them choose a scarce row first. Doubled
+    prices prove nothing; they only set the order.
     """
     left = 0.0 if task.effort.name == "fast" else np.inf if until is None else until - clock()
     lattice = Lattice.of(task.recoding)
@@ -122,7 +121,7 @@ def scarce_start(
 
 
 def _seeds(rows: Rows, random: np.random.Generator) -> np.ndarray:
-    """The rows of all values but the most frequent one of the first sensitive column, shuffled."""
+    """The rows of every value but the most frequent one of the first sensitive column, shuffled."""
     if not rows.frequency.size:
         return random.permutation(rows.cell.size)
     value = rows.sensitive[rows.cell, 0]
@@ -132,11 +131,12 @@ def _seeds(rows: Rows, random: np.random.Generator) -> np.ndarray:
 def open_groups(
     rows: Rows, group: np.ndarray, seeds: np.ndarray, *, shift: int = 0, until: float | None = None
 ) -> tuple[np.ndarray, int]:
-    """New groups opened around some rows where that lowers the loss: (a group for every row, how many were opened).
+    """New groups opened around some rows if that lowers the loss: a group for every row, and the number of new groups.
 
-    group  int64[n]  every one eligible;  seeds int64[r] rows to try: those their group cannot do without are left
-    until  clock reading after which no more proposals are made
-    The result does not depend on the number of cores.  O(r n) time for r seeds.
+    group  int64[n]  a grouping in which every group is eligible
+    seeds  int64[r]  rows to try; those that their group needs are skipped
+    until  clock reading at which proposals end
+    The result does not depend on the number of cores. O(r n) time for r seeds.
     """
     from shoal.kernels.tables import scarce_values as kernels
     from shoal.kernels.tables.eligible import prices
@@ -190,11 +190,11 @@ def open_groups(
 
 
 def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
-    """Every row labelled -1 put where the loss rises least, labels from 0 without gaps; for many rows left over.
+    """A grouping with every row labelled -1 placed where it adds least loss, labels from 0 without gaps; for many rows.
 
-    Only for requirements that a group goes on to meet whatever joins it: distinct values, no frequencies.  Unlike
-    ``Rows.place`` the groups are looked over for many rows at once, on all cores, and each row then chooses among the
-    few that were cheapest.  O(rows left * groups).
+    Only for requirements that a group still meets after any row joins it: distinct values without frequencies. In
+    contrast to ``Rows.place``, all cores compare many rows with every group at once, and each row then chooses among
+    the few cheapest. O(rows left * groups).
     """
     from shoal.kernels import quick
     from shoal.kernels.tables.eligible import prices
@@ -220,7 +220,7 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
     with SearchThreads(workers) as pool:
         for first in range(0, waiting.size, BATCH):
             part = waiting[first : first + BATCH]
-            order = np.lexsort((size, *state.T, price))  # of groups that publish alike the smallest rises least
+            order = np.lexsort((size, *state.T, price))  # of groups with the same tuple the smallest loses least
             order = order[np.append(True, np.diff(state[order], axis=0).any(axis=1))]
             found = np.full((part.size, WIDTH), -1, np.int64)
 
@@ -237,7 +237,7 @@ def place_many(rows: Rows, group: np.ndarray) -> np.ndarray:
 
 
 def leaves_and_values(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Slots int64[n, t] and sensitive values int64[n, s], numbered from 0, of every row."""
+    """Slots int64[n, t] of every row, and its sensitive values int64[n, s], numbered from 0."""
     value = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in rows.sensitive.T]
     codes = np.stack(value, axis=1) if value else np.zeros((rows.sensitive.shape[0], 0), np.int64)
     return np.ascontiguousarray(rows.leaf[rows.cell]), np.ascontiguousarray(codes[rows.cell].astype(np.int64))
