@@ -111,7 +111,7 @@ def test_python_gives_way_after_several_processes(monkeypatch: pytest.MonkeyPatc
         loops(np.array([0, 0]), size[:0], 2, 2, 1, size[:0])
         kernels._keep()
         calls += 1
-    assert calls == kernels.TOGETHER // 0.6
+    assert calls == kernels.ALL_SECONDS // 0.6
     kept.write_text("no number")
     forget(monkeypatch)
     monkeypatch.setattr(kernels, "_seconds_file", lambda kernel: kept)

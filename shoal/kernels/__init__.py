@@ -1,24 +1,22 @@
-"""Compiled loops over arrays of integers; numba compiles each once per machine and keeps it on disk.
+"""Compiled loops over arrays of integers: numba compiles each kernel once per machine and keeps the code on disk.
 
-Compiling takes seconds and happens in silence, so it is said: every kernel that has to be compiled is logged under
-``shoal.compiling`` before the compiler starts, with nothing but its name.
+Compiling takes seconds. So every kernel that must be compiled is logged under ``shoal.compiling``, by its name only,
+before the compiler starts.
 
-Compiled code on disk holds the kernels that it calls, also those of other modules, and numba asks only whether the
-module of the outermost one has changed.  So a change to what a group is asked would leave the exact program asking
-the old question.  Here the stamp of a kernel is the text of all modules that it comes from.
+``njit`` makes a ``Kernel`` of a function, a subclass of numba's dispatcher that differs in three ways. No attribute of
+numba is replaced, so other code in the process compiles as it would without shoal.
 
-A number or truth value written out in a call (``fits(near, g, -1, x)``) is to numba a type of its own, so one small
-kernel would be compiled for every mixture of constants that it is called with.  Kernels are typed without constants.
+- Compilation is logged.
+- Compiled code is valid only for the text of all modules that the kernel comes from. Numba checks only the module of
+  the outermost kernel, although the code includes the kernels that it calls from other modules.
+- Arguments are typed without constants. To numba, each number or truth value written in a call (``fits(near, -1)``) has
+  a type of its own, so it would compile a kernel for every combination of constants.
 
-All three are ways of ``Kernel``, a dispatcher of our own that ``njit`` makes of a function.  No attribute of numba is
-replaced: other code of the process compiles as it would without shoal.
-
-``quick`` runs small inputs without the compiler, where Python is done sooner.  A kernel takes one to four seconds to
-compile, once per machine, and Python runs its loops about a hundred times slower than the machine does.  Nobody knows
-beforehand how many of the steps that could be taken a bound cuts off, so Python's own seconds are counted: it goes on
-while those spent and those foreseen stay below what compiling would cost.  They are kept beside the compiled code, for
-a kernel that takes half a second in every process would never be compiled.  The answer is the same, since it is the
-same text: sums of floats are taken in the same order, and whole numbers of NumPy wrap around as the machine's do.
+``quick`` runs a kernel on small inputs in Python. A kernel takes one to four seconds to compile, once per machine, and
+Python runs its loops about a hundred times slower. How many steps a bound cuts off is not known before the run. So
+Python's time is counted: while the time so far and the expected time are below that of compilation, Python goes on. The
+times are kept on disk, because otherwise a kernel that takes half a second in every process would never be compiled.
+The result is the same: sums of floats have the same order, and NumPy's integers wrap around as compiled ones do.
 """
 
 from __future__ import annotations
@@ -44,42 +42,42 @@ from numba.core.registry import CPUDispatcher
 
 from shoal.clock import hold, release, standing
 
-# Functions that only kernels call need no way in from Python and no machine code of their own.
+# Functions that only kernels call need no wrapper for Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
-if numba.__version__.startswith("0.68."):  # whose insides ``parts`` reaches into; others compile as numba does, longer
+if numba.__version__.startswith("0.68."):  # ``parts`` uses internals of this version; others compile more slowly
     from shoal.kernels.parts import AsPart, PartCompiler
 
     INNER |= {"pipeline_class": AsPart}
     _COMPILER: Any = PartCompiler
 else:
     _COMPILER = None
-# Kernels that make no array need no counts of references: less code, three quarters of the compile time where many
-# arrays are handed down.  Who calls them holds the arrays; numba refuses one that makes an array or returns a new one.
-# A kernel that does not say whether it counts does as the one that calls it, so those above say it.
+# Kernels that allocate no array need no reference counts: this is less code and, with many array arguments, three
+# quarters of the compile time. The caller keeps the arrays alive, and numba refuses a kernel that allocates one. A
+# kernel without this option inherits that of its caller, so the options above state it.
 LEAN = {"cache": True, "nogil": True, "_nrt": False}
 LEAN_INNER = INNER | LEAN
-# Arrays are copied element by element.  For one that is assigned to a part of another, numba compiles what an error
-# says, which takes more than a second.
-# Steps of a loop that are functions for the reader alone, called once: put in place before anything is typed, for
-# handing a room of many arrays over costs the compiler more than the step.
+# Kernels copy arrays element by element. If an array is assigned to a part of another, numba compiles the text of an
+# error message, which takes more than a second.
+# Functions that are called once, as steps of a loop, are inlined before typing, because passing many arrays costs more
+# compile time than the step.
 STEP = LEAN_INNER | {"inline": "always"}
 
-SECONDS = 1.0  # that Python spends on a kernel in one process before it is compiled
-TOGETHER = 3.0  # and in all processes
+SECONDS = 1.0  # limit of Python's time for a kernel in one process before it is compiled
+ALL_SECONDS = 3.0  # the same in all processes
 PACE = 2.5e-6  # seconds of a step, until the kernel's own are known
-KEPT = 0.05  # seconds in one process from which on they are written down
+KEPT = 0.05  # seconds in one process from which on they are kept on disk
 
 _LOG = logging.getLogger("shoal.compiling")
 _HERE = Path(__file__).resolve().parent
 _USED = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\.([\w.]+)", re.MULTILINE)
-_spent: dict[str, tuple[float, float]] = {}  # seconds and steps of each kernel, of earlier processes too
+_spent: dict[str, tuple[float, float]] = {}  # seconds and steps of each kernel, with earlier processes
 _here: dict[str, float] = {}  # seconds in this process
-_files: dict[str, Path | None] = {}  # where they are kept
+_files: dict[str, Path | None] = {}  # their files
 _worlds: dict[str, dict[str, Any]] = {}
 
 
 class _CompileLog(event.Listener):
-    """Logs the kernel that is being compiled, and stops the clock meanwhile; loading one from disk is no event."""
+    """Logs each kernel that is compiled, not those loaded from disk, and stops the clock meanwhile."""
 
     def on_start(self, event: event.Event) -> None:
         hold()
@@ -91,7 +89,7 @@ class _CompileLog(event.Listener):
 
 @cache
 def _stamp(path: Path) -> str:
-    """Hash of a module and of all kernel modules that it imports, directly or not.  ``from`` names a module."""
+    """The hash of a kernel module and of all kernel modules that it imports, directly or not."""
     held: dict[Path, bytes] = {}
     todo = [path]
     while todo:
@@ -106,7 +104,7 @@ def _stamp(path: Path) -> str:
 
 @cache
 def _warn_once() -> None:
-    """A container whose files and home folder are all read-only works too, and whoever waits is told why."""
+    """Warn that compiled code can't be kept, for example in a container with read-only files; the run continues."""
     logging.getLogger("shoal.kept").warning(
         "no folder for compiled code can be written, so every run compiles it again; set "
         "NUMBA_CACHE_DIR to a folder of your own"
@@ -114,7 +112,7 @@ def _warn_once() -> None:
 
 
 class _AllSources:
-    """Mixed into each of numba's places for compiled code, for kernels alone."""
+    """Mixin for numba's locators of compiled code, which adds the hash of all sources."""
 
     _py_file: str
 
@@ -122,41 +120,41 @@ class _AllSources:
         return _stamp(Path(self._py_file).resolve())
 
     def get_disambiguator(self) -> str:
-        """The part of a file's name that tells sources apart: code of other sources may name types that have moved."""
+        """A part of the file name that depends on the sources: old code can refer to types that no longer exist."""
         return f"{super().get_disambiguator()}-{self.get_source_stamp()[:8]}"  # type: ignore[misc]
 
 
 def _places() -> list[type]:
-    """Numba's places for compiled code, those that go by a source file with the stamp above."""
+    """Numba's locators of compiled code; those that depend on a source file use ``_AllSources``."""
     mixin = caching._SourceFileBackedLocatorMixin
     known = caching.CacheImpl._locator_classes
     return [type(p.__name__, (_AllSources, p), {}) if issubclass(p, mixin) else p for p in known]
 
 
 class _KeptCode(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Numba's way of writing compiled code, at these places."""
+    """Numba's serialization of compiled code, with these locators."""
 
     _locator_classes = _places()
 
 
 class _KeptFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
-    """Index and code of one kernel on disk, written by several processes at once.
+    """The index and code of one kernel on disk, safe if several processes write them at once.
 
-    Numba numbers the files of code by what the index holds when it looks.  Two processes that compile a kernel for
-    different types would both take the next number, and either's types could end at the other's machine code.  Here
-    the name of a file says for which types the code is, and the index names no code before it is there.  What is lost
-    where two indexes are written at once is compiled again.
+    Numba numbers the files of code by the entries of the index. Two processes that compile a kernel for different types
+    would both use the next number, so one entry could lead to the code of other types. Here the file name is a hash of
+    the types, and an entry is added after its file exists. If two processes write the index at once, the lost entry is
+    compiled again.
     """
 
     def _load_index(self) -> dict[Any, str]:
-        """Numba's index of compiled code; empty if it names types that other modules define since it was written."""
+        """Numba's index of compiled code; empty if it refers to types that modules no longer define."""
         try:
             return super()._load_index()  # type: ignore[no-any-return]
         except (ImportError, AttributeError):
             return {}
 
     def save(self, key: Any, data: Any) -> None:
-        """What the disk does not take is compiled again by the next process; this one has it."""
+        """Write the code of ``key``; if that fails, this process still has it, and the next one compiles again."""
         name = self._data_name(int(hashlib.sha256(self._dump(key)).hexdigest()[:15], 16))
         try:
             self._save_data(name, data)
@@ -176,7 +174,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function: numba's dispatcher, typed without constants, kept on disk by all of its sources."""
+    """A compiled function: numba's dispatcher without constant types, and with a cache that depends on all sources."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **pipeline: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **pipeline)
@@ -185,14 +183,14 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
             self._compiler = _COMPILER(py_func, self.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
 
     def enable_caching(self) -> None:
-        """Keep compiled code on disk, and look there first; where no folder takes it, it is kept for this process."""
+        """Keep compiled code on disk and load it from there; without a folder for it, only in this process."""
         try:
             self._cache = _Kept(self.py_func)
-        except RuntimeError:  # numba's, of no folder that it can write to
+        except RuntimeError:  # numba found no folder that it can write to
             _warn_once()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What a call of it from another kernel is to numba, with constants as plain values."""
+        """The typing of a call from another kernel, with constants as plain values."""
         kinds = tuple(types.unliteral(kind) for kind in args)
         return super().get_call_template(kinds, {name: types.unliteral(kind) for name, kind in kws.items()})
 
@@ -200,9 +198,9 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 def njit(
     *, cache: bool = False, pipeline_class: type | None = None, **options: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``numba.njit`` for a kernel: the same options, a ``Kernel`` in the place of numba's own dispatcher.
+    """``numba.njit`` for kernels: the same options, but it returns a ``Kernel``.
 
-    Where numba is switched off (``NUMBA_DISABLE_JIT``), the function stays as it is.
+    If numba is switched off (``NUMBA_DISABLE_JIT``), it returns the function itself.
     """
     pipeline = {} if pipeline_class is None else {"pipeline_class": pipeline_class}
 
@@ -223,9 +221,9 @@ event.register("numba:compile", _CompileLog())
 
 
 def quick(kernel: Any, steps: float) -> Callable[..., Any]:
-    """The kernel, or its loops in Python while it is not compiled and they take less time.
+    """The kernel, or its loops in Python if it is not compiled and they take less time.
 
-    steps  about how often its innermost loops will run, at most
+    steps  limit of the runs of its innermost loops, about
     """
     if not isinstance(kernel, Dispatcher):  # numba is switched off
         return kernel  # type: ignore[no-any-return]
@@ -235,7 +233,7 @@ def quick(kernel: Any, steps: float) -> Callable[..., Any]:
         _spent[name] = _earlier_seconds(_files[name])
     seconds, taken = _spent[name]
     foreseen = steps * (seconds / taken if taken else PACE)
-    if _here.get(name, 0.0) + foreseen > SECONDS or seconds + foreseen > TOGETHER or _compiled(kernel):
+    if _here.get(name, 0.0) + foreseen > SECONDS or seconds + foreseen > ALL_SECONDS or _compiled(kernel):
         return kernel  # type: ignore[no-any-return]
     loops = plain(kernel)
 
@@ -259,13 +257,13 @@ def _compiled(kernel: Any) -> bool:
 
 
 def _seconds_file(kernel: Any) -> Path | None:
-    """Where the seconds of a kernel are kept: beside its compiled code, under a name that its text is part of."""
+    """The file with the seconds of a kernel, next to its compiled code; its name depends on the kernel's text."""
     on_disk = getattr(kernel._cache, "_cache_file", None)
     return None if on_disk is None else Path(on_disk._index_path).with_suffix(".seconds")
 
 
 def _earlier_seconds(file: Path | None) -> tuple[float, float]:
-    """Seconds and steps that earlier processes wrote down; none where nothing can be read."""
+    """Seconds and steps of earlier processes; zero if they can't be read."""
     with suppress(OSError, ValueError, AttributeError):
         seconds, steps = map(float, file.read_text("ascii").split())  # type: ignore[union-attr]
         return seconds, steps
@@ -274,7 +272,7 @@ def _earlier_seconds(file: Path | None) -> tuple[float, float]:
 
 @atexit.register
 def _keep() -> None:
-    """Write the seconds down; of processes that end together the last one's stay, and that will do."""
+    """Write the seconds. If processes end at the same time, the file of the last one stays, which is close enough."""
     for name, seconds in _here.items():
         file = _files.get(name)
         if seconds >= KEPT and file is not None:
@@ -284,7 +282,7 @@ def _keep() -> None:
 
 
 def plain(kernel: Any) -> Callable[..., Any]:
-    """A kernel as Python runs it, calling other kernels likewise."""
+    """A kernel as a Python function, which calls other kernels in the same form."""
     function = kernel.py_func
     world = _worlds.get(function.__module__)
     if world is None:

@@ -15,7 +15,7 @@ from numba.core.dispatcher import _FunctionCompiler
 from numba.core.targetconfig import TargetConfig
 
 ENVIRONMENT = "_ZN08NumbaEnv"
-WAYS_IN = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
+ENTRY_FLAGS = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
 
 
 class LinkedCode(JITCodeLibrary):
@@ -66,7 +66,7 @@ class QuickFlags(Flags):  # type: ignore[misc]
     def _within(self) -> dict[str, Any]:
         """The options that differ from the default, except those for calls from outside."""
         options = self.options
-        return {n: v for n, v in self._values.items() if n not in WAYS_IN and v != options[n].default}
+        return {n: v for n, v in self._values.items() if n not in ENTRY_FLAGS and v != options[n].default}
 
     def __hash__(self) -> int:
         return len(self.options)  # the same for all, as in numba, whose hash uses the options' names

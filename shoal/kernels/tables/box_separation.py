@@ -185,6 +185,7 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
     anchored = Anchored(place, own, distance, np.empty(min(AT_ONCE, m)))
     ball, lost = np.empty(m, np.int64), np.empty(m)
+    # For each anchor: groups around it as a lone row, if there can be such, then its ball, reduced, and the search.
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0

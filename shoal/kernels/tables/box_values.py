@@ -380,6 +380,7 @@ def _paid_at_most(around, depth, own, group, best):
     left, price, copies, joined = around.left[depth], around.price, around.copies, around.joined
     order = stable_argsort(joined[: around.many[depth]])
     held, rows, paid, most, last, z = 0, 0, 0.0, -np.inf, -1.0, 0
+    # For each loss t, the heap contains the cells with which the box loses at most t and whose price is above t.
     while z < order.size:
         t = joined[order[z]]
         while z < order.size and joined[order[z]] <= t:
@@ -501,6 +502,8 @@ def around_lone(around, size, own, group, nodes, columns, out):
     around.many[0], around.box[0], around.taken[0] = size, 0.0, False
     for y in range(size):
         around.left[0, y] = y
+    # At each node, the cells that can't pay are removed and the bound is computed. If it is above the best violation,
+    # the search branches, first with the amount inside the box.
     while depth >= 0:
         if around.taken[depth]:
             _left_out(around, depth)

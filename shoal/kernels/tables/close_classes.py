@@ -307,6 +307,7 @@ def _move(assigned, x, into, step):
 def _annealed(asked, assigned, free, heat, price, moves, beyond, random):
     """The moves of ``anneal`` for the rows ``free`` int64[..]; beyond float64[c] violation of each class, updated."""
     at = assigned.at
+    # Row x goes from class a to b, and the second row y, if any, from class c to a; a refused move is undone.
     for _ in range(moves):
         x = free[int(draw(random) * free.size)]
         first = assigned.start[x]
@@ -449,6 +450,7 @@ def _assign(slots, asked, kept, region, classes, closed):
     for c in range(classes):
         assigned.loss[c] = joined(slots, region.state[c], region.state[c], np.inf)
     arcs, free, mine = 0, 0, 0
+    # For each row, its arcs to the classes that cover it, and the class in which it starts.
     for x in range(rows):
         z, assigned.start[x] = region.row[x], arcs
         while region.name[mine] != kept.of[z]:

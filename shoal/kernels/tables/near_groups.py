@@ -423,6 +423,7 @@ def grow(slots, near, groups, target, random):
             near.state[g, t] = near.leaf[x, t]
         near.without[:] = 0.0
         stuck = False
+        # The group grows by the row that loses least with it and leaves enough rows of every value for later groups.
         while near.size[g] < target:
             places = target - near.size[g]
             most = r if asked < 0 else (left - target) // l  # most rows of one value among the remaining rows

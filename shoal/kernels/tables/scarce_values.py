@@ -268,6 +268,7 @@ def propose(table, groups, seeds, look, made):
     near, far = np.empty(places, np.int64), np.empty(places)
     used = np.empty(places, np.bool_)
     state, rest, gone = np.empty(width, np.int64), np.empty(n, np.int64), np.empty(most, np.int64)
+    # A group grows from its seed by near rows of other groups, and is recorded at the size with the largest gain.
     for q in range(seeds.size):
         x, chosen = seeds[q], made.rows[q]
         first, second = _around(table, groups, look, x, near, far)

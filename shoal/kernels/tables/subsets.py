@@ -131,6 +131,7 @@ def eligible_groups(types, asked, rules, places, found):
     who = np.arange(m)
     done = 0
     found.floor[:] = np.int64(2) ** 40
+    # The groups of each first kind f.
     for f in range(m):
         found.first[f] = done
         g[:] = 0

@@ -142,6 +142,7 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     other = (np.arange(kinds)[:, None] >> np.arange(len(limits)) & 1).astype(bool)
     left, group = h.count.copy(), 0
     found: list[tuple[np.ndarray, ...]] = []
+    # At each node, the large enough classes publish their parts; ``slot`` numbers the pairs of class and kind.
     for cells, start in _classes_in_turn(task, left):
         share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
         # The least rows of a class with this share of the commonest value and one row of another value.

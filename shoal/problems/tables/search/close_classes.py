@@ -406,6 +406,7 @@ def anneal_and_search(
         group, least = made, found
         return before[1] - found[1] if found[0] == before[0] else np.inf
 
+    # Each turn is a round of annealing and a search; what loses less is kept, and the next kind of round is chosen.
     while report.rounds < rounds if deadline is None else clock() < deadline:
         began = clock()
         left = np.inf if deadline is None else deadline - began
