@@ -1,7 +1,8 @@
-"""Row prices under t-closeness: what they allow a class is what its groups may have, and they prove no more than the
-optimum, by any distance, with whole rows or without."""
+"""Row prices under conditions on shares: what they allow a class is what its groups may have, and they prove no more
+than the optimum, for t-closeness by any distance and for largest shares, with whole rows or without."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy.optimize import linprog
 from shoal.kernels import plain
 from shoal.kernels.tables import close_sweep
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import KAnonymity, TCloseness, TreeCloseness, requirement
+from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness, TreeCloseness, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import Sweeper, close_shares
@@ -21,6 +22,9 @@ from tests.oracles.tables import least_total, row_loss
 from tests.tables.drawn import KINDS, few
 
 mean_of_close, mean_of_whole = plain(close_sweep._mean_of_close), plain(close_sweep._mean_of_whole)
+mean_of_limited = plain(close_sweep._mean_of_limited)
+MODELS: dict[str, Any] = {"LDiversity": LDiversity, "AlphaKAnonymity": AlphaKAnonymity}
+TREES = ("stars", "tree", "tree", "heavy")
 DISTANCES = ("equal", "ordered", "hierarchical")
 NODE = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0))
 
@@ -45,22 +49,27 @@ def drawn(random: np.random.Generator, distance: str) -> tuple[Task, str, float]
     task = few(
         random, (3, 8), (1, 2), 4,
         lambda table: requirement([KAnonymity(int(random.integers(1, 4))), model(distance, t)], ["s0"], table),
-        ("stars", "tree", "tree", "heavy"),
+        TREES,
     )  # fmt: skip
     return task and (task, distance, t)
 
 
 def least(task: Task, distance: str, t: float) -> float | None:
     """The least loss of all partitions, each group near the table by the model's definition."""
+    return least_of(task, "TCloseness", {"t": t, "distance": distance, "node": NODE})
+
+
+def least_of(task: Task, model: str, asked: dict[str, Any]) -> float | None:
+    """The least loss of all partitions, each group eligible by the model's definition."""
     h = task.histogram
     cells = np.repeat(np.arange(h.cells), h.count)
     rows = [(tuple(h.quasi[c].tolist()), tuple(h.sensitive[c].tolist())) for c in cells]
-    table, asked = [r[1] for r in rows], {"t": t, "distance": distance, "node": NODE}
+    table = [r[1] for r in rows]
 
     def price(group: list[int]) -> float | None:
         one = row_loss(task.recoding, [rows[i][0] for i in group])
-        near = len(group) >= task.requirement.k and meets("TCloseness", asked, [table[i] for i in group], table)
-        return len(group) * one if near and one is not None else None
+        good = len(group) >= task.requirement.k and meets(model, asked, [table[i] for i in group], table)
+        return len(group) * one if good and one is not None else None
 
     return least_total(len(rows), price)
 
@@ -97,7 +106,9 @@ def one_class(random: np.random.Generator, distance: str) -> tuple[close_sweep.C
     between = apart(distance, share) if distance != "equal" else np.zeros((0, 0))
     value, count = random.integers(0, 4, m), random.integers(1, 3, m)
     t = float(random.choice([0.1, 0.25, 0.4, 0.6]))
-    close = close_sweep.CloseShares(value, count, share, between, t, int(random.integers(1, 4)), 60)
+    close = close_sweep.CloseShares(
+        value, count, share, between, t, int(random.integers(1, 4)), 60, np.zeros(0, int), 0
+    )
     return close, np.sort(random.uniform(-1, 2, m))[::-1].copy()
 
 
@@ -139,6 +150,8 @@ FEW = (
         0.25,
         1,
         60,
+        np.zeros(0, int),
+        0,
     ),
     np.array([0.37990444, 0.25853279, -0.33710172, -0.39369035]),
 )
@@ -182,6 +195,91 @@ def test_whole_rows_within_t_have_no_larger_mean() -> None:
     assert below > tries / 10
     assert exact > tries / 20
     assert none > tries / 50
+
+
+def limited_class(random: np.random.Generator) -> tuple[close_sweep.CloseShares, np.ndarray]:
+    """The cells of a class by falling price, and largest shares of their values."""
+    m, whole = int(random.integers(2, 8)), int(random.choice([2, 3, 10, 100]))
+    weight = random.integers(0, whole + 1, 3)
+    value, count = random.integers(0, 3, m), random.integers(1, 3, m)
+    counted, least = int(random.choice([0, 2, 4, 60])), int(random.integers(1, 4))
+    none = np.zeros((0, 0))
+    close = close_sweep.CloseShares(value, count, weight / whole, none, 0.0, least, counted, weight, whole)
+    return close, np.sort(random.uniform(-1, 2, m))[::-1].copy()
+
+
+def eligible_means(close: close_sweep.CloseShares, price: np.ndarray) -> list[float]:
+    """The mean price of every group in which no value exceeds its largest share, by the definition."""
+    rows = np.repeat(np.arange(close.value.size), close.count)
+    out = []
+    for n in range(close.least, rows.size + 1):
+        for some in combinations(rows, n):
+            held = np.bincount(close.value[list(some)], minlength=3)
+            if (held * close.whole <= close.weight * n).all():
+                out.append(float(price[list(some)].mean()))
+    return out
+
+
+def test_groups_with_largest_shares_have_no_larger_mean() -> None:
+    random = np.random.default_rng(17)
+    exact = below = none = higher = 0
+    tries = thinned(400)
+    for _ in range(tries):
+        close, price = limited_class(random)
+        m, pay = price.size, np.empty(3)
+        rows = close_sweep._LimitedRows(np.empty(m, int), np.empty(3, int), np.empty(3), np.empty(3))
+        found = mean_of_limited(np.arange(m), 0, m, price, close, pay, rows)
+        means = eligible_means(close, price)
+        if not means:
+            none += 1
+            assert close.counted < 60 or found == -np.inf
+            continue
+        assert found >= max(means) - 1e-9
+        if close.counted == 60:
+            assert found == pytest.approx(max(means))
+            exact += 1
+        paid = np.maximum(price, np.minimum(pay[close.value], 9.0))  # rows that pay so much raise no mean
+        higher += bool((paid > price).any())
+        assert max(eligible_means(close, paid)) <= found + 1e-9
+        by_shares, _ = mean_of_close(np.arange(m), 0, m, price, close, np.empty(3))
+        assert found <= by_shares + 1e-9
+        below += found < by_shares - 1e-6
+    assert min(exact, below, none, higher) > tries / 20
+
+
+def limited(random: np.random.Generator) -> tuple[Task, str, dict[str, Any]] | None:
+    """A small table with diversity by frequency, or with a largest share of every value."""
+    asked: dict[str, Any] = {"l": int(random.integers(2, 4))}
+    model = "LDiversity" if random.random() < 0.5 else "AlphaKAnonymity"
+    if model == "AlphaKAnonymity":
+        asked = {"alpha": float(random.choice([0.5, 0.6, 0.7, 0.8])), "k": int(random.integers(1, 4))}
+    made = MODELS[model](**asked)
+    task = few(random, (3, 8), (1, 2), 4, lambda table: requirement([made], ["s0"], table), TREES)
+    return task and (task, model, asked)
+
+
+def test_largest_shares_prove_no_more_than_the_optimum() -> None:
+    random = np.random.default_rng(19)
+    tried = near = 0
+    while tried < thinned(120):
+        found = limited(random)
+        close = found and close_shares(found[0])
+        if not found or close is None:  # nothing limits the shares
+            continue
+        task, best, count = found[0], least_of(*found), found[0].histogram.count
+        assert best is not None
+        assert close.whole > 0
+        sweeper = Sweeper(task, Lattice.of(task.recoding))
+        for counted in (0, 3, 60):
+            prices = np.zeros(count.size)
+            for _ in range(3):
+                prices = sweeper.close(close._replace(counted=counted), prices, None)
+                assert float(count @ prices) <= best + 1e-9
+            other = random.uniform(-0.5, 3.0, prices.size)
+            assert float(count @ sweeper.close(close._replace(counted=counted), other, None)) <= best + 1e-9
+        near += float(count @ prices) >= 0.95 * best
+        tried += 1
+    assert near > tried / 4
 
 
 def test_all_of_what_a_table_has_counts() -> None:

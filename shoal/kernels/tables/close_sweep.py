@@ -1,9 +1,10 @@
-"""Feasible prices of rows under t-closeness, from any prices: one pass over the classes of every lattice node.
+"""Feasible prices of rows under conditions on shares, from any prices: one pass over the classes of the lattice.
 
-Prices are feasible if the prices of every group within t, in every class, sum to at most the group's loss. For each
-class, the kernel bounds the largest mean price of a group: by the shares of values that are within t, and with the
-equal distance also by whole rows. Each bound uses a Lagrange multiplier and holds for any multiplier, so the result is
-proved even if the search for the best multiplier stops early.
+The condition is t-closeness, or a largest share of each sensitive value. Prices are feasible if the prices of every
+group that meets the condition, in every class, sum to at most the group's loss. For each class, the kernel bounds the
+largest mean price of a group: by shares, and by whole rows (not for t-closeness with an unequal distance). For
+t-closeness, each bound uses a Lagrange multiplier and holds for any multiplier, so the result is proved even if the
+search for the best multiplier stops early. For largest shares, both are exact.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ TRIES, LAST_TRIES = 6, 12  # moves of a level and a multiplier; for groups large
 
 
 class CloseShares(NamedTuple):
-    """The conditions of t-closeness on a group.
+    """The conditions on the shares of sensitive values in a group: t-closeness, or a largest share of each value.
 
     value int64[m]      sensitive value of each cell;  count: int64[m], its rows
-    share float64[s]    of each value in the table
-    apart float64[s, s] distance of two values; empty if all distances are 1 (equal distance)
-    t float64, least int64  the largest distance and the fewest rows
-    counted int64       with the equal distance, groups of up to this many rows are bounded with whole rows
+    share float64[s]    of each value in the table; or the largest share of each in a group
+    apart float64[s, s] distance of two values; empty if all distances are 1 (equal distance), or for largest shares
+    t float64, least int64  the largest distance (0 for largest shares) and the fewest rows
+    counted int64       groups of up to this many rows are bounded with whole rows, if apart is empty
+    weight int64[s], whole int64  for largest shares: at most weight[v] * n // whole of n rows have value v; else whole
+                                  is 0
     """
 
     value: np.ndarray
@@ -38,6 +41,8 @@ class CloseShares(NamedTuple):
     t: float
     least: int
     counted: int
+    weight: np.ndarray
+    whole: int
 
 
 class _HighestPrices(NamedTuple):
@@ -311,11 +316,68 @@ def _mean_of_whole(inside, b, e, price, asked, low, top):
     return best, lowest
 
 
+class _LimitedRows(NamedTuple):
+    """Buffers for groups with largest shares.
+
+    dear int64[m]   cells of one class by descending price, without those whose value has enough rows before
+    many int64[s]   rows of each value in these cells
+    room float64[s], last float64[s]  rows of each value that may still be taken; the lowest price taken of it
+    """
+
+    dear: np.ndarray
+    many: np.ndarray
+    room: np.ndarray
+    last: np.ndarray
+
+
+@njit(**INNER)
+def _mean_of_limited(inside, b, e, price, asked, pay, rows):
+    """The largest mean price of a group in which no value exceeds its largest share, -inf if the class has no group.
+
+    pay float64[s]  out: what rows of each value may pay without raising the mean, inf if no group has any
+
+    Of n rows, those with the highest prices whose values have room are optimal. Larger groups than ``counted`` are
+    bounded together: a row is at most one of counted + 1, and values have their shares, in parts of a row. A row may
+    pay as much as the lowest price taken; if its value has no room left, the lowest taken of its value. Then the same
+    rows are taken. Time: O(rows of the class + counted * rows looked at), of each value at most counted + 1.
+    """
+    dear, many, room, last = rows
+    most, kept, best = max(asked.counted + 1, asked.least), 0, -np.inf
+    many[:] = 0
+    pay[:] = np.inf
+    for i in range(b, e):
+        c = inside[i]
+        if many[asked.value[c]] < most:
+            many[asked.value[c]] += asked.count[c]
+            dear[kept] = c
+            kept += 1
+    for n in range(asked.least, most + 1):
+        left, total, lowest, x = float(n), 0.0, np.inf, 0
+        for v in range(room.size):
+            room[v] = asked.weight[v] * n // asked.whole if n <= asked.counted else asked.share[v] * n
+            last[v] = np.inf
+        while x < kept and left > TINY:
+            c = dear[x]
+            v = asked.value[c]
+            taken = min(asked.count[c], left, room[v])
+            if taken > 0.0:
+                total += taken * price[c]
+                left -= taken
+                room[v] -= taken
+                lowest = last[v] = price[c]
+            x += 1
+        if left <= TINY:
+            best = max(best, total / n)
+            for v in range(room.size):
+                pay[v] = min(pay[v], lowest if room[v] > 0.0 else last[v])
+    return best
+
+
 @njit(cache=True, nogil=True)
 def close_sweep(lattice, asked, price, order, fixed, budget, out):
     """Feasible prices from any prices, by one pass over the lattice nodes that begin with some levels.
 
-    In a feasible solution, no group within t of any class has prices that exceed its loss.
+    In a feasible solution, no group of any class that meets the condition has prices that exceed its loss.
 
     lattice, asked  ``CellsInLattice``, ``CloseShares``
     price float64[m], order int64[m]  any numbers, and the cells by descending price
@@ -330,6 +392,7 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
     cells, first, last, level, parts, turn, spent = work[:7]
     pay, most = np.empty(s), max(asked.counted + 1, asked.least)
     top = _HighestPrices(pay, np.empty(s, np.int64), np.empty(s, np.int64), np.empty((s, most + 1)), np.empty(s + 1))
+    rows = _LimitedRows(np.empty(price.size, np.int64), np.empty(s, np.int64), np.empty(s), np.empty(s))
     # Depth first over columns and levels, as in ``sweep``. Bounds in order of increasing cost decide whether the class,
     # or any within it, lowers some cell's limit.
     while p >= 0:
@@ -364,10 +427,12 @@ def close_sweep(lattice, asked, price, order, fixed, budget, out):
         if not is_lowest(inside, b, e, lattice, level):
             continue
         best = np.inf
-        if asked.counted > 0 and asked.apart.size == 0:
+        if asked.whole > 0:
+            mean = _mean_of_limited(inside, b, e, price, asked, pay, rows)
+        elif asked.counted > 0 and asked.apart.size == 0:
             best, low = _mean_of_whole(inside, b, e, price, asked, low, top)
-            if best == -np.inf:  # it contains no eligible group
-                continue
+        if min(mean, best) == -np.inf:  # it contains no eligible group
+            continue
         for i in range(b, e):
             c = inside[i]
             if best < mean:

@@ -21,7 +21,7 @@ from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
-from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price
+from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, shares_of
 from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
@@ -265,7 +265,7 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
     # Under diversity by frequency no cascade uses prices, and on stars they prove less than "combined".
     idle = sweeper.per_value and out.best[0] == "combined"
     close = close_shares(task)  # dual ascent ignores t-closeness
-    idle = idle or (close is not None and close.apart.size == 0)
+    idle = idle or (close is not None and close.apart.size == close.whole == 0)
     steep = effort == "thorough" and (sweeper.group >= STEEP or sweeper.mixed)
     rounds = 1 if steep and sweeper.mixed and until is not None else ROUNDS[effort]
     # Subgradients prove more in the same time than the later rounds.
@@ -287,10 +287,13 @@ def _by_ascent(task: Task, out: Bounds, sweeper: Sweeper, effort: str, until: fl
 
 
 def close_shares(task: Task) -> CloseShares | None:
-    """The condition of t-closeness by any distance; None if there is none, or the column has too many values."""
+    """The condition on shares that bounds the prices of close classes: t-closeness by any distance, else the largest
+    share of each value; None if there is none, or the column has too many values."""
     rules = [rule for rule in task.requirement.rules if rule.measure.kind in ("equal", "ordered", "tree")]
     rule = min(rules, key=lambda rule: (rule.measure.kind != "equal", rule.measure.number), default=None)
-    if rule is None or len(rule.table) > VALUES[rule.measure.kind]:
+    if rule is None:
+        return _largest_shares(task)
+    if len(rule.table) > VALUES[rule.measure.kind]:
         return None
     share = np.array(rule.table, float) / max(sum(rule.table), 1)
     value = np.ascontiguousarray(task.histogram.sensitive[:, rule.columns[0]], dtype=np.int64)
@@ -301,9 +304,27 @@ def close_shares(task: Task) -> CloseShares | None:
     elif rule.measure.kind == "tree":  # distance: share of the levels at which they are in different classes
         levels = np.array(rule.measure.table[1 : 1 + rule.measure.whole * share.size]).reshape(-1, share.size)
         apart = (levels[:, :, None] != levels[:, None]).mean(axis=0) if len(levels) else np.zeros((share.size,) * 2)
-    need = task.requirement
+    t, least = rule.measure.number + 2 * CLOSE, task.requirement.smallest
+    return CloseShares(value, task.histogram.count, share, apart, t, least, COUNTED, np.zeros(0, np.int64), 0)
+
+
+def _largest_shares(task: Task) -> CloseShares | None:
+    """The condition that limits the share of each value, such as diversity by frequency."""
+    asked = shares_of(task)
+    if asked is None or asked.weight.size > VALUES["equal"]:
+        return None
+    value = np.ascontiguousarray(task.histogram.sensitive[:, asked.column], dtype=np.int64)
+    share, least = np.minimum(asked.weight / asked.l, 1.0), task.requirement.smallest
     return CloseShares(
-        value, task.histogram.count, share, apart, rule.measure.number + 2 * CLOSE, need.smallest, COUNTED
+        value,
+        task.histogram.count,
+        share,
+        np.zeros((0, 0)),
+        0.0,
+        least,
+        COUNTED,
+        asked.weight.astype(np.int64),
+        asked.l,
     )
 
 
