@@ -247,6 +247,8 @@ BOUNDS = {
     "sum is a bound.",
     "close classes": "Prices are found under which no group that the table's levels allow, with sensitive values as "
     "near the table's as is required, costs less than its rows pay; their sum is a bound.",
+    "limited shares": "Prices are found under which no group that the table's levels allow, with no sensitive value "
+    "more common than is allowed, costs less than its rows pay; their sum is a bound.",
     "columns of boxes": _BOXES,
     "pieces": "The rows of each value are cut into pieces, and pieces of different values form groups. Every release "
     "is such a cut, and the best cut, in fractions, is a bound.",

@@ -105,9 +105,10 @@ PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # limits of the steps and of the membe
 GAP = 0.05  # Polyak's target above the bound before, relative to it
 NEARLY = 0.999  # share of the cost from which on no further bound is computed
 ROUGHLY = 0.8  # the same for pieces: if all values are equally far apart, boxes take long and prove little
-CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # limit of the sweeps for prices of t-closeness
+CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # limit of the sweeps for prices under conditions on shares
 LITTLE = 5e-4  # relative gain below which a sweep is the last
-FOR_MULTIPLIERS = 0.5  # share of their time for the multipliers with which they begin
+FOR_MULTIPLIERS = (0.5, 0.75)  # share of their time for the multipliers with which they begin; for largest shares
+AMPLE = 5.0  # seconds below which no sweep for largest shares is begun
 COUNTED = 60  # groups of up to so many rows are examined one size at a time
 VALUES = {"equal": 1000, "ordered": 40, "tree": 40}  # limit of the values of a sensitive column for these prices
 NONE = Tight.empty(0, 0)
@@ -125,6 +126,7 @@ ARGUMENTS = {
     "boxes": "per row the cheapest box of sets, ranges and nodes that holds it and as many rows as a group needs",
     "raised boxes": "row prices that no box with as many rows as a group needs exceeds, raised by dual ascent",
     "close classes": "row prices that no group of any lattice class exceeds whose sensitive values are within t",
+    "limited shares": "row prices that no group of any lattice class exceeds in which no value is too common",
     "columns of boxes": "row prices that no box with as many rows as a group needs exceeds, by column generation",
     "neighbors": "per row what it loses together with its nearest rows, as many as the least group needs",
     "pieces": "the linear program of how values are cut into pieces, and how many pieces of each size meet in groups",
@@ -222,7 +224,11 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if alone:
         out.values["alone"] = alone
     close = None if sweeper is None or out.prices is None else close_shares(task)
-    end = until if until is None or close is None else clock() + FOR_MULTIPLIERS * (until - clock())
+    if close is not None and close.whole and (effort == "fast" or (until is not None and until - clock() < AMPLE)):
+        close = None
+    end = until
+    if until is not None and close is not None:
+        end = clock() + FOR_MULTIPLIERS[close.whole > 0] * (until - clock())
     out.multipliers = price(task, until=end)
     if out.multipliers is not None:
         out.values["multipliers"] = out.multipliers.value(task)
@@ -331,7 +337,10 @@ def _largest_shares(task: Task) -> CloseShares | None:
 def _by_closeness(
     task: Task, out: Bounds, sweeper: Sweeper, close: CloseShares, effort: str, until: float | None
 ) -> None:
-    """Add the bound of close classes: prices, those of the multipliers if any, raised in sweeps over the classes."""
+    """Add the bound of close classes, or of limited shares: prices raised in sweeps over the classes.
+
+    They begin with those of the multipliers, if any.
+    """
     prices = out.prices if out.multipliers is None else out.multipliers.prices
     assert prices is not None
     proved, seconds = 0.0, 0.0
@@ -344,7 +353,7 @@ def _by_closeness(
         before, proved = proved, total(task, prices)
         if proved > max(out.values.values()):
             out.prices = prices
-        out.values["close classes"] = max(proved, before)
+        out.values["limited shares" if close.whole else "close classes"] = max(proved, before)
         if proved < (1 + LITTLE) * before:
             break
 
