@@ -47,7 +47,7 @@ class Sentence(str):
         made.marked = marked
         return made
 
-    def said(self, words: Callable[[Mention], str]) -> str:
+    def worded(self, words: Callable[[Mention], str]) -> str:
         """The sentence, with each setting written by ``words``."""
         return _MENTION.sub(lambda found: words(Mention(found[1], found[2], found[3], found[0][1:-1])), self.marked)
 

@@ -91,16 +91,16 @@ def compiling(say: Callable[[], None]) -> Iterator[None]:
     log = logging.getLogger("shoal.compiling")
     level, seen = log.level, log.isEnabledFor(logging.INFO)
 
-    def heard(record: logging.LogRecord) -> bool:
+    def report_kernel(record: logging.LogRecord) -> bool:
         say()
         return seen
 
-    log.addFilter(heard)
+    log.addFilter(report_kernel)
     log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        log.removeFilter(heard)
+        log.removeFilter(report_kernel)
         log.setLevel(level)
 
 

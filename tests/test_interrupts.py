@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.problems.threads import flag, heard
+from shoal.problems.threads import flag, interruptible
 from tests.commands import started
 
 HEARD = 20  # times what a yardstick takes, about a tenth of a second; both in seconds of one processor
@@ -188,7 +188,7 @@ def test_an_interruption_that_native_code_makes_another_error_of_is_no_defect(tm
 def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
     seen, ended = [], threading.Event()
 
-    @heard
+    @interruptible
     def search() -> str:
         seen.append(flag())
         os.kill(os.getpid(), signal.SIGINT)
@@ -205,18 +205,18 @@ def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
 
 
 def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread():
-    @heard
+    @interruptible
     def inner() -> threading.Thread:
         return threading.current_thread()
 
-    @heard
+    @interruptible
     def outer() -> tuple[threading.Thread, threading.Thread]:
         return threading.current_thread(), inner()
 
     here, there = outer()
     assert here is there is not threading.main_thread()
 
-    @heard
+    @interruptible
     def wrong() -> None:
         raise ValueError("as told")
 

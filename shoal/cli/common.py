@@ -42,13 +42,13 @@ _ANY = ("", "True", "...", "[...]", "{column: ...}")  # values that add nothing 
 
 def in_flags(sentence: str) -> str:
     """A sentence in terms of the command line: ``k=5`` becomes ``--k 5``."""
-    return sentence.said(_option) if isinstance(sentence, Sentence) else sentence
+    return sentence.worded(_option) if isinstance(sentence, Sentence) else sentence
 
 
 def refusal(error: ShoalError) -> str:
     """An error's message for the command line. Settings from the command line are named as options, those from a policy
     file as its keys."""
-    said = error.sentence.said(lambda named: _key(named) if named.name in error.keys else _option(named))
+    said = error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
     from_file = error.file is not None and set(error.settings) & set(error.keys)
     return f"in {error.file}, {said}" if from_file else said
 

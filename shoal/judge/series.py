@@ -1,14 +1,13 @@
-"""The judge of a series of releases. It imports no solver, and reads folders, hashes, and ledgers with its own code.
+"""The judge of a series of releases: it checks the folder, the hashes, and the ledgers without code of the solvers.
 
 Without the private folder, it checks what a receiver can check: the parts are a hash chain that begins with
 series.json, all parts promise the same, and in mode "increment" all parts together meet the models. With the private
 folder, it also checks that every ledger belongs to its part and agrees with the part's published classes, that each
 step keeps the mode's promise about persons, and that nobody waited for more parts than requested.
 
-A view of mode "views" must be a coarser copy of the first part, row by row. Each text of the first part is replaced
-with the narrowest text of the view that contains all values that it can mean. The rows of the first part, replaced in
-this way, must be the rows of the view, with the same multiplicities. The view is then a function of the first part, so
-it reveals nothing more.
+In mode "views", each view must be a coarser copy of the first part, row by row. Each text of the first part is replaced
+with the narrowest text of the view that contains all its possible values. The result must be the rows of the view, with
+the same multiplicities. So the view is a function of the first part and reveals nothing more.
 """
 
 from __future__ import annotations
@@ -138,13 +137,13 @@ def _leaves(tree: Any) -> list[Members]:
 
 
 def _within(small: Members, large: Members) -> bool:
-    """Whether one text contains another, for texts other than lists of names: stars, ranges."""
+    """Whether one star or range contains another; True for other texts, which ``_images`` compares by values."""
     if large.everything:
         return True
     if small.everything:
         return False
     if small.low is None or large.low is None or small.high is None or large.high is None:
-        return True  # told by the values themselves
+        return True
     after = small.begins_after or not large.begins_after
     begins = large.low < small.low or (large.low == small.low and after)
     return begins and (small.high < large.high or (small.high <= large.high and not large.open)

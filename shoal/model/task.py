@@ -16,7 +16,7 @@ from shoal.model.cards import several
 from shoal.model.certificate import Certificate
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import DeltaPresence, KMap, Model, Requirement, Rule
-from shoal.model.privacy.base import said
+from shoal.model.privacy.base import level_text
 from shoal.model.privacy.population import OfPersons
 from shoal.model.recoding import PublishedCodes, Recoding
 
@@ -345,7 +345,7 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         return (
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
             f"{found.largest:,}, too few for this {found.says}; by this count the largest l possible is {best}, the "
-            f"least alpha {said(found.share, up=True)}"
+            f"least alpha {level_text(found.share, up=True)}"
         )
     if found.kind == "frequency":
         assert found.code is not None
@@ -355,7 +355,7 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         return (
             f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
             f"l = {found.asked} exists; the largest l possible is {found.largest}, "
-            f"the least alpha {said(found.share, up=True)}"
+            f"the least alpha {level_text(found.share, up=True)}"
         )
     return (
         f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "
@@ -370,7 +370,7 @@ def uncovered(short: str, widest: str, asked: float, level: float) -> Infeasible
             f"{widest} cover {level} rows of the population, so no group of ⟨k_map⟩ = {asked} exists; the largest "
             f"⟨k_map⟩ possible is {level}"
         )
-    text = said(level, up=True)
+    text = level_text(level, up=True)
     return InfeasibleError(
         f"{widest} are the share {text} of the rows of the population that they cover, so no table with presence at "
         f"most {asked} exists; ask for {text} at the least"

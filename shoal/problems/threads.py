@@ -45,7 +45,7 @@ def flag() -> threading.Event:
     return threading.Event() if found is None else found
 
 
-def heard(search: Callable[P, R]) -> Callable[P, R]:
+def interruptible(search: Callable[P, R]) -> Callable[P, R]:
     """A search that can be interrupted at any time if the main thread calls it."""
 
     @wraps(search)

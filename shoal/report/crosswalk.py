@@ -330,7 +330,7 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
     sections = [
         ("Who decided", decision(figures, f"at least {figures['k']:,} {counted_in(figures)} in every group")),
         ("The request", paragraph(question(figures)) + _asked(figures)),
-        *([("What to look at", listed([_said(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
+        *([("What to look at", listed([_as_sentence(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
         ("Privacy before and after" if figures["internal"] else "Privacy after", _before_after(figures)),
         *([("How it looks", Markup().join(_figure(*p) for p in pictures))] if pictures else []),
         ("The certificate", certificate + _details(figures)),
@@ -370,7 +370,7 @@ def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + sentence
 
 
-def _said(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
@@ -505,7 +505,7 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
         )
     group = CATALOGUE[figures["kind"]].group
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
-    return table(head, lines, 1, _said(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
+    return table(head, lines, 1, _as_sentence(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
 
 
 def _figure(what: str, drawn: str) -> Markup:

@@ -186,8 +186,8 @@ def placed(
     tree      a hierarchy of rows
     level     at which the column is published
     notation  of the column's dates or numbers
-    A value without such a class becomes missing. At level 0, every unlisted value becomes missing, because another
-    value would be false. At the top level too, because all are starred.
+    A value without such a class becomes missing. So does every unlisted value at level 0, where another value would be
+    false, and at the top level, where all values are starred.
     Returns the table, the number of rows placed, and the rows without a class. O(n + new values listed).
     """
     texts = _texts(frame[name], notation)
@@ -201,9 +201,9 @@ def placed(
     rows, without = int(texts.is_in(new).sum()), int(texts.is_in(lost).sum()) if lost else 0
     if plain:
         return frame.with_columns(frame[name].set(texts.is_in(new).fill_null(False), None)), 0, rows
-    own = as_text(frame[name])  # with the values beyond a limit, which are counted once more
+    own = as_text(frame[name])  # with the exact values beyond a limit
     out = texts.replace_strict(new, [known[v] for v in new], default=own, return_dtype=pl.String)
-    with contextlib.suppress(pl.exceptions.PolarsError):  # of the kind that it was, where that holds the listed values
+    with contextlib.suppress(pl.exceptions.PolarsError):  # the former type, if it can hold the listed values
         out = out.cast(frame.schema[name])
     return frame.with_columns(out.alias(name)), rows - without, without
 
@@ -244,14 +244,14 @@ class Recoder:
     The recoding is *global*: equal values become equal in every table, so a model meets the classes that it has
     learned. With local recoding, groups would differ between tables and overlap, and someone could intersect them.
 
-    What is promised. Each table in the output meets k (and l); it is judged after it is recoded. Rows in groups that
-    are too small are starred completely, up to the share ``max_suppressed`` of the table (0 by default). If that is not
-    enough, InfeasibleError states how many rows are in the way and the least change that would pass, and there is no
-    output. A person who is in two tables has the same published values in both, unless starred. But the person hides
-    only among people who fit both groups, and an attacker who knows that both tables contain the person learns which
-    sensitive values the two groups share: ``after`` of ``apply`` counts it. The levels depend on the fitted table and
-    reveal nothing else about it. ``transform`` keeps the order of rows and the index, so that a target column still
-    matches. Before you publish, drop the index and shuffle the rows, or publish the result of ``apply``.
+    Each table in the output meets k (and l), and is checked after it is recoded. Rows in groups that are too small are
+    starred completely, up to the share ``max_suppressed`` of the table (0 by default). If more rows are in such groups,
+    there is no output, and InfeasibleError states how many, and the least change that suffices. A person who is in two
+    tables has the same published values in both, unless starred. An attacker who knows this can exclude everyone who
+    doesn't fit both groups, and all sensitive values that the two groups don't share: ``after`` of ``apply`` counts
+    this. The levels depend on the fitted table and reveal nothing else about it. ``transform`` keeps the order of rows
+    and the index, so that a target column still matches. Before you publish, drop the index and shuffle the rows, or
+    publish the result of ``apply``.
 
     If the hierarchy of a column does not list a value, the value takes the class whose range contains it. Otherwise, it
     takes the class of the nearest number, or of the value that differs only in blanks and case. If there is no such
@@ -315,9 +315,9 @@ class Recoder:
     def fit(self, table: Any, y: Any = None) -> Recoder:
         """Find the levels that lose least of this table; ``y`` is ignored.
 
-        table  a path, or a frame of any kind; or a list of tables, each of which must meet the models. The levels are
-               then the highest that any table needs, or the closest at which all tables meet the models; they are
-               lowered again where all tables allow it
+        table  a path, or a frame of any kind; or a list of tables, each of which must meet the models. Each level is
+               then the highest that a table needs. If not all tables meet the models there, the search goes on to the
+               closest levels at which they do. Levels are lowered as far as all tables allow
         """
         policy = self._policy()
         made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]

@@ -41,7 +41,7 @@ def in_fields(refusal: shoal.ShoalError) -> str:
             return f"the role {ROLES[named.name][0].lower()}"
         return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
 
-    return refusal.sentence.said(field)
+    return refusal.sentence.worded(field)
 
 
 @dataclass

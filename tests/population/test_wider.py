@@ -13,7 +13,7 @@ import shoal
 from shoal.errors import InfeasibleError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, restore
-from shoal.model.privacy.base import said
+from shoal.model.privacy.base import level_text
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables.generalizations import Forms, Sharing, enough, raised, shared
@@ -196,8 +196,8 @@ def test_cells_raised_beforehand_cost_what_they_are_raised_to() -> None:
 
 @pytest.mark.parametrize("level", [1 / 3, 2 / 3, 0.1, 123456.7, 1e-7 / 3, 7.0])
 def test_what_is_said_can_be_asked_for(level: float) -> None:
-    assert float(said(level, up=True)) >= level >= float(said(level, up=False))
-    assert float(said(level, up=True)) == pytest.approx(level, rel=1e-4)
+    assert float(level_text(level, up=True)) >= level >= float(level_text(level, up=False))
+    assert float(level_text(level, up=True)) == pytest.approx(level, rel=1e-4)
 
 
 def drawn_forms(seed: int) -> tuple[Forms, np.ndarray, np.ndarray]:

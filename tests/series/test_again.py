@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.publishing.series import again, seating
+from shoal.publishing.series import again, buckets
 from shoal.publishing.series_folder import Keyed, Ledger
 from tests.series.common import Row, frame, policy
 from tests.series.intruder import Lives, TooMany, lives_of, never_above, tried_again, whole_tables
@@ -73,7 +73,7 @@ def test_the_same_people_are_published_the_same(tmp_path):
     assert series.verify().holds
 
 
-def test_a_newcomer_of_the_same_value_takes_the_seat_of_who_left(tmp_path):
+def test_a_newcomer_of_the_same_value_takes_the_place_of_who_left(tmp_path):
     series = start(tmp_path)
     series.add(frame(MONTH), person="id")
     part = series.add(frame([*MONTH[1:], ("g", "30", "1", "flu")]), person="id")
@@ -156,7 +156,7 @@ def test_the_judge_sees_somebody_whose_possible_values_change(tmp_path, monkeypa
     rows = [*MONTH[:4], ("e", "40", "2", "cough"), ("f", "40", "2", "rash")]
     series = start(tmp_path, k=2)
     series.add(frame(rows), person="id")
-    monkeypatch.setattr(again, "_seated", forgets)
+    monkeypatch.setattr(again, "_initial_classes", forgets)
     series.add(frame([row for row in rows if row[0] in "ae"]), person="id")  # who stood in two classes stands in one
     verdict = series.verify()
     assert {f.check for f in verdict.findings if not f.holds} == {"persons"}, verdict
@@ -242,7 +242,7 @@ def test_nobody_who_was_published_waits_and_the_first_part_publishes_all(tmp_pat
 
 
 @given(st.lists(st.integers(0, 6), max_size=6), st.integers(2, 4))
-def test_as_many_newcomers_as_can_be_have_hands_of_their_own(counts, l):
+def test_as_many_newcomers_as_can_be_have_buckets_of_their_own(counts, l):
     value = [v for v, many in zip("abcdef", counts, strict=False) for _ in range(many)]
 
     def eligible(rows):
@@ -263,35 +263,35 @@ def test_newcomers_stand_beside_who_stays_only_where_all_who_stay_lack_them():
     kept = {0: ("a", "b", "c"), 1: ("a", "b", "c")}
     lacking = again._lacking(people, kept)
     assert lacking == {("a", "b", "c"): {"a": 0, "b": 0, "c": 1}}
-    assert again._hands(people, kept, lacking, [0, 2, 3, 4, 5]) == []  # b stays elsewhere
-    (hand,) = again._hands(people, kept, lacking, range(6))
-    assert {hand.rows["a"], hand.rows["b"]} == {0, 1}
+    assert again._buckets_of(people, kept, lacking, [0, 2, 3, 4, 5]) == []  # b stays elsewhere
+    (bucket,) = again._buckets_of(people, kept, lacking, range(6))
+    assert {bucket.rows["a"], bucket.rows["b"]} == {0, 1}
     two = {0: ("a", "b")}
-    (hand,) = again._hands(people, two, again._lacking(people, two), [0, 3])
-    assert hand.rows == {"a": 0, "b": 3}
+    (bucket,) = again._buckets_of(people, two, again._lacking(people, two), [0, 3])
+    assert bucket.rows == {"a": 0, "b": 3}
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6),
     st.lists(st.sets(st.sampled_from("abcde"), min_size=2, max_size=2), min_size=1, max_size=4),
 )
-def test_hands_of_few_signatures_are_taken_until_none_is_left(counts, signatures):
+def test_buckets_of_few_signatures_are_taken_until_none_is_left(counts, signatures):
     given = [tuple(sorted(s)) for s in signatures]
     fresh = {
         v: [10 * j + i for i in range(many)] for j, (v, (many, _)) in enumerate(zip("abcdef", counts, strict=False))
     }
     before = {v: [*some] for v, some in fresh.items()}
-    hands = again._Few(given).hands(fresh)
-    taken = Counter(i for hand in hands for i in hand.rows.values())
+    buckets = again._Few(given).buckets(fresh)
+    taken = Counter(i for bucket in buckets for i in bucket.rows.values())
     assert all(n == 1 for n in taken.values())
     assert sorted([*taken, *(i for some in fresh.values() for i in some)]) == sorted(
         i for some in before.values() for i in some
     )
-    for hand in hands:
-        assert hand.signature in given
-        assert hand.gaps == 0
-        assert all(i in before[v] for v, i in hand.rows.items())
-    assert not any(all(fresh.get(v) for v in s) for s in given)  # nobody is left who could make another hand
+    for bucket in buckets:
+        assert bucket.signature in given
+        assert bucket.gaps == 0
+        assert all(i in before[v] for v, i in bucket.rows.items())
+    assert not any(all(fresh.get(v) for v in s) for s in given)  # nobody is left who could make another bucket
 
 
 @given(st.lists(st.integers(1, 9), min_size=5, max_size=8), st.integers(2, 4), st.integers(1, 40), st.booleans())
@@ -300,17 +300,17 @@ def test_few_signatures_take_in_everybody(counts, l, most, stay):
     people = SimpleNamespace(value=value, l=l, persons=value, order=[*range(len(value))])
     kept = {i: tuple("abcd"[:l]) for i in range(0, len(value), 2)} if stay else {}
     few = again._few_signatures(people, kept, most)
-    hands = len(value) // l
+    buckets = len(value) // l
     if len([*combinations(set(value), l)]) <= most:
         assert few is None
-    elif max(counts) > hands:
+    elif max(counts) > buckets:
         assert few is None  # no deal takes in all people
     elif stay:
         assert few.signatures == [tuple("abcd"[:l])]
     else:
         assert all(len(set(s)) == l and [*s] == sorted(s) for s in few.signatures)
         assert len(set(few.signatures)) == len(few.signatures) < most + len(value)
-        assert {v for s in few.signatures for v in s} == set(value) or hands * l < len(value)
+        assert {v for s in few.signatures for v in s} == set(value) or buckets * l < len(value)
 
 
 def test_few_signatures_are_about_as_many_as_asked():
@@ -338,13 +338,13 @@ def test_tuples_with_one_star_and_two_more_are_offered():
 
 
 def test_people_of_few_signatures_may_stand_in_coarser_classes(tmp_path, monkeypatch):
-    seat, offered = again._seat, []
+    form, offered = again._form_buckets, []
 
-    def seated(people, seating, kept, tuples, *more):
+    def formed(people, builder, kept, tuples, *more):
         offered.append(set(tuples))
-        return seat(people, seating, kept, tuples, *more)
+        return form(people, builder, kept, tuples, *more)
 
-    monkeypatch.setattr(again, "_seat", seated)
+    monkeypatch.setattr(again, "_form_buckets", formed)
     series = start(tmp_path, signatures=1)
     rows: list[Row] = [*MONTH, ("g", "40", "2", "rash"), ("h", "40", "2", "flu")]
     series.add(frame(rows), person="id")
@@ -386,12 +386,12 @@ def test_few_signatures_stay_few_and_need_fewer_made_up_rows(tmp_path):
 
 def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):
     """What comes and goes is counted; here each class of some parts is counted anew."""
-    published, seen = seating.Seating.published, []
+    published, seen = buckets.ClassBuilder.published, []
 
     def counted(self):
         for one in self.classes.values():
-            rows = [i for hand in one.hands for i in hand.rows.values()]
-            assert self.size[one.number] == sum(hand.size for hand in one.hands)
+            rows = [i for bucket in one.buckets for i in bucket.rows.values()]
+            assert self.size[one.number] == sum(bucket.size for bucket in one.buckets)
             for j, column in enumerate(self.people.columns):
                 held = Counter(self.people.tuple[i][j] for i in rows)
                 assert one.held[j] == held
@@ -400,57 +400,57 @@ def test_a_class_knows_its_size_and_its_finest_tuple(monkeypatch):
                 seen.append(len(held))
         return published(self)
 
-    monkeypatch.setattr(seating.Seating, "published", counted)
+    monkeypatch.setattr(buckets.ClassBuilder, "published", counted)
     for seed in range(12):
         tried_again(seed)
     assert max(seen) > 1
 
 
-def test_newcomers_take_the_seats_of_who_left_until_there_are_no_more():
+def test_newcomers_take_the_places_of_who_left_until_there_are_no_more():
     table = pl.DataFrame({"age": ["30"] * 5, "zip": ["1"] * 5, "ill": ["flu", "gout", "gout", "gout", "gout"]})
-    people = seating.HashedRows(table, list("abcde"), policy(), Keyed(b"k" * 32))
+    people = buckets.HashedRows(table, list("abcde"), policy(), Keyed(b"k" * 32))
     flu, gout = people.value[0], people.value[1]
     signature = tuple(sorted([flu, gout]))
-    hands = [seating.Hand(signature, {flu: 0}), seating.Hand(signature, {})]
-    seats = seating.Seating(people)
-    seats.found(hands)
-    left = seats.fill([1, 2, 3, 4])
+    pair = [buckets.Bucket(signature, {flu: 0}), buckets.Bucket(signature, {})]
+    builder = buckets.ClassBuilder(people)
+    builder.found(pair)
+    left = builder.fill([1, 2, 3, 4])
     assert len(left) == 2
-    assert all(gout in hand.rows for hand in hands)
-    assert sorted([*left, *(hand.rows[gout] for hand in hands)]) == [1, 2, 3, 4]
+    assert all(gout in bucket.rows for bucket in pair)
+    assert sorted([*left, *(bucket.rows[gout] for bucket in pair)]) == [1, 2, 3, 4]
 
 
 def test_who_has_nobody_to_stand_beside_joins_newcomers_and_else_made_up_rows():
     table = pl.DataFrame({"age": ["30"] * 3, "zip": ["1"] * 3, "ill": ["flu", "gout", "cold"]})
     for known in (set(), {0}):  # whoever is known keeps the signature
-        people = seating.HashedRows(table, list("abc"), policy(), Keyed(b"k" * 32))
+        people = buckets.HashedRows(table, list("abc"), policy(), Keyed(b"k" * 32))
         people.known = known
         flu, gout, cold = people.value
-        hand = seating.Hand(tuple(sorted([flu, gout])), {flu: 0, gout: 1})
-        seats = seating.Seating(people)
-        seats.found([hand])
-        seats.squeeze([2])
-        made_up = sum(other.gaps for one in seats.classes.values() for other in one.hands)
-        assert (cold in hand.rows, made_up > 0) == (not known, bool(known))
+        bucket = buckets.Bucket(tuple(sorted([flu, gout])), {flu: 0, gout: 1})
+        builder = buckets.ClassBuilder(people)
+        builder.found([bucket])
+        builder.squeeze([2])
+        made_up = sum(other.gaps for one in builder.classes.values() for other in one.buckets)
+        assert (cold in bucket.rows, made_up > 0) == (not known, bool(known))
 
 
-def test_hands_of_the_same_tuple_get_a_class_of_their_own():
+def test_buckets_of_the_same_tuple_get_a_class_of_their_own():
     ages, ills = ["30", "30", "40", "40"] * 2, ["flu", "gout"] * 4
     table = pl.DataFrame({"age": ages, "zip": ["1"] * 8, "ill": ills})
-    people = seating.HashedRows(table, list("abcdefgh"), policy(), Keyed(b"k" * 32))
+    people = buckets.HashedRows(table, list("abcdefgh"), policy(), Keyed(b"k" * 32))
     pairs = [
-        seating.Hand(tuple(sorted(people.value[:2])), {people.value[i]: i, people.value[i + 1]: i + 1})
+        buckets.Bucket(tuple(sorted(people.value[:2])), {people.value[i]: i, people.value[i + 1]: i + 1})
         for i in range(0, 8, 2)
     ]
-    seats = seating.Seating(people)
-    seats.found(pairs[:2])
-    seats.found(pairs[2:])
-    before = {number: seats.loss[number] for number in seats.classes}
-    seats._gather()
-    new = [one for number, one in seats.classes.items() if number not in before]
-    found = [sorted(i for hand in one.hands for i in hand.rows.values()) for one in new]
+    builder = buckets.ClassBuilder(people)
+    builder.found(pairs[:2])
+    builder.found(pairs[2:])
+    before = {number: builder.loss[number] for number in builder.classes}
+    builder._gather()
+    new = [one for number, one in builder.classes.items() if number not in before]
+    found = [sorted(i for bucket in one.buckets for i in bucket.rows.values()) for one in new]
     assert found == [[0, 1, 4, 5], [2, 3, 6, 7]]
-    assert all(seats.loss[one.number] == 0 < min(before.values()) for one in new)
+    assert all(builder.loss[one.number] == 0 < min(before.values()) for one in new)
 
 
 @pytest.mark.parametrize("limits", [{}, {"top": {"age": 60}}])

@@ -8,8 +8,7 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from shoal.publishing.series import again, increment
-from shoal.publishing.series import seating as hands
+from shoal.publishing.series import again, buckets, increment
 from tests.series.intruder import KINDS, Above, shares, tried_again, tried_few_signatures, tried_increment, tried_views
 
 SEEDS = {"again": 60, "signatures": 60, "increment": 40, "views": 60}
@@ -40,9 +39,9 @@ def fails(tried, seeds: int, **more) -> int:
     return many
 
 
-def test_hands_of_too_few_values_are_seen(monkeypatch):
-    """Broken on purpose: hands of two values where three are asked; every class meets the models still."""
-    dealt = hands.HashedRows.dealt
+def test_buckets_of_too_few_values_are_seen(monkeypatch):
+    """Broken on purpose: buckets of two values where three are asked; every class meets the models still."""
+    dealt = buckets.HashedRows.dealt
 
     def pairs(self, members):
         l, self.l = self.l, 2
@@ -51,11 +50,11 @@ def test_hands_of_too_few_values_are_seen(monkeypatch):
         finally:
             self.l = l
 
-    monkeypatch.setattr(hands.HashedRows, "dealt", pairs)
+    monkeypatch.setattr(buckets.HashedRows, "dealt", pairs)
     assert fails(tried_again, 40) > 0
 
 
-def test_hands_of_few_signatures_that_are_too_short_are_seen(monkeypatch):
+def test_buckets_of_few_signatures_that_are_too_short_are_seen(monkeypatch):
     """Broken on purpose: the few signatures lack a value each."""
     few = again._few_signatures
 
@@ -69,19 +68,19 @@ def test_hands_of_few_signatures_that_are_too_short_are_seen(monkeypatch):
 
 def test_a_signature_that_is_not_kept_is_seen_where_there_are_few(monkeypatch):
     """Broken on purpose: whoever stays gets the most frequent signature of few."""
-    seat = again._seat
+    form = again._form_buckets
 
-    def most_frequent(people, seating, kept, tuples, few=None):
+    def most_frequent(people, builder, kept, tuples, few=None):
         common = max(kept.values(), key=[*kept.values()].count, default=())
-        return seat(people, seating, {i: common if people.value[i] in common else s for i, s in kept.items()}, tuples)
+        return form(people, builder, {i: common if people.value[i] in common else s for i, s in kept.items()}, tuples)
 
-    monkeypatch.setattr(again, "_seat", most_frequent)
+    monkeypatch.setattr(again, "_form_buckets", most_frequent)
     assert fails(tried_few_signatures, 40) > 0
 
 
-def test_a_seat_of_one_value_for_somebody_of_another_is_seen(monkeypatch):
+def test_a_place_of_one_value_for_somebody_of_another_is_seen(monkeypatch):
     """Broken on purpose: whoever stays is new each time, and what remains possible shrinks."""
-    monkeypatch.setattr(again, "_seated", lambda people, *more: list(range(len(people.persons))))
+    monkeypatch.setattr(again, "_initial_classes", lambda people, *more: list(range(len(people.persons))))
     assert fails(tried_again, 20) > 0
 
 

@@ -1,6 +1,6 @@
-"""The judge's parser of ranges and sets: which values a published text means.
+"""The judge's reading of ranges and sets: which values a published text can mean, and whether ends are on a grid.
 
-If ranges end on a grid, it checks the grid: multiples of a number, days since 1970, first days of months or years.
+A grid has multiples of a number, days since 1970, or first days of months or years.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from shoal.model.notation import RangeOf, SetOf, parse
 def range_steps(
     frame: pl.DataFrame, steps: Mapping[str, float | str], notations: Mapping[str, str], star: str
 ) -> Finding:
-    """Whether every value and every end of a range in the columns widened lies on its grid.
+    """Whether every value and every end of a range in the columns of ``steps`` is on its grid.
 
     notations  of columns of texts that are dates or numbers in a notation
-    star       the text of a suppressed value, which a part of a series may have among its ranges
+    star       the text of a suppressed value, which can occur among the ranges of a part of a series
     """
     for name, step in steps.items():
         grid = partial(on_grid, step=step, notation=notations.get(name))
@@ -42,7 +42,7 @@ def range_steps(
 
 
 def on_grid(text: str, step: float | str, notation: str | None = None) -> bool:
-    """Whether a number or a date, as text, is a multiple of the step; notation: of the column's texts, or None."""
+    """Whether a number or a date, given as text, is a multiple of the step; notation: of the column, or None."""
     if is_number(text, notation):
         return not isinstance(step, str) and _exact(text, notation) % Fraction(str(step)) == 0
     at = moment_of(text, notation)
@@ -62,7 +62,7 @@ def _day_on_grid(at: datetime.datetime, step: float | str) -> bool:
 
 
 def above(text: str, step: float | str, day: float, notation: str | None) -> float:
-    """The first grid point not below a number or a moment; day, notation: as in ``moment``."""
+    """The least grid point at or above a number or a moment; day, notation: as in ``moment``."""
     at = None if is_number(text, notation) else moment_of(text, notation)
     if at is None:
         number, whole = _exact(text, notation), Fraction(str(step))
@@ -85,7 +85,7 @@ def moment(text: str, day: float, notation: str | None) -> float | None:
 
 
 def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | None:
-    """The values between the ends of a range, or the values of a set."""
+    """The values between the ends of a range, or the values of a set, and its loss; None if the text is neither."""
     none, values = np.zeros(0, np.int64), column.values
     read = parsed(raw)
     if isinstance(read, RangeOf):
@@ -96,7 +96,7 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         if values.missing:
             within[-1] = read.high is None
         for limit in _limits_unnamed(read, column.how.notation):
-            if limit in values.by_text:  # of a range that ends at 90, nobody is >=90
+            if limit in values.by_text:  # a range that ends at 90 excludes >=90
                 within[values.by_text[limit]] = False
         inside = np.flatnonzero(within)
         low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
@@ -108,7 +108,7 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
 
 
 def _limits_unnamed(read: RangeOf, notation: str | None) -> list[str]:
-    """What stands for all values beyond the limits of a column, and is no end of a range."""
+    """The texts for all values beyond a limit of the column, such as >=90, that are no end of this range."""
     limits = (notation or "").split() if (notation or " ")[0] in "<>" else []
     return [limit for limit in limits if limit not in (read.low, read.high)]
 
@@ -132,7 +132,7 @@ def _ends(found: RangeOf, column: Any) -> tuple[float, float] | None:
         if line is None or (at < 0 and number is None):
             return None
         ends.append(float(line[at]) if number is None else number - values.zero)
-    if found.high is None:  # above the high end of every other range
+    if found.high is None:  # a range with missing values ends above all others
         ends[1] = max(ends[1], _beyond(values, step, notation))
     return (ends[0], ends[1]) if ends[0] <= ends[1] else None
 

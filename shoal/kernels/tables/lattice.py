@@ -345,7 +345,7 @@ def _whole(required, cells, stock, scratch, limits, group, out, written):
 
 
 @njit(**LEAN_INNER)
-def still(active, left, spare):
+def remaining_cells(active, left, spare):
     """Move cells with rows left or held back to the front; returns their number, 0 if no row is left. O(active)."""
     here = 0
     any_left = False
@@ -379,7 +379,7 @@ def publish(rules, raised, levels, stock, required, values, group, out):
     active = np.empty(m, np.int64)
     for i in range(m):
         active[i] = order[i]
-    active = active[: still(active, left, reserve.spare)]
+    active = active[: remaining_cells(active, left, reserve.spare)]
     numbering, of = numbering_for(m, active.size)
     by = CellsByClass(
         np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 2, np.int64), np.empty(m, np.int64)
@@ -420,7 +420,7 @@ def publish(rules, raised, levels, stock, required, values, group, out):
             group += now > written
             written = now
         if written > before:
-            here = still(active, left, reserve.spare)
+            here = remaining_cells(active, left, reserve.spare)
             active = active[:here]
             of = of[:here]
             width = numbering.slots.size
@@ -495,7 +495,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
     active = np.empty(m, np.int64)
     for c in range(m):
         active[c] = c
-    active = active[: still(active, left, none)]
+    active = active[: remaining_cells(active, left, none)]
     numbering, of = numbering_for(m, active.size)
     by = CellsByClass(
         np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.empty(m, np.int64)
@@ -546,7 +546,7 @@ def publish_priced(raised, levels, led, left, floor, group, out):
             changed = True
         floor[v - 1] = closest
         if changed:
-            here = still(active, left, none)
+            here = remaining_cells(active, left, none)
             active = active[:here]
             of = of[:here]
     return v, written, group

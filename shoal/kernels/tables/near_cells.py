@@ -44,14 +44,17 @@ class ValueShares(NamedTuple):
 class CellTable(NamedTuple):
     """A table of m cells and d columns, the losses of two rows together, and the conditions of a group.
 
-    losses float64[..]  loss of publishing codes a and b of column j together, if they differ: for shape[j] == 0 at
-                        at[j] + a * width[j] + b; for 1 |losses[at[j] + a] - losses[at[j] + b]|; for 2 losses[at[j]]
-    code  int32[m, d];  sets bool[d] columns published as sets;  count int64[m] rows
-    value int64[m], distinct int64   at least this many different values are needed (1: no matter)
-    group int64         K, rows that a group needs
-    alike int64         every group has K rows with no value more often than this: K where no share is asked
-    shares              what is asked of the shares of the values
-    lone bool           whether groups with a single row of a value, and K rows or more of others, are looked at too
+    losses float64[..]  loss of codes a and b of column j together, if they differ. shape[j] 0: losses[at[j] + a *
+                        width[j] + b]; 1: |losses[at[j] + a] - losses[at[j] + b]|; 2: losses[at[j]]
+    at, shape, width int64[d]        offset, form, and number of codes of each column
+    code int32[m, d], sets bool[d]   codes of the cells; the columns published as sets
+    count, value int64[m]            rows and sensitive value of each cell
+    distinct int64      least number of different values in a group; 1: no condition
+    group int64         K, the least size of a group
+    alike int64         every eligible group contains K rows of which at most so many have the same value; K without
+                        shares
+    shares              conditions on the shares of the values
+    lone bool           whether to include groups with one row of a value and K or more rows of others
     """
 
     losses: np.ndarray

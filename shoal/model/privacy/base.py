@@ -128,7 +128,7 @@ class Model(ABC):
 
         counts  of all rows that a group may have: those of the whole table, or of a part that is grouped separately
         """
-        level = said(self.level(counts, table), up=self.weaker is max)
+        level = level_text(self.level(counts, table), up=self.weaker is max)
         end = "least" if self.weaker is max else "most"
         finite = math.isfinite(float(level))
         way = f"ask for {named(self.short, level)} at the {end}" if finite else f"no {self.short} is large enough"
@@ -139,10 +139,10 @@ class Model(ABC):
         level = self.level(counts, table)
         if self.compares and not math.isfinite(level):
             return f"a value of {name} is in none of these rows"
-        return f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}"
+        return f"all rows as one group reach {level_text(level, up=self.weaker is max)} of {name}"
 
 
-def said(level: float, *, up: bool) -> str:
+def level_text(level: float, *, up: bool) -> str:
     """A level with six digits, rounded so that a request with the shown number can be met."""
     text = f"{level:.6g}"
     off = float(text) - level

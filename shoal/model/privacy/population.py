@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least_one, named, said
+from shoal.model.privacy.base import CLOSE, Implied, Measure, Model, at_least_one, level_text, named
 
 
 @dataclass(frozen=True)
@@ -239,12 +239,12 @@ class OfPersons(Model):
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         level = self.level(counts, table)
         value: Any = getattr(self.asked, fields(self.asked)[0].name)  # type: ignore[arg-type]
-        best = said(level, up=self.weaker is max)
+        best = level_text(level, up=self.weaker is max)
         if isinstance(value, int) and self.weaker is min:
             best = str(int(level + CLOSE))
         return (
             f"no groups were found that meet {named(self.short, value)} with each {self.person!r} counted once; "
-            f"all rows as one group reach {said(level, up=self.weaker is max)} of {name}, so "
+            f"all rows as one group reach {level_text(level, up=self.weaker is max)} of {name}, so "
             f"{named(self.short, best)} can be met"
         )
 

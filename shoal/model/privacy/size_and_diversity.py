@@ -20,7 +20,7 @@ from shoal.model.privacy.base import (
     above_zero,
     at_least_one,
     least_size,
-    said,
+    level_text,
     whole_share,
 )
 
@@ -110,7 +110,7 @@ class AlphaKAnonymity(Model):
         level = self.level(counts, counts)
         return (
             f"one value of {name} is {100 * level:.1f} % of the rows, so no table with alpha = {self.alpha} exists; "
-            f"ask for alpha = {said(level, up=True)} at the least"
+            f"ask for alpha = {level_text(level, up=True)} at the least"
         )
 
 
@@ -279,7 +279,7 @@ class RecursiveLDiversity(Model):
     def refusal(self, counts: np.ndarray, name: str, table: np.ndarray) -> str:
         level = self.level(counts, counts)
         if math.isfinite(level):
-            way = f"any c above {said(level, up=True)} passes"
+            way = f"any c above {level_text(level, up=True)} passes"
         else:
             way = f"{name} has {int((counts > 0).sum())} different values, so ask for no larger l"
         return (

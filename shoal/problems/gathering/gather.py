@@ -31,7 +31,7 @@ from shoal.problems.gathering.threshold import (
     rounds,
     threshold,
 )
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"
@@ -253,7 +253,7 @@ METHODS: dict[str, Callable[[GatherAsk], GatherAnswer]] = {
 
 @renamed(seconds="effort")
 @watched
-@heard
+@interruptible
 @recorded
 def gather(
     points: Any,

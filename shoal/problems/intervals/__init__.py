@@ -29,7 +29,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import WIDE, Effort, array_of, known, threshold, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.watching import watched
 
 __all__ = ["Cut", "cut", "distinct", "interval_labels", "levels"]
@@ -128,7 +128,7 @@ def _listed(values: list[Any]) -> np.ndarray:
 
 
 @watched
-@heard
+@interruptible
 def cut(
     values: Iterable[Any],
     weights: Iterable[Any] | None,

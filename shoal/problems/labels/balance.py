@@ -35,7 +35,7 @@ from shoal.problems.labels.instance import (
     most_bins,
     up,
 )
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.watching import watched
 
 STEPS = 200_000  # of one random walk; a tenth if work is counted instead of timed
@@ -403,7 +403,7 @@ class Sweep:
 
 
 @watched
-@heard
+@interruptible
 def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     """The least largest group for many k at once; by default every k from the largest size to half the total.
 

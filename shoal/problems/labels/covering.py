@@ -42,7 +42,7 @@ from shoal.problems.labels.instance import (
     paid,
     up,
 )
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.watching import watched
 
 SMALL = 12  # up to this many labels, all groupings are searched
@@ -164,7 +164,7 @@ ORDERED = ("fold", "spread")  # the methods whose result depends on the requeste
 
 @renamed(time_limit="effort")
 @watched
-@heard
+@interruptible
 @recorded
 def cover(
     sizes: Iterable[Any],

@@ -45,13 +45,13 @@ from shoal.problems.regions.task import (
     without_crossings,
 )
 from shoal.problems.regions.units import attached, contract, expanded, join_light, refuse_torn, soften, water_attached
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.watching import watched, within
 
 
 @renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
-@heard
+@interruptible
 @recorded
 def merge(
     edges: Any,

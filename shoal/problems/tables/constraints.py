@@ -37,7 +37,7 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import Guarantee, tight
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.privacy import DeltaPresence, KMap
-from shoal.model.privacy.base import CLOSE, said
+from shoal.model.privacy.base import CLOSE, level_text
 from shoal.model.recoding import PublishedCodes, Recoding
 from shoal.model.task import Constraints, Grouping, Population, Task, refuse_infeasible, uncovered
 from shoal.problems.catalogue import algorithm
@@ -83,9 +83,10 @@ def _whole(task: Task, method: str) -> Grouping:
 
 
 def _part(task: Task, some: Histogram, effort: Effort, method: str) -> Grouping:
-    """The grouping of one part; where more rows are asked for than it has, the whole part is enough.
+    """The grouping of one part; a part with fewer than k rows is one group.
 
-    Suppressed tuples count as what they lose if in another part every row loses something: costs of parts add up.
+    If rows lose something in any group, because ranges end on a grid, a part's cost in suppressed tuples is converted
+    to loss, so that the costs of the parts can be added.
     """
     need = replace(task.requirement, k=min(task.requirement.k, some.rows))
     own = task.again(histogram=some, requirement=need, effort=effort, apart=None)
@@ -185,7 +186,7 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
     if found.partition.groups > allowed:
         raise InfeasibleError(
             f"no groups were found with a mean risk within ⟨max_average_risk={limit}⟩: the fewest found have "
-            f"{said(found.partition.groups / rows, up=True)}; ask for that, or leave out what keeps rows apart"
+            f"{level_text(found.partition.groups / rows, up=True)}; ask for that, or leave out what keeps rows apart"
         )
     if found is first:
         return found
@@ -209,14 +210,14 @@ def refuse_above(limit: float, rows: int, groups: int = 1) -> None:
     """Raise InfeasibleError if this many groups, the least possible number, have a mean risk above the limit."""
     if limit * rows + CLOSE >= groups:
         return
-    least = f"the least possible is {said(groups / rows, up=True)}"
+    least = f"the least possible is {level_text(groups / rows, up=True)}"
     above = f"a mean risk of {groups / rows:.4g}, above ⟨max_average_risk={limit}⟩"
     if groups == 1:
         raise InfeasibleError(f"{rows} rows in one group have {above}; {least}")
     raise InfeasibleError(
         f"rows that lack a value are grouped apart (⟨missing='apart'⟩), and {rows} rows in {groups} groups have "
         f"{above}; "
-        f"{least}, or {said(1 / rows, up=True)} with ⟨missing='category'⟩"
+        f"{least}, or {level_text(1 / rows, up=True)} with ⟨missing='category'⟩"
     )
 
 

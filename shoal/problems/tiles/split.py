@@ -20,7 +20,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import Effort, known, recorded
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.threads import heard
+from shoal.problems.threads import interruptible
 from shoal.problems.tiles.cells import (
     TileCells,
     TilePartition,
@@ -58,7 +58,7 @@ HUGE = 3_000_000  # with more places, sorting twice is slower than the kd-tree b
 
 
 @watched
-@heard
+@interruptible
 @recorded
 def split(
     points: Any,

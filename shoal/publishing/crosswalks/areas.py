@@ -196,7 +196,7 @@ def regions(
         "variance_inside": answer.certificate.details.get("variance_inside"),
         **({"levels": facts_of(nested)} if above else {}),
     }  # fmt: skip
-    title, note = _said(levels, len(given.ids), names)
+    title, note = _title_and_note(levels, len(given.ids), names)
     return Crosswalk(
         kind="regions",
         content=content(given, levels, names, asked, put_together),
@@ -245,7 +245,7 @@ def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
     return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
 
 
-def _said(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:
+def _title_and_note(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:
     """Title and note of the finest regions, with the numbers of regions of higher levels."""
     answer = levels[0]
     least = " and ".join(f"{k:,} {name}" for k, name in zip(answer.k, names, strict=True))

@@ -1,21 +1,21 @@
 """Mode "again": each part is the whole table, while people enter, stay, change, and leave.
 
 m-invariance (Xiao, Tao 2007): a person who stays keeps the *signature*, the set of at least l values that remain
-possible. A published class consists of *hands*. A hand has a signature, and one row for each value of the signature, of
-a person or made up. A made-up row is a *seat* that a person with its value can take. A person who stays keeps the
-signature, but not necessarily the hand or the class, so each part is formed anew:
+possible. A published class consists of *buckets*. A bucket has a signature and one row for each of its values, of a
+person or made up. A made-up row is a *free place* for a person with its value. A person who stays keeps the signature,
+but not necessarily the bucket or the class, so each part is formed anew:
 
 1. A search groups the table without regard to earlier parts. Its classes and those of the previous part give the
    candidate tuples.
-2. For each tuple, the finest first, hands are formed from people whom it covers: people who stay and share a
+2. For each tuple, the finest first, buckets are formed from people whom it covers: people who stay and share a
    signature, with newcomers for missing values, or newcomers alone.
-3. People who stay and have no hand are matched: first with each other, if more than two values are possible, then with
-   a newcomer who has the missing value, with a person of the same signature, or with a made-up row. The remaining
+3. People who stay and have no bucket are matched: first with each other, if more than two values are possible, then
+   with a newcomer who has the missing value, with a person of the same signature, or with a made-up row. The remaining
    newcomers form classes of their own.
-4. Hands move between classes, classes are dissolved, and new ones are formed, while this lowers the loss.
+4. Buckets move between classes, classes are dissolved, and new ones are formed, while this lowers the loss.
 5. Newcomers with too large a loss wait for the next part, which may have more newcomers like them.
 
-If few signatures are requested, hands of newcomers have one of a few from the first part on. Then each signature has
+If few signatures are requested, buckets of newcomers have one of a few from the first part on. Then each signature has
 more people, so more of those who leave are replaced, but classes are coarser.
 
 The proof is in docs/series.md.
@@ -38,8 +38,8 @@ import polars as pl
 from shoal.engines.order import ShuffleKey, permutation
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.policy import Policy
+from shoal.publishing.series.buckets import Bucket, ClassBuilder, HashedRows, Signature, Tuple
 from shoal.publishing.series.increment import Added, Search, Text, refuse_twice
-from shoal.publishing.series.seating import Hand, HashedRows, Seating, Signature, Tuple
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
 Shown = Callable[[int], pl.DataFrame]
@@ -70,7 +70,7 @@ def add(
 
     Raises InputError for a table without persons or with columns that made-up rows can't have, InfeasibleError if no
     part exists. Runs a search of the table and one of the remaining newcomers, and minimum-cost assignments for each
-    sensitive value and signature. O(hands x classes) for each round of moves.
+    sensitive value and signature. O(buckets x classes) for each round of moves.
     """
     if persons is None:
         raise InputError("mode 'again' recognizes people; name the column of persons with ⟨person=...⟩")
@@ -82,50 +82,50 @@ def add(
             f"⟨identifiers={extra}⟩"
         )
     people = HashedRows(frame, persons.to_list(), policy, keyed)
-    seating = Seating(people)
-    fresh = _seated(people, seating, ledger, keyed, search, policy, shown, signatures)
-    seating.tighten()
-    seating.merge(least=3)
-    fresh = seating.fill(fresh)
-    seating.merge()
-    held = [] if counterfeits else _hold_back(fresh, people, seating)
+    builder = ClassBuilder(people)
+    fresh = _initial_classes(people, builder, ledger, keyed, search, policy, shown, signatures)
+    builder.tighten()
+    builder.merge(least=3)
+    fresh = builder.fill(fresh)
+    builder.merge()
+    held = [] if counterfeits else _hold_back(fresh, people, builder)
     fresh, hard = _eligible(sorted(fresh), people)
-    rest = seating.alike(fresh)
+    rest = builder.alike(fresh)
     if rest:
         try:
             published = search(frame[rest])
         except InfeasibleError:
-            if not seating.classes:
+            if not builder.classes:
                 raise
             hard += rest
         else:
-            _new_classes(rest, people, published, policy, seating)
+            _new_classes(rest, people, published, policy, builder)
     if not counterfeits:
         held += hard
     elif hard:
-        if not seating.classes:
+        if not builder.classes:
             search(frame)  # raises an error with the unmet condition
-        seating.squeeze(sorted(hard, key=lambda i: people.value[i]))
+        builder.squeeze(sorted(hard, key=lambda i: people.value[i]))
     may = {i for i, p in enumerate(people.persons) if i not in people.known and ledger.waiting.get(p, 0) < wait}
-    waiting = seating.defer(may, wait_above) if ledger.number else []
-    seating.improve()
+    waiting = builder.defer(may, wait_above) if ledger.number else []
+    builder.improve()
     if waiting:
-        waiting += seating.defer(may, wait_above)
+        waiting += builder.defer(may, wait_above)
     if not counterfeits:
-        held += seating.drop_small()
+        held += builder.drop_small()
     else:
-        seating.enough()
+        builder.enough()
     waited = {people.persons[i]: ledger.waiting.get(people.persons[i], 0) + 1 for i in waiting}
-    return _written(people, seating, ledger, keyed, policy, waited)._replace(held=len(held))
+    return _written(people, builder, ledger, keyed, policy, waited)._replace(held=len(held))
 
 
-def _seated(
-    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy, shown: Shown,
-    signatures: int | None,
+def _initial_classes(
+    people: HashedRows, builder: ClassBuilder, ledger: Ledger, keyed: Keyed, search: Search, policy: Policy,
+    shown: Shown, signatures: int | None,
 ) -> list[int]:  # fmt: skip
     """Put people who stay, with newcomers, in classes of the search or of the previous part; returns the others.
 
-    People who stay but find no hand get a hand of their own, so the others are newcomers. The first part is handled
+    People who stay but find no bucket get a bucket of their own, so the others are newcomers. The first part is handled
     here only if few signatures are requested.
     """
     last = ledger.persons
@@ -145,19 +145,19 @@ def _seated(
         tuples.update(search(people.frame).select(policy.grouped).rows())
     if few is not None:
         _offer_coarser(tuples, policy.star)
-    left = _seat(people, seating, kept, tuples, few) if tuples else [*range(len(people.persons))]
+    left = _form_buckets(people, builder, kept, tuples, few) if tuples else [*range(len(people.persons))]
     for i in left:
         if i in kept:
-            seating.found([Hand(kept[i], {people.value[i]: i})])
+            builder.found([Bucket(kept[i], {people.value[i]: i})])
     return [i for i in left if i not in kept]
 
 
-Seats = dict[str, list[int]]  # value -> people with this value
+RowsByValue = dict[str, list[int]]  # value -> people with this value
 OFFERED = 100_000  # maximum number of tuples to which coarser ones are added
 
 
 class _Few:
-    """A small set of signatures of l values for hands of newcomers."""
+    """A small set of signatures of l values for buckets of newcomers."""
 
     def __init__(self, signatures: Sequence[Signature]) -> None:
         self.signatures = signatures
@@ -166,8 +166,8 @@ class _Few:
         for i, signature in enumerate(signatures):
             self._has[i, [self._at[v] for v in signature]] = 1
 
-    def hands(self, fresh: Seats) -> list[Hand]:
-        """Hands from newcomers, who are removed from ``fresh``; each has the signature whose values are most frequent
+    def buckets(self, fresh: RowsByValue) -> list[Bucket]:
+        """Buckets from newcomers, who are removed from ``fresh``; each has the signature whose values are most frequent
         among them."""
         many = np.zeros(len(self._at), np.float32)
         for v in fresh.keys() & self._at.keys():
@@ -176,7 +176,7 @@ class _Few:
         found = []
         while able.size:
             signature = self.signatures[int(able[np.argmax(self._has[able] @ many)])]
-            found.append(Hand(signature, {v: fresh[v].pop() for v in signature}))
+            found.append(Bucket(signature, {v: fresh[v].pop() for v in signature}))
             many[[self._at[v] for v in signature]] -= 1
             able = able[self._has[able] @ (many == 0) == 0]
         return found
@@ -186,10 +186,10 @@ def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int
     """About ``most`` signatures for newcomers; None if all are allowed.
 
     The most frequent signatures of people who stay. If no one stays, those of random deals: all people are sorted by
-    value and dealt to the maximum number of hands, and no value occurs more often than there are hands.
+    value and dealt to the maximum number of buckets, and no value occurs more often than there are buckets.
     """
-    values, hands = Counter(people.value), len(people.persons) // people.l
-    if most is None or math.comb(len(values), people.l) <= most or max(values.values()) > hands:
+    values, buckets = Counter(people.value), len(people.persons) // people.l
+    if most is None or math.comb(len(values), people.l) <= most or max(values.values()) > buckets:
         return None
     held = Counter(signature for signature in kept.values() if len(signature) == people.l)
     if held:
@@ -198,7 +198,7 @@ def _few_signatures(people: HashedRows, kept: Mapping[int, Signature], most: int
     for _ in range(most):
         drawn.shuffle(names)
         row = [v for v in names for _ in range(values[v])]
-        found |= dict.fromkeys(tuple(sorted(row[h : hands * people.l : hands])) for h in range(hands))
+        found |= dict.fromkeys(tuple(sorted(row[h : buckets * people.l : buckets])) for h in range(buckets))
         if len(found) >= most:
             break
     return _Few([*found])
@@ -216,17 +216,17 @@ def _offer_coarser(tuples: Counter[Tuple], star: str) -> None:
                 tuples[coarser] = tuples.get(coarser, 1)
 
 
-def _seat(
-    people: HashedRows, seating: Seating, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int],
+def _form_buckets(
+    people: HashedRows, builder: ClassBuilder, kept: Mapping[int, Signature], tuples: Mapping[Tuple, int],
     few: _Few | None = None,
 ) -> list[int]:  # fmt: skip
-    """Form hands and classes of at least k rows with the given tuples, the finest first; returns the people left over.
+    """Form buckets and classes of at least k rows with the given tuples, the finest first; returns the other people.
 
     kept    signature of each person who stays
     tuples  published tuple -> the number of rows it had
-    few     the possible signatures for hands of newcomers; None: any
+    few     the possible signatures for buckets of newcomers; None: any
 
-    O(classes x (tuples of the table in the class's rarest column + people there without a hand)).
+    O(classes x (tuples of the table in the class's rarest column + people there without a bucket)).
     """
     cover = _Cover(people)
     lacking = _lacking(people, kept)
@@ -235,23 +235,23 @@ def _seat(
     loss = sum((c.loss[offered[:, j]] for j, c in enumerate(people.columns)), np.zeros(len(names)))
     for at in np.lexsort((-np.array([*tuples.values()]), loss)).tolist():
         rows = cover.inside(offered[at])
-        hands = _hands(people, kept, lacking, rows.tolist(), few) if rows.size >= people.k else []
-        if hands and sum(hand.size for hand in hands) >= people.k:
-            seating.found(hands, names[at])
-            for hand in hands:
-                cover.taken([*hand.rows.values()])
-                beside = [v for v, i in hand.rows.items() if i not in kept]
-                if len(beside) < hand.size:
-                    lacking[hand.signature].subtract(beside)
+        buckets = _buckets_of(people, kept, lacking, rows.tolist(), few) if rows.size >= people.k else []
+        if buckets and sum(bucket.size for bucket in buckets) >= people.k:
+            builder.found(buckets, names[at])
+            for bucket in buckets:
+                cover.taken([*bucket.rows.values()])
+                beside = [v for v, i in bucket.rows.items() if i not in kept]
+                if len(beside) < bucket.size:
+                    lacking[bucket.signature].subtract(beside)
     return cover.left()
 
 
 def _lacking(people: HashedRows, kept: Mapping[int, Signature]) -> dict[Signature, Counter[str]]:
     """The number of newcomers of each value who may join people who stay, by signature.
 
-    This is the number that the smallest possible number of hands lacks; more newcomers would later leave seats for
-    made-up rows. For signatures of two values, any number may join, because saving a star is worth more there than a
-    made-up row.
+    This is the number that the smallest possible number of buckets lacks; more newcomers would later leave free places,
+    which are made-up rows. For signatures of two values, any number may join, because saving a star is worth more there
+    than a made-up row.
     """
     held: dict[Signature, Counter[str]] = defaultdict(Counter)
     for i, signature in kept.items():
@@ -263,46 +263,45 @@ def _lacking(people: HashedRows, kept: Mapping[int, Signature]) -> dict[Signatur
     }
 
 
-def _hands(
+def _buckets_of(
     people: HashedRows,
     kept: Mapping[int, Signature],
     lacking: Mapping[Signature, Mapping[str, int]],
     rows: Sequence[int],
     few: _Few | None = None,
-) -> list[Hand]:
-    """The hands that people of a class can form: of people who stay, with newcomers for missing values, and of
-    newcomers.
+) -> list[Bucket]:
+    """The buckets that people of a class can form: people who stay with newcomers, and newcomers alone.
 
     lacking  the number of newcomers of each value who may still join people of a signature
     """
-    seats: dict[Signature, Seats] = defaultdict(lambda: defaultdict(list))
-    fresh: Seats = defaultdict(list)
+    staying: dict[Signature, RowsByValue] = defaultdict(lambda: defaultdict(list))
+    fresh: RowsByValue = defaultdict(list)
     for i in rows:
         signature = kept.get(i)
-        (fresh if signature is None else seats[signature])[people.value[i]].append(i)
-    hands = []
-    for signature, some in seats.items():
+        (fresh if signature is None else staying[signature])[people.value[i]].append(i)
+    buckets = []
+    for signature, some in staying.items():
         while all(some.get(v) for v in signature):
-            hands.append(Hand(signature, {v: some[v].pop() for v in signature}))
-    for signature, some in seats.items():
+            buckets.append(Bucket(signature, {v: some[v].pop() for v in signature}))
+    for signature, some in staying.items():
         left = Counter(lacking[signature])
         while any(some.get(v) for v in signature):
             beside = [v for v in signature if not some.get(v)]
             if not all(fresh.get(v) and left[v] > 0 for v in beside):
                 break
             left.subtract(beside)
-            hands.append(Hand(signature, {v: (some if some.get(v) else fresh)[v].pop() for v in signature}))
+            buckets.append(Bucket(signature, {v: (some if some.get(v) else fresh)[v].pop() for v in signature}))
     if few is not None:
-        return hands + few.hands(fresh)
-    most = _most_hands({v: len(some) for v, some in fresh.items()}, people.l)
+        return buckets + few.buckets(fresh)
+    most = _most_buckets({v: len(some) for v, some in fresh.items()}, people.l)
     common = sorted(fresh.values(), key=len, reverse=True)
-    # in hands of exactly l, which are the easiest to keep
+    # in buckets of exactly l, which are the easiest to keep
     dealt = [i for some in common for i in some[:most]][: people.l * most]
-    return hands + people.dealt(dealt)
+    return buckets + people.dealt(dealt)
 
 
 class _Cover:
-    """Finds the people without a hand whom a published tuple covers."""
+    """Finds the people without a bucket whom a published tuple covers."""
 
     def __init__(self, people: HashedRows) -> None:
         self.people = people
@@ -330,7 +329,7 @@ class _Cover:
         return self.known[j, text]
 
     def inside(self, texts: np.ndarray) -> np.ndarray:
-        """The rows without a hand that a tuple covers."""
+        """The rows without a bucket that a tuple covers."""
         takes = [self._takes(j, text) for j, text in enumerate(texts.tolist())]
         if not takes:
             return np.flatnonzero(self.free)
@@ -348,12 +347,12 @@ class _Cover:
         return found
 
     def taken(self, rows: list[int]) -> None:
-        """Record that these rows have a hand."""
+        """Record that these rows have a bucket."""
         self.free[rows] = False
         np.subtract.at(self.many, self.of[rows], 1)
 
     def left(self) -> list[int]:
-        """The people without a hand."""
+        """The people without a bucket."""
         return np.flatnonzero(self.free).tolist()
 
 
@@ -375,19 +374,19 @@ def _read(
     return texts
 
 
-def _hold_back(fresh: list[int], people: HashedRows, seating: Seating) -> list[int]:
-    """Remove incomplete hands: their newcomers stay available, people who were published before are held back."""
+def _hold_back(fresh: list[int], people: HashedRows, builder: ClassBuilder) -> list[int]:
+    """Remove incomplete buckets: their newcomers stay available, people who were published before are held back."""
     held: list[int] = []
-    for hand in seating.take_gaps():
-        for i in hand.rows.values():
+    for bucket in builder.take_gaps():
+        for i in bucket.rows.values():
             (held if i in people.known else fresh).append(i)
     return held
 
 
 def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int]]:
-    """The largest set of newcomers that can form hands of their own, and the others: too frequent values, or too few
+    """The largest set of newcomers that can form buckets of their own, and the others: too frequent values, or too few
     people."""
-    most = _most_hands(Counter(people.value[i] for i in fresh), people.l)
+    most = _most_buckets(Counter(people.value[i] for i in fresh), people.l)
     rest: list[int] = []
     hard: list[int] = []
     seen: Counter[str] = Counter()
@@ -397,8 +396,8 @@ def _eligible(fresh: list[int], people: HashedRows) -> tuple[list[int], list[int
     return (rest, hard) if people.eligible(rest) else ([], fresh)
 
 
-def _most_hands(counts: Mapping[str, int], l: int) -> int:
-    """The largest number of hands of at least l different values for people with these counts of values."""
+def _most_buckets(counts: Mapping[str, int], l: int) -> int:
+    """The largest number of buckets of at least l different values for people with these counts of values."""
     most = sum(counts.values()) // l
     while most and sum(min(many, most) for many in counts.values()) < l * most:
         most -= 1
@@ -406,32 +405,32 @@ def _most_hands(counts: Mapping[str, int], l: int) -> int:
 
 
 def _new_classes(
-    rest: list[int], people: HashedRows, published: pl.DataFrame, policy: Policy, seating: Seating
+    rest: list[int], people: HashedRows, published: pl.DataFrame, policy: Policy, builder: ClassBuilder
 ) -> None:
-    """Newcomers in classes of their own, each divided into hands of at least l different values."""
+    """Newcomers in classes of their own, each divided into buckets of at least l different values."""
     rows: dict[Tuple, list[int]] = defaultdict(list)
     for i, texts in zip(rest, published.select(policy.grouped).rows(), strict=True):
         rows[texts].append(i)
     for texts, members in rows.items():
-        seating.found(people.dealt(members), texts)
+        builder.found(people.dealt(members), texts)
 
 
 def _written(
-    people: HashedRows, seating: Seating, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
+    people: HashedRows, builder: ClassBuilder, ledger: Ledger, keyed: Keyed, policy: Policy, waiting: dict[str, int]
 ) -> Added:
     """The published rows and the ledger after them. waiting: person -> number of parts for which they have waited."""
     rows: list[tuple[Text, ...]] = []
     lines: list[tuple[str, int, str, str, str]] = []
     units: Counter[tuple[str, str]] = Counter()
     made_up = 0
-    for texts, hands in seating.published():
+    for texts, buckets in builder.published():
         of = keyed.one("tuple", texts)
-        for hand in hands:
-            possible = " ".join(hand.signature)
+        for bucket in buckets:
+            possible = " ".join(bucket.signature)
             units[of, possible] += 1
-            rows += [(*texts, people.words[value]) for value in hand.signature]
-            made_up += hand.gaps
-            lines += [(people.persons[i], ledger.number + 1, of, v, possible) for v, i in hand.rows.items()]
+            rows += [(*texts, people.words[value]) for value in bucket.signature]
+            made_up += bucket.gaps
+            lines += [(people.persons[i], ledger.number + 1, of, v, possible) for v, i in bucket.rows.items()]
     now = pl.DataFrame(lines, schema=SCHEMA, orient="row").sort("person").lazy()
     names = [*policy.grouped, *policy.sensitive]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")

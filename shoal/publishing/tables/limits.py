@@ -21,7 +21,7 @@ from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Model, OfPersons, TCloseness
-from shoal.model.privacy.base import CLOSE, said
+from shoal.model.privacy.base import CLOSE, level_text
 from shoal.model.recoding import ColumnRecoding
 from shoal.model.task import Decoys, Grouping
 from shoal.publishing.recodings import ColumnText
@@ -42,7 +42,7 @@ def refuse_common(histogram: Histogram, asked: Policy) -> None:
         held = np.bincount(histogram.sensitive[:, j], weights=histogram.count)
         most = float(held.max() / histogram.rows)
         if asked.minimality is not None and most > asked.minimality + CLOSE:
-            least = f"; ask for ⟨minimality={said(most, up=True)}⟩ at the least" if most < 1 else ""
+            least = f"; ask for ⟨minimality={level_text(most, up=True)}⟩ at the least" if most < 1 else ""
             raise InfeasibleError(
                 f"one value of {name!r} is {100 * most:.1f} % of the rows, so who knows that much infers it with "
                 f"more than ⟨minimality={asked.minimality:g}⟩ of some group{least}"

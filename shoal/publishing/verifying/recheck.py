@@ -265,7 +265,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         kind = Certificate if PRIVATE in record else PublicCertificate
         stated = kind.from_dict(record["certificate"])
         float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
-        said = _said(record, policy, stated, sheet)
+        said = _stated_release(record, policy, stated, sheet)
         given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
         named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
         pair = asked.get("coordinates")
@@ -359,7 +359,7 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
 
 
-def _said(
+def _stated_release(
     record: Mapping[str, Any], policy: Policy, stated: Certificate | PublicCertificate, sheet: bool
 ) -> StatedRelease:
     """The file's statements about the release's cells."""

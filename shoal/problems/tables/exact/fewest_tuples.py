@@ -1,14 +1,14 @@
-"""Tuple minimization exactly: the integer program of types and values.
+"""Tuple minimization, exactly: an integer program over the rows of each cell that stay unchanged.
 
 Xiao, Yi, Tao 2010, Problem 2: of all partitions, one that suppresses the fewest tuples, so changes the fewest rows.
 
-Rows that stay as they are form, of each type (rows with equal quasi-identifiers), one group: two eligible groups of a
-type are eligible together.  Rows that are changed form one residue, for the same reason.  So an answer is a number of
-rows of each cell that stay, and the paper's conditions are linear in these numbers: of each type, and of the residue,
-l times the rows of a value are at most its rows.  A type or residue that must have k rows, or a number of different
-values, where it has any takes a variable of its own that says whether it has.
+The unchanged rows of each type (rows with equal quasi-identifiers) form one group, because the union of two eligible
+groups of a type is eligible. For the same reason, the changed rows form one group, the residue. So an answer is the
+number of unchanged rows of each cell. The paper's conditions are linear in these numbers: in each type, and in the
+residue, l times the rows of a value are at most all its rows. If a type or the residue must have k rows, or a number of
+different values, unless it is empty, a binary variable states whether it is.
 
-Not in the paper: it proves that the problem is hard for l >= 3, and gives the factor l (``three_phase``).
+Not in the paper, which proves that the problem is hard for l >= 3, and gives the factor l (``three_phase``).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from shoal.problems.programs import LinearConstraints, solve
 from shoal.problems.tables.three_phase import TUPLES, by_loss, eligible_with, residue, split, suppressed
 
 SOURCE = "Xiao, Yi, Tao 2010, Problem 2"
-NODES = {"fast": 1, "balanced": 1_000, "thorough": 100_000}  # of the tree that the solver searches
-SLACK = 1e-6  # what the solver may be out by, of one row
+NODES = {"fast": 1, "balanced": 1_000, "thorough": 100_000}  # limit of the solver's nodes
+SLACK = 1e-6  # tolerance of the solver, in rows
 
 
 def fewest_tuples(task: Task) -> Grouping:
-    """The fewest suppressed tuples under a group size, frequency l and distinct l, on any number of sensitive columns.
+    """The fewest suppressed tuples under a group size, frequency l, and distinct l, on any number of sensitive columns.
 
-    Starts from ``three_phase``, and returns its answer where that is proved the best.  A search that its effort stops
-    returns the better of the two with the bound so far.  Where every row loses something
-    (ranges widened to a grid), the certificate counts the loss.  Raises PolicyError for other models and for ceilings.
+    Starts from ``three_phase``, and returns its answer if that is proved optimal. If the effort ends the search, the
+    better of both is returned with the bound so far. If every row loses something (ranges widened to a grid), the
+    certificate counts the loss. Raises PolicyError for other models and for ceilings.
 
-    One whole variable for each cell, and a line for each type and value; no polynomial bound.  Near-linear in the cells
-    where phase one of ``three_phase`` is the answer.  Source: the program is ours, the problem theirs (see the module).
+    One integer variable for each cell, and a line for each type and value; no polynomial bound. Near-linear in the
+    cells if the result of phase one of ``three_phase`` is optimal.
     """
     histogram, need = task.histogram, task.requirement
     if need.rules:
@@ -82,7 +82,7 @@ def fewest_tuples(task: Task) -> Grouping:
 def _solved(
     histogram: Histogram, need: Requirement, seconds: float | None, nodes: int | None
 ) -> tuple[np.ndarray | None, float]:
-    """(rows of each cell that stay, int64[m], or None where nothing was found; fewest rows that may leave)."""
+    """(unchanged rows of each cell, int64[m], or None if nothing was found; lower bound of the changed rows)."""
     program = _TupleProgram(histogram.cells)
     of_type, first = histogram.types
     everywhere = np.zeros(histogram.cells, np.int64)
@@ -105,7 +105,7 @@ def _solved(
 
 
 class _TupleProgram:
-    """Lines of the program, gathered: variables are the rows of each cell that stay, then those of truth values."""
+    """The lines of the program; variables are the unchanged rows of the cells, then binary variables."""
 
     def __init__(self, cells: int) -> None:
         self.columns, self.lines = cells, 0
@@ -114,14 +114,14 @@ class _TupleProgram:
         self.high: list[np.ndarray] = []
 
     def ask(self, histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, *, stays: bool) -> None:
-        """What each group of cells asks, int64[m], of its rows that stay, or of those that leave."""
+        """Add the conditions of each group of cells, int64[m], on its unchanged rows, or on its changed ones."""
         cell = np.arange(histogram.cells)
         sign = 1.0 if stays else -1.0
         rows = np.bincount(group, weights=histogram.count, minlength=groups)
         all_rows = np.zeros(groups) if stays else rows  # rows of a group = sign * those that stay + this
         more = any(need.distinct[j] > max(need.frequency[j], 1) for j in need.sensitive_columns)
         used = None
-        if more or need.k > max((1, *need.frequency)):  # frequency l alone asks for l rows of whoever has any
+        if more or need.k > max((1, *need.frequency)):  # frequency l alone implies l rows of a nonempty group
             used = self._truths(groups)
             at, every = self._new(groups), np.arange(groups)
             self._put(at[group], cell, sign)
@@ -140,7 +140,7 @@ class _TupleProgram:
             pairs, home = len(key), key[:, 0]
             held = np.bincount(of_pair, weights=histogram.count, minlength=pairs)
             all_held = np.zeros(pairs) if stays else held
-            if l > 1:  # l times the rows of a value less the rows of its group, at most nothing
+            if l > 1:  # l times the rows of a value, less the rows of its group, is at most 0
                 at = self._new(pairs)
                 self._put(at[of_pair], cell, sign * l)
                 # every cell of a group is in the line of each of the group's values
@@ -152,7 +152,7 @@ class _TupleProgram:
                 self._between(np.full(pairs, -np.inf), all_rows[home] - l * all_held)
             if distinct > max(l, 1) and used is not None:
                 there = self._truths(pairs)
-                at = self._new(pairs)  # a value is there where it has a row at least
+                at = self._new(pairs)  # a value is present only if it has a row
                 self._put(at[of_pair], cell, sign)
                 self._put(at, there, -1.0)
                 self._between(-all_held, np.full(pairs, np.inf))
@@ -179,7 +179,7 @@ class _TupleProgram:
         self.high.append(np.asarray(high, np.float64))
 
     def constraints(self) -> LinearConstraints:
-        """All lines as one matrix; entries of one place are added up."""
+        """All lines as one matrix; entries with the same position are added."""
         line, column, value = (np.concatenate(each) for each in zip(*self.parts, strict=True))
         matrix = csr_array((value, (line, column)), shape=(self.lines, self.columns))
         return LinearConstraints(matrix, np.concatenate(self.low), np.concatenate(self.high))

@@ -1,22 +1,23 @@
-"""Least loss, proved, for small inputs: k-anonymity and l-diversity, stars, hierarchies, sets and ranges.
+"""Exact methods for small tables: k-anonymity and l-diversity at the least loss, proved (docs/exact.md).
 
 Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorems 1.3 and 1.4.
 
-Three programs, of which the fitting one is picked:
-*pairs* for k = 2 (``two_anonymity``);
-*vectors*, a dynamic program over how many rows of each kind are left, which is the subset dynamic program where all
-rows differ: 2^n states for n rows against the 4^n of Theorem 1.3's divide and conquer (docs/exact.md keeps that);
+``optimal`` chooses one of three programs:
+*pairs*, for k = 2 (``two_anonymity``);
+*vectors*, a dynamic program over the number of rows left of each kind; if all rows differ, it is the subset dynamic
+program with 2^n states for n rows, where the divide and conquer of Theorem 1.3 takes 4^n steps;
 *patterns*, an integer program over how many rows of each kind are published as each closed pattern, whose size does not
-depend on the number of rows.  Theorem 1.4's kernel (``kernelize``) goes before the last two for k-anonymity.
+depend on the number of rows. For k-anonymity, Theorem 1.4's kernel (``kernelize``) precedes the last two.
 
-``halving`` is the paper's own exact k-anonymity, in polynomial space.  By Theorem 1.3, the least loss of n rows is the
-least, over parts T of about half of them, of the losses of T and of the rest.  O(4^n) parts are looked at in the worst
-case, and only n sets of rows are ever held, where the dynamic program of ``optimal`` holds 2^n losses.
+``halving`` is the paper's exact k-anonymity in polynomial space. By Theorem 1.3, the least loss of n rows is the least,
+over parts T of about half of them, of the loss of T plus that of the rest. It examines O(4^n) parts at worst, and
+stores n sets of rows, where the dynamic program stores 2^n losses.
 
-Departures.  T is a proper part (as printed the recursion need not end: for at most 4k rows T may be all of them) of at
-most n/2 + k - 1/2 rows where the paper has n/2 + 2k (``kernels.tables.subsets`` has the reason).  Of equal rows the
-first go into T.  Parts from which even every row's nearest neighbors lead above the loss in hand are not followed.
-Every recoding, not stars alone: the proof needs only that large groups can be split at no loss.
+Departures. T is a proper part, because otherwise the recursion need not end (for at most 4k rows, T may be all of
+them), and has at most n/2 + k - 1/2 rows instead of n/2 + 2k (``kernels.tables.subsets`` has the reason). Of equal
+rows, T contains the first ones. Parts are skipped if even the losses with each row's nearest neighbors sum to more than
+the best loss known. Every recoding is allowed, not only stars: the proof needs only that large groups can be split
+without loss.
 """
 
 from __future__ import annotations
@@ -52,16 +53,16 @@ if TYPE_CHECKING:
 
 STATES = 2**26  # states of the vector program, 8 bytes each
 GROUPS = 2_000_000  # its groups, 24 bytes each
-VECTORS = 2 * 10**7  # vectors looked at for groups
-PACE = 10**6  # and in a second, at least
+VECTORS = 2 * 10**7  # vectors examined when groups are listed
+PACE = 10**6  # the same in a second, at least
 SPEED = 10**9  # groups compared with a state in a second
-SLICE = 10**8  # and between two looks at the clock
+SLICE = 10**8  # the same between two readings of the clock
 
 
 def optimal(task: Task) -> Grouping:
-    """The partition of least loss, or the best found with its bound where time or memory ends first.
+    """The partition of least loss, or the best one found with its bound if time or memory ends the search.
 
-    ``details``: "program" is the one picked; "stopped" is None, "seconds" or "memory".  Exponential in the worst case:
+    ``details``: "program" is the one chosen; "stopped" is None, "seconds", or "memory". Exponential in the worst case:
     about 25 different rows, or any number of rows of about 100 different kinds for stars on few columns.
     """
     histogram, need = task.histogram, task.requirement
@@ -84,7 +85,7 @@ def optimal(task: Task) -> Grouping:
     whole = whole_cost(costs, inner, partition)
     lower = whole if proved is None else proved
     if kernel is not None:
-        # what left in groups of equal rows pays the same in some optimum
+        # rows removed in groups of equal rows have the same loss in some optimum
         of_type, first = histogram.types
         left = np.bincount(of_type, weights=kernel.emitted, minlength=first.size).astype(np.int64)
         full = Costs.of(histogram, task.recoding)
@@ -101,9 +102,9 @@ def optimal(task: Task) -> Grouping:
 def _solved(
     task: Task, costs: Costs, row_classes: RowClasses, details: dict[str, Any]
 ) -> tuple[Partition, int | None, str]:
-    """A partition, what is proved of the least cost where it may not be the least, and the argument.
+    """A partition, a lower bound of the least cost if the partition may not be optimal, and the argument.
 
-    Writes into ``details`` which program it was and where it stopped.
+    Writes the program and the limit that ended it into ``details``.
     """
     small, need = task.histogram, task.requirement
     details["program"], details["stopped"] = "vectors", None
@@ -129,12 +130,12 @@ def _solved(
 
 
 def _as_one(partition: Partition) -> Partition:
-    """All rows in one group, which costs as much as any."""
+    """All rows in one group."""
     return Partition.of(partition.cell, np.zeros_like(partition.group), partition.count)
 
 
 def _first(task: Task, levels: bool) -> Partition:
-    """A partition to start from."""
+    """The partition from which a search starts."""
     if task.requirement.sensitive_columns:
         return three_phase(task).partition
     return (pattern_cover if levels else forest)(task).partition
@@ -142,7 +143,7 @@ def _first(task: Task, levels: bool) -> Partition:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where each kind lies in the packed word and in the state's number (``kernels.subsets``)."""
+    """The position of each kind in the packed word and in the number of a state (``kernels.tables.subsets``)."""
 
     shift: np.ndarray
     radix: np.ndarray
@@ -151,7 +152,7 @@ class _Layout:
 
 
 def _layout(count: np.ndarray) -> _Layout | None:
-    """Where each kind lies in a state; None if there are too many states."""
+    """The layout of the states; None if there are too many states."""
     states = math.prod(int(c) + 1 for c in count)
     width = [int(c).bit_length() + 1 for c in count]
     if states > STATES or sum(width) > 62:
@@ -163,11 +164,11 @@ def _layout(count: np.ndarray) -> _Layout | None:
 
 
 def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
-    """(rows that no group of some optimum exceeds, whether its values in the one sensitive column may be distinct).
+    """(largest size of a group in some optimum, whether each sensitive value occurs at most once in its groups).
 
-    k-anonymity: 2k - 1, larger groups split.  One column with frequency l >= k and at most l values asked: a group of n
-    rows has no value more than n / l times, so dealing its rows, sorted by value, to floor(n / l) hands gives groups of
-    l .. 2l - 1 rows with distinct values.  Otherwise no bound is used.
+    k-anonymity: 2k - 1, because larger groups split. One column with frequency l >= k and at most l distinct values: in
+    a group of n rows, no value occurs more than n / l times. So its rows, sorted by value and dealt to floor(n / l)
+    groups, form groups of l to 2l - 1 rows with distinct values. Otherwise, the size is not limited.
     """
     columns = need.sensitive_columns
     if need.rules:
@@ -184,10 +185,9 @@ def largest_group(need: Requirement, rows: int) -> tuple[int, bool]:
 def by_vectors(
     histogram: Histogram, need: Requirement, costs: Costs, row_classes: RowClasses, seconds: float, upper: int
 ) -> Partition | None:
-    """An optimum by the dynamic program; None when its states, groups or time would be too many, empty where no
-    partition is eligible.
+    """An optimum by the dynamic program; None if states, groups, or time are too many, empty if no group is eligible.
 
-    upper  cost of a partition in hand: states that lead to nothing cheaper or equal are not followed
+    upper  cost of a known partition: states that lead to no cost up to it are not followed
     """
     from shoal.kernels.tables.subsets import CodePlaces, GroupLimits, GroupsFound, States, eligible_groups, least_cost
 
@@ -245,7 +245,7 @@ def by_vectors(
 def _walk(
     count: np.ndarray, layout: _Layout, found: GroupsFound, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The groups of an optimum, from the empty state back to the full one: (kind, group, rows)."""
+    """The groups of an optimum, traced back from the empty state to the full one: (kind, group, rows)."""
     word, number, cost, first, _ = found
     out: list[tuple[int, int, int]] = []
     state, packed, groups = 0, 0, 0
@@ -256,7 +256,7 @@ def _walk(
         slack = ((full - packed) | layout.guard) - word
         fits = (slack & layout.guard) == layout.guard
         before = np.where(fits, state + number, 0)
-        # the group was taken when its first kind was the first one left: nothing earlier is in the state before it
+        # a group is taken when its first kind is the first one left, so the state before has no earlier kind
         good = (
             fits
             & (value[before] >= 0)
@@ -276,10 +276,10 @@ MOST = 62  # rows: one bit each
 
 
 def halving(task: Task) -> Grouping:
-    """The partition of least loss under k-anonymity; that of ``forest``, with a bound, where time ends first.
+    """The partition of least loss under k-anonymity; if the time is over, that of ``forest`` with a bound.
 
-    ``details``: "parts" that were looked at, "stopped" is None or "seconds".  PolicyError for sensitive columns and for
-    more than 62 rows.  O(4^n) time at worst, O(n^2) space.
+    ``details``: "parts" is the number of parts examined, "stopped" is None or "seconds". PolicyError for sensitive
+    columns and for more than 62 rows. O(4^n) time at worst, O(n^2) space.
     """
     from shoal.kernels.tables.subsets import Halves, Halving, halve
 
@@ -300,7 +300,7 @@ def halving(task: Task) -> Grouping:
     looked, stop, part = progress = Halving(*(np.zeros(1, np.int64) for _ in range(3)))
 
     def split(mask: int, upper: int) -> _Split:
-        """(least loss of the rows in mask, its groups); (upper, []) where nothing is below."""
+        """(least loss of the rows in mask, its groups); (upper, []) if no loss is below ``upper``."""
         found = int(halve(mask, upper, table, progress))
         if found >= upper or stop[0]:
             return upper, []
@@ -322,7 +322,7 @@ def halving(task: Task) -> Grouping:
 
 
 def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
-    """What a search finds in time; None, and the search is told to stop, where time ends first."""
+    """The result of a search; None if it takes too long, and then the search is told to stop."""
     with SearchThreads(1) as pool:
         job = pool.submit(run)
         try:
@@ -334,7 +334,7 @@ def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) 
 
 
 def _dealt(task: Task, of: np.ndarray, groups: list[int]) -> Partition:
-    """Groups as sets of rows, a bit each, as a partition of cells; of: the type of every row."""
+    """A partition of cells from groups as sets of rows, one bit for each row; of: the type of every row."""
     held = [(int(of[i]), g) for g, mask in enumerate(groups) for i in range(of.size) if mask >> i & 1]
     kind, group = np.array(held).T
     return distribute(task.histogram.count, task.histogram.types[0], kind, group, np.ones(of.size, np.int64))

@@ -1,21 +1,22 @@
 """The class program of a small table as a matrix, and the bound that prices of its rows prove.
 
-A solution says how many rows of which row class are published as which pattern.
+A solution states how many rows of which row class are published as which pattern.
 
-Columns  x  rows of a row class published as a pattern, for every class that fits it
-         z  whether a pattern is used: it then holds k rows, otherwise none
-         a  how many parts of a pattern have at most g rows of any value: each holds k and l g rows (``part_sizes``)
-         w  whether a value is present in a pattern: u of them are, where it is used
-With whole z, a and w the rest is a flow from row classes through pairs (pattern, value) to patterns, whole by itself:
-only these are declared integer.  Every line but "each row is published" belongs to one pattern.
+Columns  x  rows of a row class published as a pattern, for every row class that fits it
+         z  whether a pattern is used: then it has at least k rows, otherwise none
+         a  number of parts of a pattern with at most g rows of any value: each has at least k and l g rows
+            (``part_sizes``)
+         w  whether a value is present in a pattern: at least u are, if it is used
+With integral z, a, and w, the rest is a flow from row classes through pairs (pattern, value) to patterns, which is
+integral: only z, a, and w are declared integer. Every line but "each row is published" belongs to one pattern.
 
-Let u be a price for each row of a class, of either sign.  A solution costs the sum of u over all rows and, for every
-class that it uses, the sum of (loss - u) over the class's rows.  So with the least of these sums for every pattern, a
-bound is the sum of u plus those least sums that are negative; and a solution that uses a pattern, or a row of a class
-in it, costs at least that bound plus the least sum over the pattern's classes, or over those with such a row.
+Let u be a price for each row of a row class, of either sign. A solution costs the sum of u over all rows plus, for each
+class of rows published as a pattern, the sum of (loss - u) over its rows. Take the least such sum of each pattern. A
+bound is the sum of u plus the negative ones of these least sums. A solution that uses a pattern, or a row of a row
+class in it, costs at least this bound plus the least sum over the pattern's classes, or over those with such a row.
 
-The least sums are found by taking rows in order: the first of as many values as are asked, then the cheapest others up
-to the rows asked and while they are negative, of each value at most as many as may be (an exchange argument).
+The least sums are found greedily: the cheapest row of as many values as needed, then the cheapest others, up to the
+least size and as long as they are negative, with at most the allowed number of each value (an exchange argument).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from shoal.problems.tables.methods.pattern_cover import Patterns
 
 @dataclass(frozen=True, eq=False)
 class RowClasses:
-    """Rows alike in all that matters: the type, and the values of the sensitive columns of which anything is asked.
+    """Rows with the same type, and the same values of the sensitive columns with conditions.
 
     of     int64[m]     row class of each cell
     type   int64[r]     type of each row class
@@ -48,7 +49,7 @@ class RowClasses:
 
 
 def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
-    """The row classes of a table: rows alike in quasi-identifiers and sensitive values that count.  O(m log m)."""
+    """The row classes of a table. O(m log m)."""
     of_type, _ = histogram.types
     columns = list(need.sensitive_columns)
     value = histogram.sensitive[:, columns].astype(np.int64)
@@ -62,8 +63,10 @@ def row_classes_of(histogram: Histogram, need: Requirement) -> RowClasses:
 
 @dataclass(frozen=True, eq=False)
 class PatternFits:
-    """Which row class fits which pattern: row_class int64[n], pattern int64[n] rising; patterns without eligible groups
-    have none."""
+    """Which row class fits which pattern: row_class int64[n], pattern int64[n], rising.
+
+    Patterns without eligible groups have no entries.
+    """
 
     row_class: np.ndarray
     pattern: np.ndarray
@@ -71,7 +74,7 @@ class PatternFits:
 
 
 def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> PatternFits:
-    """O(n log n) for n pairs."""
+    """The pairs of row class and pattern, from the types that fit each pattern. O(n log n) for n pairs."""
     types = int(row_classes.type.max()) + 1
     by_type = np.argsort(row_classes.type, kind="stable")
     begin = np.searchsorted(row_classes.type[by_type], np.arange(types))
@@ -88,7 +91,7 @@ def places_of(row_classes: RowClasses, found: Patterns, need: Requirement) -> Pa
 
 
 class PatternUses(NamedTuple):
-    """Columns that count how often a pattern is used: column int64[u], the rows that one use needs float64[u]."""
+    """Columns that count how often a pattern is used: column int64[u], and the rows that one use needs float64[u]."""
 
     column: np.ndarray
     rows: np.ndarray
@@ -96,10 +99,11 @@ class PatternUses(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PatternModel:
-    """Least cost y with low <= lines y <= high and 0 <= y <= most.
+    """An integer program: least cost y with low <= lines y <= high and 0 <= y <= most.
 
-    lines  csr_array[r, c], low, high  float64[r]; owner  int64[r] pattern of each line, -1: each row is published, else
-           the sum is at least ``low``, which is 0 but for lines of several patterns (their owner is above all others)
+    lines  csr_array[r, c], low, high  float64[r]; owner  int64[r] pattern of each line, or -1 for "each row is
+           published"; the other sums are at least ``low``, which is 0 except for lines of several patterns, whose owner
+           is above all others
     cost   float64[c], most  float64[c], pattern  int64[c], whole  bool[c]; the first n columns are x
     """
 
@@ -116,7 +120,7 @@ class PatternModel:
 
     @property
     def patterns(self) -> int:
-        """How many there are; each has a column of every sort of use."""
+        """The number of patterns; each has a column of every kind of use."""
         return int(self.pattern.max(initial=-1)) + 1
 
     def with_lines(self, lines: csr_array, low: np.ndarray) -> PatternModel:
@@ -137,7 +141,7 @@ class PatternModel:
 
 
 class _Lines:
-    """Lines and columns gathered piece by piece."""
+    """Lines and columns of a program, collected piece by piece."""
 
     def __init__(self) -> None:
         self.row: list[np.ndarray] = []
@@ -158,7 +162,7 @@ class _Lines:
         return np.arange(self.width - most.size, self.width)
 
     def lines(self, owner: np.ndarray, *terms: tuple[np.ndarray, np.ndarray, np.ndarray | float]) -> None:
-        """New lines of sums at least 0, one for each owner; a term is (line, column, factor)."""
+        """Add lines with sums of at least 0, one for each owner; a term is (line, column, factor)."""
         for row, col, value in terms:
             self.row.append(row + self.height)
             self.col.append(col)
@@ -170,8 +174,10 @@ class _Lines:
 
 
 class _SensitiveLimits:
-    """What is asked of each sensitive column (number, l, u); whether the parts of one of them say that k rows are there
-    and all other u are met."""
+    """The conditions of each sensitive column (number, l, u), and what its parts imply.
+
+    The parts of one column can imply that k rows are present and that all other u are met.
+    """
 
     def __init__(self, need: Requirement) -> None:
         self.columns = [(i, need.frequency[j], need.distinct[j]) for i, j in enumerate(need.sensitive_columns)]
@@ -181,26 +187,27 @@ class _SensitiveLimits:
 
 
 def part_sizes(k: int, l: int) -> np.ndarray:
-    """int64[p] rising: an eligible class is cut into eligible parts whose n // l rows of a value at most are of these.
+    """int64[p] rising: numbers g; an eligible class has eligible parts with at most one of these g rows of each value.
 
-    Its rows, sorted by value and dealt to n // l hands, make hands of l rows or more whose values differ.  As many
-    hands as hold k rows for certain, or up to twice that, are a part; a class of fewer hands is one by itself.
+    The rows of a class of n rows, sorted by value and dealt to n // l buckets, form buckets of at least l rows with
+    different values. As many buckets as surely contain k rows, or fewer than twice as many, form a part; a class of
+    fewer buckets is one part.
     """
     return np.arange(max(k // l, 1), 2 * max(-(-k // l), 1))
 
 
 def _pairs(row_classes: RowClasses, places: PatternFits, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pattern of each pair (pattern, value) that occurs, and the pair of each place."""
+    """The pattern of each pair (pattern, value) that occurs, and the pair of each place."""
     base = int(row_classes.value[:, i].max()) + 1
     pair, which = np.unique(places.pattern * base + row_classes.value[places.row_class, i], return_inverse=True)
     return pair // base, which.reshape(-1)
 
 
 def least_sizes(row_classes: RowClasses, places: PatternFits, need: Requirement) -> np.ndarray:
-    """float64[q]: the fewest rows that a used pattern holds; more than fit it where no eligible set does.
+    """float64[q]: the least number of rows of a used pattern; more than all rows that fit it if no set is eligible.
 
-    n rows with at most n / l of each value exist where the values, each counted up to n // l times, make up n.  Where
-    they do not, they do not for any n of the same n // l either.  O(n) for each n // l looked at.
+    n rows with at most n / l of each value exist if the rows of the values, each counted up to n // l times, are at
+    least n. If not, they don't exist for any n with the same n // l either. O(n) for each n // l examined.
     """
     q, count = places.patterns, row_classes.count[places.row_class].astype(float)
     out = np.full(q, need.smallest)
@@ -222,7 +229,7 @@ def least_sizes(row_classes: RowClasses, places: PatternFits, need: Requirement)
 
 
 def model_of(row_classes: RowClasses, places: PatternFits, need: Requirement, loss: np.ndarray) -> PatternModel:
-    """The program, cost loss float64[q] for each row of a pattern.  O(n) lines and columns for each column asked."""
+    """The program, with cost loss float64[q] for a row of each pattern. O(n) lines and columns for a sensitive column."""
     n, q, out, asked = places.row_class.size, places.patterns, _Lines(), _SensitiveLimits(need)
     count = row_classes.count[places.row_class].astype(float)
     x = out.columns(count, places.pattern)
@@ -256,7 +263,7 @@ def model_of(row_classes: RowClasses, places: PatternFits, need: Requirement, lo
             if asked.plain:
                 least = np.repeat([float(rows) for _, rows, _ in of_parts], q)
                 uses = PatternUses(np.concatenate([a for _, _, a in of_parts]), least)
-        if u > l:  # l different values are there otherwise
+        if u > l:  # otherwise l different values are implied
             w = out.columns(np.ones(own.size), own)
             out.lines(own, (which, x, 1.0), (each, w, -1.0))
             out.lines(own, (each, z[own], 1.0), (each, w, -1.0))
@@ -302,7 +309,7 @@ ANY = np.iinfo(np.int64).max // 4  # as a cap: none
 
 
 class ValueLimits(NamedTuple):
-    """At least some rows and different values of a sensitive column, at most ``cap`` rows of each value."""
+    """Conditions of a class: least numbers of rows and of different values, and at most ``cap`` rows of each value."""
 
     cap: int
     rows: int
@@ -310,10 +317,10 @@ class ValueLimits(NamedTuple):
 
 
 class SharedPrices(NamedTuple):
-    """What prices of at least 0 of lines over several patterns prove, and what is added to it, of either sign.
+    """The bound that lines over several patterns prove with prices of at least 0, and what they add to costs.
 
-    uses  float64[u, q]  by a pattern in use, u = 1, or by one part of each size
-    rows  float64[n]     by a row of each place
+    uses  float64[u, q]  for a pattern in use, u = 1, or for one part of each size; of either sign
+    rows  float64[n]     for a row of each place; of either sign
     """
 
     proved: float
@@ -329,9 +336,10 @@ def priced(
     price: np.ndarray,
     shared: SharedPrices | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """(bound, what the use of each pattern float64[q] and of each place float64[n] adds to it); infinite: none may.
+    """The bound, and the least increase by the use of each pattern float64[q] and place float64[n], or infinity.
 
-    loss  float64[q] of a row of each pattern; price  float64[r] of a row of each class.  O(n log n) for each part size.
+    loss  float64[q] of a row of each pattern;  price  float64[r] of a row of each row class
+    O(n log n) for each part size.
     """
     spare = loss[places.pattern] - price[places.row_class]
     rows = row_classes.count[places.row_class]
@@ -341,7 +349,7 @@ def priced(
     if shared is not None:
         spare, uses = spare + shared.rows, shared.uses
     parts, once = shared is not None and asked.plain, uses.min(axis=0)
-    if parts:  # as many parts as there can be, if they are paid for
+    if parts:  # as many parts as possible, if their cost is negative
         fewest = next(classes[0].rows for column, _, classes in conditions if column == own)
         once = np.minimum(once, once * np.maximum(size // fewest, 1))
     below, patterns, taking = [], [], []
@@ -366,7 +374,7 @@ def priced(
 
 
 def conditions_of(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]]:
-    """(sensitive column or -1, whether a pattern may hold several, what one of them is) of each thing asked."""
+    """(sensitive column or -1, whether a pattern can have several, the condition of one) for each kind of use."""
     out: list[tuple[int, bool, list[ValueLimits]]] = []
     for i, j in enumerate(need.sensitive_columns):
         l, u = need.frequency[j], need.distinct[j]
@@ -378,8 +386,10 @@ def conditions_of(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]
 
 
 class LeastGroups(NamedTuple):
-    """The cheapest group of each pattern: its cost float64[q], infinite where none is as asked, of which sort int64[q],
-    and how many rows of every place it has, int64[n]."""
+    """The cheapest group of each pattern.
+
+    Its cost float64[q], infinite if there is none; its sort int64[q]; its rows of every place int64[n].
+    """
 
     cost: np.ndarray
     sort: np.ndarray
@@ -394,10 +404,10 @@ def least_groups(
     sorts: list[ValueLimits],
     use: np.ndarray,
 ) -> LeastGroups:
-    """The classes of each pattern whose rows sum to least, of one of several sorts.
+    """The classes of each pattern whose rows have the least sum, of one of several sorts.
 
-    rows, value int64[n], spare float64[n]  of each place, how many rows, of which value, and what one of them adds
-    use  float64[g, q]  what a class of each sort adds beside its rows;  O(n log n + g n)
+    rows, value int64[n], spare float64[n]  of each place: number of rows, value, and cost of one row
+    use  float64[g, q]  cost of a class of each sort in addition to its rows; O(n log n + g n)
     """
     from shoal.kernels.tables.subsets import GroupSorts, PatternRows
     from shoal.kernels.tables.subsets import least_groups as least

@@ -1,19 +1,19 @@
-"""Least-loss partition of rows into pairs and triples: column generation, odd sets, reduced-cost fixing.
+"""Least-loss partition of rows into pairs and triples: column generation, odd sets, and fixing (docs/exact.md).
 
-Variables count how often a pair or a triple of types is used; every type is an equation.  The linear program is
-solved over few columns, and all O(t^3) others are priced out by a scan that stops early.  Odd sets raise its value.
-Its dual prices, rounded to a grid, are rechecked in whole numbers against every pair and triple, so the bound does
-not rest on floating point.  Let L be that bound and U the cost of a partition in hand.  A partition that costs less
-than U uses no column whose reduced cost exceeds U - 1 - L, since cost is at least L plus the sum of the reduced costs
-of its columns and none is negative.  So an integer program over the columns that remain decides over all of them.
+Variables count how often a pair or a triple of types is used, and every type is an equation. The linear program is
+solved over few columns, and a scan that stops early prices all O(t^3) others. Odd sets raise its value. Its dual
+prices, rounded to a grid, are checked against every pair and triple in exact integers, so the bound does not depend on
+floating point. Let L be that bound and U the cost of a known partition. A partition that costs less than U has no
+column with a reduced cost above U - 1 - L, because its cost is at least L plus the reduced costs of its columns, and
+none is negative. So an integer program over the columns that remain decides over all of them.
 
-The inequalities of odd sets: a set of types with an odd number of rows cannot be cut into groups that all hold an even
-number of its rows, so every partition uses at least one pair or triple with an odd number of rows inside:
+The inequalities of odd sets: a set of types with an odd number of rows has no partition into groups that all contain an
+even number of its rows, so every partition uses at least one pair or triple with an odd number of rows inside:
 
     sum of x_e over columns e with |e in S| odd  >=  1        for every S with an odd number of rows.
 
-This is the blossom inequality of matching carried over to triples (a triple with two rows inside does not count).
-Without it a ring of three equally distant rows is served by three halves of pairs.
+This is the blossom inequality of matching for triples (a triple with two rows inside does not count). Without it, three
+halves of pairs are a solution for three equally distant rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ THRESHOLDS = (1e-6, 0.15, 0.26, 0.34, 0.51, 0.7)
 
 
 def charge(costs: Costs, columns: np.ndarray) -> np.ndarray:
-    """int64[c]: cost of each pair or triple, all its rows together.  columns int32[c, 3], -1 as third of a pair."""
+    """int64[c]: cost of each pair or triple, summed over its rows. columns int32[c, 3], -1 as third of a pair."""
     a, b, c = columns[:, 0], columns[:, 1], columns[:, 2]
     third = np.where(c < 0, b, c)
     total = np.zeros(len(columns), np.int64)
@@ -60,7 +60,7 @@ def ordered(columns: np.ndarray) -> np.ndarray:
 
 
 def entries(columns: np.ndarray, types: int, member: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The matrix of the program by columns (starts, rows, values): t equations, then one row per odd set.
+    """The matrix of the program by columns (starts, rows, values): t equations, then one row for each odd set.
 
     member  uint8[s, t]
     """
@@ -98,7 +98,7 @@ class Relaxation:
     """The linear program over the columns and odd sets found so far.
 
     Invariants: (1) columns are distinct and ordered; (2) the model's variables are the columns, its rows the t
-    equations and the odd sets; (3) price and bonus belong to the last optimal solution x, bonus is not negative.
+    equations and the odd sets; (3) price and bonus belong to the last optimal solution x, and bonus is not negative.
     """
 
     def __init__(self, costs: Costs, fine: int, columns: np.ndarray) -> None:
@@ -114,7 +114,7 @@ class Relaxation:
         self.add(columns)
 
     def add(self, columns: np.ndarray) -> bool:
-        """Add those not there yet; False when all were."""
+        """Add new columns; False if all are known."""
         columns = ordered(columns)
         t = self.costs.types + 1
         key = (columns[:, 0].astype(np.int64) * t + columns[:, 1]) * t + columns[:, 2] + 1
@@ -129,7 +129,7 @@ class Relaxation:
         return True
 
     def solve(self, deadline: float) -> bool:
-        """Solve to optimality; False when time ran out.  Prices are rounded to 1 / (scale * fine)."""
+        """Solve to optimality; False if the time is over. Prices are rounded to 1 / (scale * fine)."""
         left = deadline - clock()
         if left <= 0:
             return False
@@ -144,14 +144,14 @@ class Relaxation:
 
     @property
     def value(self) -> float:
-        """Objective of the last solution, in the recoding's unit."""
+        """The objective of the last solution, in the recoding's unit."""
         return float(self.model.getObjectiveValue())
 
     def cut(self) -> int:
-        """Add odd sets whose inequality the last solution breaks; how many.
+        """Add odd sets whose inequality the last solution violates; their number.
 
-        Candidates are the components of the columns in use above several thresholds: a heuristic, since nothing but
-        the strength of the bound depends on it.
+        Candidates are the components of the columns in use above several thresholds. This is a heuristic: only the
+        strength of the bound depends on it.
         """
         used = self.x > 1e-6
         found = broken(self.columns[used], self.x[used], self.costs.count)
@@ -168,11 +168,11 @@ class Relaxation:
 
 
 def broken(columns: np.ndarray, x: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Odd sets, uint8[s, t], whose inequality x breaks; columns with x > 0 only."""
+    """Odd sets, uint8[s, t], whose inequality x violates; x has only the columns with x > 0."""
     t = count.size
     out: dict[bytes, np.ndarray] = {}
     triple = columns[:, 2] >= 0
-    # Candidates are components of the columns above a threshold: odd ones with less than 1 within break their
+    # Candidates are components of the columns above a threshold: odd ones with a sum below 1 violate their
     # inequality.
     for threshold in THRESHOLDS:
         use = x >= threshold
@@ -182,7 +182,7 @@ def broken(columns: np.ndarray, x: np.ndarray, count: np.ndarray) -> np.ndarray:
         la, lb = label[columns[:, 0]], label[columns[:, 1]]
         lc = np.where(triple, label[columns[:, 2]], -1)
         inside = np.zeros(parts)
-        # a place counts when its label occurs an odd number of times in the column, at its first occurrence
+        # an entry counts if it is the first of its label, which occurs an odd number of times in the column
         for mine, counts in (
             (la, (la != lb) ^ (la == lc)),
             (lb, (la != lb) & (lb != lc)),
@@ -198,11 +198,11 @@ def broken(columns: np.ndarray, x: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 FINE = 2**20  # prices are rounded to this fraction of the smallest loss
 PER_TYPE = 4  # pairs and triples added for every type and round
-FIRST = 65_536  # room for reported columns, grown eightfold
+FIRST = 65_536  # first size of the array of reported columns, which grows eightfold
 MOST = 2_000_000  # up to this many
 ROUNDS = 60  # rounds of odd sets
-HOPS = 3  # neighborhoods around what the relaxation leaves fractional
-PIECE = 1500  # types placed anew at once
+HOPS = 3  # size of the neighborhood of fractional columns, in steps
+PIECE = 1500  # types placed again at once
 MEND = 20.0  # seconds for each piece
 
 Uses = tuple[np.ndarray, np.ndarray]
@@ -210,11 +210,11 @@ Uses = tuple[np.ndarray, np.ndarray]
 
 @dataclass(eq=False)
 class PairsAndTriples:
-    """A partition into pairs and triples of types, and what is proved about it.
+    """A partition into pairs and triples of types, and its lower bound.
 
     columns  int32[c, 3]   types in rising order, -1 as third of a pair
     uses     int64[c]      how often each is used, at least 1
-    upper    its cost; lower: no partition costs less (whole numbers, in 1 / costs.scale)
+    upper    its cost; lower: a bound on the cost of every partition (integers, in 1 / costs.scale)
     stopped  None, or the limit that ended the search before upper = lower: "seconds" or "memory"
     facts    figures for the certificate's details
     """
@@ -259,7 +259,7 @@ def solve(
         if found is not None and (cost := int(charge(costs, found[0]) @ found[1])) < upper:
             best, upper = found, cost
         needed = FINE * (upper - step) - search.lower
-        beyond = -(-(search.lower + window + 1) // FINE)  # what a partition with a column outside the window costs
+        beyond = -(-(search.lower + window + 1) // FINE)  # least cost with a column outside the window
         beyond = -(-beyond // step) * step
         whole = max(whole, min(bound, upper, beyond))
         if window >= needed:
@@ -277,17 +277,17 @@ class _SetSearch:
         self.costs, self.deadline, self.progress = costs, deadline, progress
         columns, closest = first_columns(costs)
         self.master = Relaxation(costs, FINE, columns)
-        self.price = FINE * closest  # every row pays at least its loss beside the nearest other row
+        self.price = FINE * closest  # a row loses at least its loss with the nearest other row
         self.lower = int(self.price @ costs.count)
         self.bonus = np.zeros(0, np.int64)
         self.stopped: str | None = None
         self.facts: dict[str, Any] = {}
 
     def bound(self) -> None:
-        """Price and cut until neither helps."""
+        """Add columns and odd sets until neither changes the solution."""
         master, rounds, cutting = self.master, 0, 0
-        # Prices are shifted until no column is below 0, which proves a bound. Missing columns come in first, and odd
-        # sets when none lacks.
+        # Prices are shifted until no column has a negative reduced cost, which proves a bound. Missing columns are added
+        # first, and odd sets when there are none.
         while True:
             if not master.solve(self.deadline):
                 self.stopped = "seconds"
@@ -311,25 +311,25 @@ class _SetSearch:
             self.facts["with_odd_sets"] = round(master.value, 6)
 
     def within(self, window: int) -> np.ndarray | None:
-        """All columns of reduced cost at most window; None when there are too many."""
+        """All columns of reduced cost at most ``window``; None if there are too many."""
         member = self.master.member[: self.bonus.size]
         columns, _ = priced_sets(self.costs, self.price, self.bonus, member, window + 1, 0)
         self.facts["columns_within_the_gap"] = -1 if columns is None else len(columns)
         return columns
 
     def mended(self, columns: np.ndarray, best: Uses, upper: int, whole: int, step: int) -> tuple[Uses, int]:
-        """Improve a partition where the relaxation is not integral, by growing neighborhoods; (partition, its cost).
+        """Improve a partition in growing neighborhoods where the relaxation is not integral: (partition, its cost).
 
-        columns  those worth using.  A hop frees the types that share one of them with a free type; where many are free
-        they are taken a piece at a time, near ones together.
+        columns  the candidates. A step frees the types that share a candidate with a free type. If many types are free,
+                 they are placed again piece by piece, each with near types
         """
         costs = self.costs
         split = np.abs(self.master.x - np.rint(self.master.x)) > 1e-6
-        free = np.zeros(costs.types + 1, bool)  # the last place answers for the -1 of pairs
+        free = np.zeros(costs.types + 1, bool)  # the last entry is for the -1 of pairs
         free[self.master.columns[split]] = True
         near = _near_order(columns, costs.types)
-        # Each hop decides the free types anew, piece by piece; pieces are shifted by half in every second hop, so that
-        # borders don't stay.
+        # Each step places the free types again, piece by piece. In every second step the pieces are shifted by half, so
+        # that their borders differ.
         for hop in range(HOPS):
             free[-1] = False
             order = near[free[near]]
@@ -350,7 +350,7 @@ class _SetSearch:
         return best, upper
 
     def _again(self, best: Uses, free: np.ndarray, columns: np.ndarray, step: int) -> Uses:
-        """Place the rows that share a pair or triple with a free type anew, all others as they are."""
+        """Place again the rows that share a pair or triple with a free type; all others stay."""
         costs = self.costs
         loose = free[best[0]].any(axis=1)
         left = np.zeros(costs.types + 1, np.int64)
@@ -410,9 +410,9 @@ class _SetSearch:
 
 
 def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs and triples of near types, and enough besides that a partition exists among them.
+    """Pairs and triples of near types, and others so that they contain a partition.
 
-    Returns columns int32[c, 3], and int64[t]: what a row of each type pays beside the nearest other row.
+    Returns columns int32[c, 3], and int64[t]: loss of a row of each type together with the nearest other row.
     """
     from shoal.kernels.tables.multipliers import nearest
 
@@ -438,7 +438,7 @@ def first_columns(costs: Costs) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _near_order(columns: np.ndarray, types: int) -> np.ndarray:
-    """All types, those that share columns close together."""
+    """All types, ordered so that types that share columns are close to each other."""
     triple = columns[:, 2] >= 0
     a = np.concatenate([columns[:, 0], columns[triple, 1]])
     b = np.concatenate([columns[:, 1], columns[triple, 2]])
@@ -449,7 +449,7 @@ def _near_order(columns: np.ndarray, types: int) -> np.ndarray:
 def priced_sets(
     costs: Costs, price: np.ndarray, bonus: np.ndarray, member: np.ndarray, under: int, least: int
 ) -> tuple[Any, np.ndarray]:
-    """Columns whose reduced cost is under `under`, and the least reduced costs; None for too many columns."""
+    """Columns whose reduced cost is below ``under``, and the least reduced costs; None if there are too many."""
     from shoal.kernels.tables.multipliers import ColumnPrices
     from shoal.kernels.tables.multipliers import price as scan
 
@@ -471,7 +471,7 @@ def priced_sets(
 def integer(
     costs: Costs, columns: np.ndarray, member: np.ndarray, best: Uses, step: int, lower: int, deadline: float
 ) -> tuple[Uses | None, int, str | None]:
-    """Least-cost partition by these columns and those of `best`: (solution, bound over them, limit reached)."""
+    """Least-cost partition by these columns and those of ``best``: (solution, its lower bound, limit reached)."""
     columns = np.unique(np.concatenate([columns, best[0]]), axis=0)
     model = program(costs, columns, member)
     n = len(columns)

@@ -1,29 +1,24 @@
-"""2-anonymity at the least loss, proved: Blocki and Williams' polynomial case, made practical.
+"""2-anonymity at the least loss, proved (docs/exact.md), and simplex matching.
 
 Blocki, Williams, "Resolving the complexity of some data privacy problems", ICALP 2010, Theorems 1.1 and 3.1.
 
-Kept from the paper: groups of four or more split into pairs and triples at no cost, so the question is which pairs and
-triples cover every row once.  Not in the paper: it refers to simplex matching in O(n^8); here a linear program over the
-few pairs and triples that matter, tightened by odd sets, is solved and checked against all of them
-(``set_partition``), and equal rows are thinned out first.
+As in the paper, groups of four or more split into pairs and triples without cost, so the question is which pairs and
+triples contain every row once. The paper refers to simplex matching in O(n^8). Here, a linear program over few pairs
+and triples, tightened by odd sets, is solved and checked against all of them (``set_partition``). Before that, a type
+with six rows or more is reduced to four or five, and the others form pairs of equal rows: some optimum has at most two
+rows of a type in groups with another type (docs/exact.md has the proof).
 
-Multiplicity kernel: a type with six rows or more keeps four or five, the others leave in pairs of equal rows.  Some
-optimum has at most two rows of a type in groups with another type: two such groups can be exchanged for ones with
-fewer (docs/exact.md has the cases), so of c >= 6 rows at least four lie in pure groups and two may be taken out.
+The second part of the module is simplex matching, the cheapest perfect matching of a hypergraph with edges of size two
+and three (Anshelevich, Karagiozova, "Terminal backup, 3D matching, and covering cubic graphs", STOC 2007, SIAM J.
+Comput. 2011; Definition 8 and Theorem 1.1 of Blocki, Williams 2010 reduce 2-anonymity to it). No method here uses it.
 
-The second part of the module is the algorithm that the paper cites, simplex matching: the cheapest perfect matching of
-a hypergraph with edges of size two and three.  Nothing else here calls it.
-
-Anshelevich, Karagiozova, "Terminal backup, 3D matching, and covering cubic graphs", STOC 2007 (SIAM J. Comput. 2011);
-Definition 8 and Theorem 1.1 of Blocki, Williams 2010 reduce 2-anonymity to it.
-
-Two conditions make the problem polynomial: (1) with a triple come its three pairs, and (2) they cost at most twice the
-triple.  For a set A of disjoint triples let f(A) be their cost plus that of a cheapest perfect matching by pairs of the
-other vertices.  The algorithm changes one or two triples of A while that lowers f.  That a local minimum is a global
-one is the cited theorem, taken from there and not proved here; the tests compare with every perfect matching.
-Not from there: the number of steps is made polynomial by scaling.  Costs are read bit by bit, c // 2^b rounded down for
-pairs and up for triples, which keeps condition (2); the minimum for b + 1 is at most one per edge of the matching above
-the minimum for b, so O(n) steps lead from one to the next.
+Two conditions make the problem polynomial: (1) the three pairs of each triple are edges, and (2) they cost at most
+twice the triple. For a set A of disjoint triples, let f(A) be their cost plus that of a cheapest perfect matching of
+the other vertices by pairs. The algorithm changes one or two triples of A while that lowers f. The cited theorem, which
+is not proved here, says that a local minimum is a global one; the tests compare with every perfect matching. Departure:
+the number of steps is polynomial by scaling. Costs are read bit by bit, as c // 2^b, rounded down for pairs and up for
+triples, which keeps condition (2). The minimum for b + 1 is above that for b by at most one for each edge of the
+matching, so O(n) steps lead from one to the next.
 """
 
 from __future__ import annotations
@@ -57,10 +52,10 @@ def seconds_left(task: Task) -> float:
 
 
 def two_anonymity(task: Task) -> Grouping:
-    """The partition into groups of two or more with the least loss, for stars, hierarchies, sets and ranges.
+    """The partition into groups of two or more with the least loss, for stars, hierarchies, sets, and ranges.
 
-    PolicyError for a requirement other than k = 2.  Where the time of the effort ends first (30 s, 10 min, a day, or
-    the seconds given), the best found with its bound, and ``details["stopped"]`` says so.
+    PolicyError for a requirement other than k = 2. If the time of the effort ends first (30 s, 10 min, a day, or the
+    seconds given), the best partition found with its bound, and ``details["stopped"]`` is set.
     Polynomial in theory (Theorem 1.1); in practice a few linear programs over t types and scans of O(t^2 d).
     """
     need = task.requirement
@@ -119,7 +114,7 @@ Edge = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Matching:
-    """Edges that hold every vertex exactly once, rising, with their certificate; steps is how often A changed."""
+    """The edges of a perfect matching, rising, with its certificate; steps is the number of changes of A."""
 
     edges: tuple[Edge, ...]
     certificate: Certificate
@@ -127,12 +122,12 @@ class Matching:
 
     @property
     def cost(self) -> int:
-        """Sum of the edges' costs."""
+        """The sum of the edges' costs."""
         return int(self.certificate.cost)
 
 
 def checked(vertices: int, edges: Mapping[Edge, int]) -> dict[Edge, int]:
-    """The edges with rising vertices; InputError where a condition of Definition 8 is violated."""
+    """The edges with rising vertices; InputError if a condition of Definition 8 is violated."""
     out: dict[Edge, int] = {}
     for edge, cost in edges.items():
         key = tuple(sorted(int(v) for v in edge))
@@ -159,19 +154,19 @@ def checked(vertices: int, edges: Mapping[Edge, int]) -> dict[Edge, int]:
 
 
 def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
-    """The cheapest set of edges that holds each of 0 .. vertices-1 exactly once.
+    """The cheapest set of edges that contains each of the vertices 0 to vertices - 1 exactly once.
 
     edges  {(u, v): cost, (u, v, w): cost}, costs whole numbers
 
-    Raises InputError when a condition of Definition 8 is violated, InfeasibleError when no perfect matching exists,
+    Raises InputError if a condition of Definition 8 is violated, InfeasibleError if there is no perfect matching,
     MissingDependencyError without networkx, which matches pairs.
-    With m edges and costs under C: O(log C) scales of O(n) steps, each at most O(m^2) matchings of O(n^3).  Meant for
-    small hypergraphs and for checking other methods; ``two_anonymity`` is the one for tables.
+    With m edges and costs under C: O(log C) scales of O(n) steps, each at most O(m^2) matchings of O(n^3). For small
+    hypergraphs and for checking other methods; use ``two_anonymity`` for tables.
     """
     MissingDependencyError.unless("networkx", "simplex matching", "graph")
     known = checked(vertices, edges)
     triples: list[Edge] = [e for e in known if len(e) == 3]
-    missing = sum(known.values()) + 1  # a pair that is not there costs more than all edges together
+    missing = sum(known.values()) + 1  # the cost of an absent pair, above that of all edges
     start: frozenset[Edge] = frozenset()
     if vertices % 2:
         if not triples:
@@ -200,12 +195,12 @@ def simplex_matching(vertices: int, edges: Mapping[Edge, int]) -> Matching:
 
 
 def scaled(edges: Mapping[Edge, int], bit: int) -> dict[Edge, int]:
-    """Costs by 2^bit, down for pairs and up for triples: both conditions survive."""
+    """Costs divided by 2^bit, rounded down for pairs and up for triples: both conditions still hold."""
     return {e: (c >> bit) if len(e) == 2 else -((-c) >> bit) for e, c in edges.items()}
 
 
 def _pairs(free: frozenset[int], cost: Mapping[Edge, int], missing: int) -> list[Edge]:
-    """A cheapest perfect matching by pairs of an even number of vertices, absent pairs at the cost `missing`."""
+    """A cheapest perfect matching by pairs of an even number of vertices, with absent pairs at the cost ``missing``."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -237,7 +232,7 @@ def descend(
 
 
 def _near(chosen: frozenset[Edge], triples: list[Edge]) -> Iterator[frozenset[Edge]]:
-    """Sets of disjoint triples that differ in two: one swapped, two fewer, two more (the parity stays)."""
+    """Sets of disjoint triples that differ in at most two: one exchanged, two fewer, or two more (equal parity)."""
     for out in sorted(chosen):
         rest = chosen - {out}
         held = {v for t in rest for v in t}
