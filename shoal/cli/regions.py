@@ -32,7 +32,7 @@ from shoal.cli.options import (
 )
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
-from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, complete
 from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class LoneAreas(NamedTuple):
         "leave", "--islands", "Components that are too light: leave them out, or join each to the nearest."
     )
 
-    def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
+    def settings(self, given: Geography, asked: dict[str, Any], objective: list[str], degrees: bool) -> dict[str, Any]:
         """The whole request, as keyword arguments of merge."""
         import numpy as np
 
@@ -111,8 +111,8 @@ class LoneAreas(NamedTuple):
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        placed = self.islands == "join" or measures_distance(objective, asked._asdict())
-        return as_merged(asked._asdict(), given) | {
+        placed = self.islands == "join" or measures_distance(objective, asked)
+        return as_merged(asked, given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
             "coordinates": given.centers() if placed else None,
             "geographic": degrees,
@@ -364,8 +364,8 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = AreaConditions(**said), np.column_stack([given.whole(name) for name in weight])
-    wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
+    asked, weights = complete(AREA_CONDITIONS, said), np.column_stack([given.whole(name) for name in weight])
+    wanted = listed(search.objective) or ["similar" if asked["similar"] else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
     fewer = {} if files.choices is None else _choice_options(given, hurry)
@@ -376,7 +376,7 @@ def regions(
     except InfeasibleError as error:  # the way the files were read may explain it
         raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
-    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict())
+    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked)
     compared = _light_and_compared(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []
