@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, further_levels, listed, papers, put, reported, seconds, working
+from shoal.cli.common import answer, further_levels, listed, put, reported, seconds, working
 from shoal.cli.options import (
     EFFORT,
     FORCE,
@@ -33,7 +33,7 @@ from shoal.cli.options import (
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, complete
-from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
+from shoal.paths import HIERARCHY, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
 
 if TYPE_CHECKING:
     from shoal.engines.adjacency import Disconnected
@@ -143,17 +143,13 @@ class RegionFiles(NamedTuple):
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work."""
-        from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import check_outputs
+        from shoal.cli.unchanged import check_files
         from shoal.engines.vector import check_outlines
 
-        forms = (TABLE, OUTLINED, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
-        proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
         drawn = ((self.dissolved, OUTLINED), (self.map_to, SHEET), (self.png, PICTURE))
-        more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
-        more += papers(proof, kept)[1:]
-        wanted = [*zip(self._replace(certificate=proof), forms, strict=True), *more]
-        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
+        wanted: list[Any] = [(p, form) for one, form in drawn for _, p in self.of_levels(levels, one)]
+        wanted += [(self.output, TABLE), (self.hierarchy, HIERARCHY), (self.choices, PICTURE), (self.report, PAGE)]
+        check_files(wanted, self.output or self.hierarchy or self.dissolved, self.certificate, read, kept, force)
         if self.dissolved is not None:
             check_outlines(self.dissolved)
 
