@@ -140,12 +140,7 @@ def anonymize(
         listener("writing and reading back", None)
         place.write(release, papers, parts=files.parts, overwrite=force, progress=listener)
         page = reported(release, files.report, after="a release", explored=tried, **decision._asdict())
-    facts = {**release.as_dict(), "output": place.words(), "certificate_file": str(papers.certificate), **page}
-    facts |= {} if papers.record is None else {"record_file": str(papers.record)}
-    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
-    for told in release.composition:
-        say(f"set against the earlier releases: {told.sentence}")
-    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+    answer_release(release, place.words(), papers, page, again, as_json)
 
 
 def _unless_unchanged(
@@ -290,6 +285,18 @@ def _default_output(data: Any, glob: bool) -> Path:
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
     return data.with_name(release_name(data))
+
+
+def answer_release(
+    release: Any, output: str, papers: Documents, page: dict[str, Any], again: str | None, as_json: bool
+) -> None:
+    """Prints the facts of a written release. page: of its report; again: a warning about its policy."""
+    facts = {**release.as_dict(), "output": output, "certificate_file": str(papers.certificate), **page}
+    facts |= {} if papers.record is None else {"record_file": str(papers.record)}
+    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
+    for told in release.composition:
+        say(f"set against the earlier releases: {told.sentence}")
+    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 
 def release_lines(facts: dict[str, Any]) -> list[str]:

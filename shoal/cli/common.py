@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
 from shoal.model.cards import json_value
 from shoal.model.settings import entry_of
-from shoal.paths import JSON, RECORD, certificate_path, is_remote, record_path
+from shoal.paths import certificate_path, is_remote, record_path
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Estimate
@@ -200,42 +200,6 @@ def say(message: str, level: str = "info") -> None:
         print(message, file=sys.stderr)
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Shows on standard error a line with the elapsed time, and the share done and the time left if the search reports
-    them. Prints nothing if no terminal is attached."""
-    logged = job().lines
-    if logged is not None:
-        logged(what, None)
-        with (
-            compiling(lambda: logged("compiling, once per machine", None)),
-            listening(lambda share: logged(what, share)),
-        ):
-            yield
-        return
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-
-        estimate = Estimate(what)
-
-        def said(share: float | None) -> None:
-            estimate(what, share)
-            more = (
-                "compiling, once per machine" if share is None else f"{share:.0%} of the search done{estimate.left()}"
-            )
-            progress.update(task, description=f"{what}; {more}")
-
-        with compiling(lambda: said(None)), listening(said):
-            yield
-
-
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
     """Where an output's certificate is written."""
     from shoal.engines.atomic import check_place
@@ -244,15 +208,6 @@ def certificate_place(output: Path | None, certificate: Path | None) -> Path | N
         return certificate
     check_place(output)
     return certificate_path(output)
-
-
-def papers(proof: Path | None, kept: tuple[bool, bool]) -> list[tuple[Any, Any]]:
-    """The certificate and the record that are written next to an output, with their forms, for ``check_outputs``.
-
-    kept  ``OutputFiles``
-    """
-    no_record, _ = kept
-    return [(proof, JSON), (None if proof is None or no_record else record_path(proof), RECORD)]
 
 
 def put(
@@ -395,6 +350,22 @@ def progress() -> Iterator[Callable[[str, float | None], None]]:
 
         with compiling(lambda: say("compiling, once per machine", None)):
             yield say
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Shows what is done as ``progress`` does, and the share and the time left if the search reports them."""
+    estimate, logged = Estimate(what), job().lines is not None  # a log has the share as a number
+
+    with progress() as tell:
+
+        def said(share: float) -> None:
+            estimate(what, share)
+            tell(what if logged else f"{what}; {share:.0%} of the search done{estimate.left()}", share)
+
+        tell(what, None)
+        with listening(said):
+            yield
 
 
 def source_of(tables: list[str], glob: bool) -> Any:

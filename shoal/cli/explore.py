@@ -4,7 +4,6 @@ table, ``shoal reproduce`` computes figures and tables of a paper, and ``shoal w
 from __future__ import annotations
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,7 +78,7 @@ def explore(
     halted: BaseException | None = None
     try:
         with progress() as listener:
-            keep = None if output is None else partial(_write_so_far, output)
+            keep = None if output is None else lambda so_far: so_far.report(output)  # kept even if this is killed
             found = look(table, asked, **tried, engine=engine, **text._asdict(), progress=listener, partial=keep)
     except BaseException as stop:
         if not hasattr(stop, "found"):
@@ -98,11 +97,6 @@ def explore(
     if none:
         say("shoal: none of the requests has an answer; each says its reason", "error")
     answer(facts, _point_lines(facts), as_json, 3 if none else 0)
-
-
-def _write_so_far(output: Path, so_far: Any) -> None:
-    """Writes the page after each point, so that a search that is ended early, even killed, keeps its points."""
-    so_far.report(output)
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -30,7 +30,7 @@ from shoal.cli.options import (
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several, times
 from shoal.model.conditions import CELLULAR_CONDITIONS, GATHER_CONDITIONS, Condition
-from shoal.paths import CIRCLES, JSON, MAP, PAGE, PICTURE, TABLE
+from shoal.paths import CIRCLES, MAP, PAGE, PICTURE, TABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,15 +73,13 @@ class ClusterFiles(NamedTuple):
 
     def check(self, read: list[Any], kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work."""
-        from shoal.cli.common import certificate_place, papers
-        from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import check_outputs
+        from shoal.cli.unchanged import check_files
 
-        forms = (TABLE, TABLE, JSON, PICTURE, PICTURE, MAP, CIRCLES, PAGE)
-        proof = certificate_place(self.output or self.assignments, self.certificate)
-        paths = self._replace(certificate=proof)[:-1]
-        wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))
+        wanted = [
+            (self.output, TABLE), (self.assignments, TABLE), (self.plot, PICTURE), (self.choices, PICTURE),
+            (self.map_to, MAP), (self.geojson, CIRCLES), (self.report, PAGE),
+        ]  # fmt: skip
+        check_files(wanted, self.output or self.assignments, self.certificate, read, kept, self.force)
 
 
 class Distance(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, further_levels, pairs, papers, put, reported, seconds, working
+from shoal.cli.common import answer, further_levels, pairs, put, reported, seconds, working
 from shoal.cli.options import (
     DATES,
     DECIMAL,
@@ -49,17 +49,13 @@ class GroupingFiles(NamedTuple):
 
     def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
         """Refuses harmful output paths, and levels without a hierarchy; then reads the table."""
-        from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import check_outputs
+        from shoal.cli.unchanged import check_files
         from shoal.engines.store import read_table
 
         if self.levels is not None and self.hierarchy is None:
             raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")
-        proof = certificate_place(self.output, self.certificate)
-        wanted = [(self.output, TABLE), (self.hierarchy, TABLE), *papers(proof, kept), (self.picture, DRAWING)]
-        wanted.append((self.report, PAGE))
-        read = (table, names)
-        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=self.force))
+        wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (self.picture, DRAWING), (self.report, PAGE)]
+        check_files(wanted, self.output, self.certificate, (table, names), kept, self.force)
         return read_table(table, **text._asdict())
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from shoal.cli.app import app
-from shoal.cli.common import answer, certificate_place, further_levels, listed, papers, put, reported, seconds, working
+from shoal.cli.common import answer, further_levels, listed, put, reported, seconds, working
 from shoal.cli.options import (
     EFFORT,
     FORCE,
@@ -32,8 +32,8 @@ from shoal.cli.options import (
 )
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.cards import several
-from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
-from shoal.paths import HIERARCHY, JSON, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
+from shoal.model.conditions import AREA_CONDITIONS, complete
+from shoal.paths import HIERARCHY, OUTLINED, PAGE, PICTURE, SHEET, TABLE, level_file
 
 if TYPE_CHECKING:
     from shoal.engines.adjacency import Disconnected
@@ -101,7 +101,7 @@ class LoneAreas(NamedTuple):
         "leave", "--islands", "Components that are too light: leave them out, or join each to the nearest."
     )
 
-    def settings(self, given: Geography, asked: AreaConditions, objective: list[str], degrees: bool) -> dict[str, Any]:
+    def settings(self, given: Geography, asked: dict[str, Any], objective: list[str], degrees: bool) -> dict[str, Any]:
         """The whole request, as keyword arguments of merge."""
         import numpy as np
 
@@ -111,8 +111,8 @@ class LoneAreas(NamedTuple):
         out[list(given.outside)] = True
         if self.exclude is not None:
             out |= given.says(self.exclude)
-        placed = self.islands == "join" or measures_distance(objective, asked._asdict())
-        return as_merged(asked._asdict(), given) | {
+        placed = self.islands == "join" or measures_distance(objective, asked)
+        return as_merged(asked, given) | {
             "objective": objective[0] if len(objective) == 1 else objective,
             "coordinates": given.centers() if placed else None,
             "geographic": degrees,
@@ -143,17 +143,13 @@ class RegionFiles(NamedTuple):
 
     def check(self, levels: int, read: tuple[File, ...], force: bool, kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work."""
-        from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import check_outputs
+        from shoal.cli.unchanged import check_files
         from shoal.engines.vector import check_outlines
 
-        forms = (TABLE, OUTLINED, HIERARCHY, PICTURE, SHEET, PICTURE, PAGE, JSON)
-        proof = certificate_place(self.output or self.hierarchy or self.dissolved, self.certificate)
         drawn = ((self.dissolved, OUTLINED), (self.map_to, SHEET), (self.png, PICTURE))
-        more = [(p, form) for one, form in drawn for i, p in self.of_levels(levels, one) if i]
-        more += papers(proof, kept)[1:]
-        wanted = [*zip(self._replace(certificate=proof), forms, strict=True), *more]
-        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
+        wanted: list[Any] = [(p, form) for one, form in drawn for _, p in self.of_levels(levels, one)]
+        wanted += [(self.output, TABLE), (self.hierarchy, HIERARCHY), (self.choices, PICTURE), (self.report, PAGE)]
+        check_files(wanted, self.output or self.hierarchy or self.dissolved, self.certificate, read, kept, force)
         if self.dissolved is not None:
             check_outlines(self.dissolved)
 
@@ -364,8 +360,8 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = AreaConditions(**said), np.column_stack([given.whole(name) for name in weight])
-    wanted = listed(search.objective) or ["similar" if asked.similar else "max"]
+    asked, weights = complete(AREA_CONDITIONS, said), np.column_stack([given.whole(name) for name in weight])
+    wanted = listed(search.objective) or ["similar" if asked["similar"] else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
     fewer = {} if files.choices is None else _choice_options(given, hurry)
@@ -376,7 +372,7 @@ def regions(
     except InfeasibleError as error:  # the way the files were read may explain it
         raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
     found, solved = nest.levels[0], time.perf_counter()
-    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked._asdict())
+    made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked)
     compared = _light_and_compared(given, weights, nest, options, search)
     stands = given.apart((weights == 0).all(axis=1))
     tried = _choices(given, weights, least.k, fewer) if fewer else []

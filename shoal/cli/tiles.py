@@ -25,7 +25,7 @@ from shoal.cli.options import (
 )
 from shoal.errors import InputError, PolicyError
 from shoal.model.conditions import TILE_CONDITIONS
-from shoal.paths import GEOJSON, JSON, MAP, PAGE, TABLE, TILES, ending, is_map
+from shoal.paths import GEOJSON, MAP, PAGE, TABLE, TILES, ending, is_map
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,18 +84,13 @@ class TileFiles(NamedTuple):
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work."""
-        from shoal.cli.common import certificate_place, papers
-        from shoal.cli.unchanged import repeated
-        from shoal.engines.atomic import check_outputs
+        from shoal.cli.unchanged import check_files
 
-        proof = certificate_place(
-            next((p for p in (self.output, self.table, self.tiles_to) if p is not None), None), self.certificate
-        )
-        forms = (TABLE, TILES, TABLE, MAP, PAGE, JSON)
-        paths = (self.output, self.tiles_to, self.table, self.map_to, self.report, proof)
-        wanted = [*zip(paths, forms, strict=True), *papers(proof, kept)[1:]]
-        read = [points, self.secret]
-        check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
+        wanted = [
+            (self.output, TABLE), (self.tiles_to, TILES), (self.table, TABLE), (self.map_to, MAP), (self.report, PAGE),
+        ]  # fmt: skip
+        first = self.output or self.table or self.tiles_to
+        check_files(wanted, first, self.certificate, [points, self.secret], kept, force)
 
     def look(self, frame: pl.DataFrame, known: set[str | None]) -> None:
         """Refuses, before any work, a table with columns that could identify people."""

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.cli.common import Job, answer, job, say
-from shoal.engines.atomic import Piece, Wanted, publish_together
+from shoal.cli.common import Job, answer, certificate_place, job, say
+from shoal.engines.atomic import Piece, Wanted, check_outputs, publish_together
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.paths import PAGE, RECORD, is_page, sides_of
+from shoal.paths import JSON, PAGE, RECORD, is_page, record_path, sides_of
 from shoal.version import __version__
 
 ASIDE = ("force", "as_json")  # options that have no effect on the outputs' contents
@@ -84,6 +84,22 @@ def repeated(
     say(f"runs again: {changed}")
     own.keep = _keeper(kept, run)
     return True
+
+
+def check_files(
+    wanted: Sequence[Wanted], first: Path | None, certificate: Path | None, read: Iterable[Any],
+    kept: tuple[bool, bool], force: bool,
+) -> None:  # fmt: skip
+    """Refuses harmful output paths before any work, and ends the command if ``--if-changed`` finds no change.
+
+    wanted              the outputs other than certificate and record
+    first, certificate  the output after which these are named, and the certificate's path if it is given
+    read                the inputs;  kept: ``OutputFiles``
+    """
+    proof, (no_record, _) = certificate_place(first, certificate), kept
+    record = None if proof is None or no_record else record_path(proof)
+    wanted, read = [*wanted, (proof, JSON), (record, RECORD)], list(read)
+    check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))
 
 
 def _first_difference(run: CommandRun, earlier: Mapping[str, Any], salt: bytes) -> str | None:

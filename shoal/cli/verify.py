@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import typer
 
-from shoal.cli.anonymize import After, release_lines
+from shoal.cli.anonymize import After, answer_release
 from shoal.cli.app import app
-from shoal.cli.common import answer, exploration, in_flags, listed, pairs, present, progress, reported, say, working
+from shoal.cli.common import answer, exploration, in_flags, listed, pairs, present, progress, reported, working
 from shoal.cli.options import (
     DECIDED_BY,
     EXPLORED,
@@ -396,18 +396,12 @@ def apply(
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # where save writes them
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)
-    paper, record = papers.certificate, papers.record
     secret = None if order.secret is None else read_secret(order.secret)
     bound = "none" if kept.no_bound else None
     with working("applying the recoding"):
         release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
-        release.write(output, paper, record=record is not None, bound=bound)
-    for told in release.composition:
-        say(f"set against the earlier releases: {told.sentence}")
-    facts = {**release.as_dict(), "output": str(output), "certificate_file": str(paper)}
-    facts |= {} if record is None else {"record_file": str(record)}
-    warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes) if w]
-    answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
+        release.write(output, papers.certificate, record=not kept.no_record, bound=bound)
+    answer_release(release, str(output), papers, {}, None, as_json)
 
 
 class ColumnsOfAnswer(NamedTuple):

@@ -510,7 +510,7 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 )
             taken = next((said for other, said in targets if _one(one, other) or _alike(one, other)), "")
             if taken:
-                said = named if "beside" in named or "beside" not in taken else taken
+                said = named if "next to" in named or "next to" not in taken else taken
                 raise PolicyError(f"{said} is named for two outputs; name another file")
             if not overwrite and any(p.exists() for p in (one, *sides_of(one))):
                 raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")

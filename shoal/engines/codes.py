@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
-from shoal.model.histogram import mixed_radix, narrowest
+from shoal.model.histogram import Histogram, mixed_radix, narrowest
 from shoal.model.members import place
 from shoal.model.notation import MARKS, NUMBER, ends, in_one_form, in_order, numeral, of_limits, within
 
@@ -395,6 +395,14 @@ def stacked(columns: Sequence[Coded], some: np.ndarray) -> np.ndarray:
     for j, column in enumerate(columns):
         out[:, j] = column.codes[some]
     return out
+
+
+def histogram_of(quasi: Sequence[Coded], sensitive: Sequence[Coded], first: np.ndarray, count: np.ndarray) -> Histogram:
+    """The histogram of coded columns. first: a row of each cell; count: the number of rows of each cell."""
+    return Histogram(
+        stacked(quasi, first), stacked(sensitive, first), count, tuple(c.name for c in quasi),
+        tuple(c.name for c in sensitive), tuple(c.size for c in quasi), tuple(c.size for c in sensitive),
+    )  # fmt: skip
 
 
 def mixed_radix_columns(columns: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:

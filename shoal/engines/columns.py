@@ -132,12 +132,7 @@ def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:
     short = values.to_arrow()
     if pa.types.is_dictionary(like):
         held = np.flatnonzero(values.is_not_null().to_numpy())
-        place = np.full(max(len(values), 1), -1, np.int64)
-        place[held] = np.arange(held.size)
-        code = place[index]
-        indices = pa.array(code, mask=code < 0).cast(pa.int32())
-        levels = _cast(short.take(pa.array(held)), like.value_type)
-        return _sorted_levels(pa.DictionaryArray.from_arrays(indices, levels, ordered=like.ordered))
+        return _dictionary(_cast(short, like.value_type), index, held, like.ordered)
     return _cast(short, like).take(pa.array(index))
 
 
@@ -150,29 +145,28 @@ def arrow_without_levels(column: Any) -> Any:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(whole, pa.ChunkedArray):
             whole = whole.unify_dictionaries().combine_chunks()
-        used_codes = np.unique(whole.indices.drop_null().to_numpy())
-        place = np.full(len(whole.dictionary) + 1, -1, np.int64)
-        place[used_codes] = np.arange(used_codes.size)
-        code = place[whole.indices.fill_null(len(whole.dictionary)).to_numpy()]
-        indices = pa.array(code, mask=code < 0).cast(pa.int32())
-        levels = whole.dictionary.take(pa.array(used_codes))
-        return _sorted_levels(pa.DictionaryArray.from_arrays(indices, levels, ordered=kind.ordered))
+        index = whole.indices.cast(pa.int64()).fill_null(len(whole.dictionary)).to_numpy()
+        held = np.unique(index)
+        return _dictionary(whole.dictionary, index, held[held < len(whole.dictionary)], kind.ordered)
     plain = _arrow_plain(kind)
     return column if plain == kind else column.cast(plain)
 
 
-def _sorted_levels(array: Any) -> Any:
-    """A PyArrow dictionary with sorted entries, unless its type is ordered."""
+def _dictionary(values: Any, index: np.ndarray, held: np.ndarray, ordered: bool) -> Any:
+    """``values`` at ``index`` as a PyArrow dictionary of those at ``held``, sorted unless their order is kept.
+
+    All others, and an index past the end, are missing.
+    """
     import pyarrow as pa
 
-    if array.type.ordered:
-        return array
-    held = array.dictionary.to_pylist()
-    order = np.array(_sorted(range(len(held)), held.__getitem__), np.int64)
-    place = np.append(np.argsort(order), -1)  # the last entry is for missing values, which have no code
-    code = place[array.indices.fill_null(len(held)).to_numpy()]
+    if not ordered:
+        texts = values.take(pa.array(held)).to_pylist()
+        held = held[_sorted(range(held.size), texts.__getitem__)]
+    place = np.full(len(values) + 1, -1, np.int64)
+    place[held] = np.arange(held.size)
+    code = place[index]
     indices = pa.array(code, mask=code < 0).cast(pa.int32())
-    return pa.DictionaryArray.from_arrays(indices, array.dictionary.take(pa.array(order)))
+    return pa.DictionaryArray.from_arrays(indices, values.take(pa.array(held)), ordered=ordered)
 
 
 def _arrow_plain(kind: Any) -> Any:

@@ -22,7 +22,16 @@ import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
 from shoal.engines.lazy import Dialect, LazyTable
-from shoal.engines.order import DIGITS, LatePlacement, MemoryBounds, Sql, compared_sql, laid_in_order, payload_sql
+from shoal.engines.order import (
+    DIGITS,
+    LatePlacement,
+    MemoryBounds,
+    Sql,
+    compared_sql,
+    laid_in_order,
+    payload_sql,
+    quoted,
+)
 from shoal.engines.source import FilesOfTable, Scope, Source, database_kind, locate, size, too_little
 from shoal.engines.store import batches, slices
 from shoal.engines.table import CheckedFiles, Origin, StoredFrame, Table, Workers, refuse_other_count
@@ -203,12 +212,7 @@ def relation(connection: Any, sql: str, name: str) -> Any:
 
 def text(value: str) -> str:
     """A string literal in SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def quoted(name: str) -> str:
-    """A quoted identifier in SQL."""
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(value, "'")
 
 
 def read(checked: CheckedFiles, scope: Scope) -> Any:

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import cannot_group, count_keys, encode, looked_up, mixed_radix_columns, narrow, stacked
+from shoal.engines.codes import cannot_group, count_keys, encode, histogram_of, looked_up, mixed_radix_columns, narrow
 from shoal.engines.columns import (
     arrow_column,
     arrow_without_levels,
@@ -32,7 +32,7 @@ from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, per
 from shoal.engines.table import Counted, Origin, Placed, Replacement, SingledOut, Tuples, Workers, require
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
-from shoal.model.histogram import Histogram, Partition
+from shoal.model.histogram import Partition
 
 _OFTEN = 2  # from this mean number of rows on, it is faster to write each tuple once
 
@@ -168,6 +168,9 @@ class FrameTable:
         """No workers, because the rows are in this process."""
         return Workers()
 
+    def _like(self, native: Any) -> FrameTable:
+        return FrameTable(native, lazy=self.lazy, coded=tuple(self.coded))
+
     def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
         """A table in which some columns are replaced by columns of text with the same names."""
         like = self.frame.implementation
@@ -176,30 +179,28 @@ class FrameTable:
             index = self.frame.to_native().index
             made = [nw.from_native(s.to_native().set_axis(index), series_only=True) for s in made]
         found = self.frame.with_columns(*made).select(*self.columns).to_native() if made else self.frame.to_native()
-        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+        return self._like(found)
 
     def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
         """A table in which two columns are combined into one, their texts separated by a blank."""
         if name in self.columns:
             raise PolicyError(f"the coordinates become a column {name!r}, which the table has already; rename that one")
         texts = nw.concat_str([nw.col(c).cast(nw.String) for c in pair], separator=" ").alias(name)
-        return FrameTable(
-            self.frame.with_columns(texts).drop(*pair).to_native(), lazy=self.lazy, coded=tuple(self.coded)
-        )
+        return self._like(self.frame.with_columns(texts).drop(*pair).to_native())
 
     def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:
         """A table with a further column, which is true if any of some columns is missing."""
         each = [self.frame.get_column(n) for n in names]  # an expression would interpret a column "*" as all columns
         gone = [c.is_null() for c in each] + [c.is_nan().fill_null(False) for c in each if c.dtype.is_float()]
         found = self.frame.with_columns(reduce(or_, gone).alias(flag)).to_native()
-        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+        return self._like(found)
 
     def filled(self, values: Mapping[str, Any]) -> FrameTable:
         """A table in which the missing values of each column are replaced by the given value."""
         each = [self.frame.get_column(n) for n in values]  # an expression would interpret a column "*" as all columns
         known = [c.fill_nan(None) if c.dtype.is_float() else c for c in each]
         found = self.frame.with_columns(*(c.fill_null(values[c.name]) for c in known)).to_native()
-        return FrameTable(found, lazy=self.lazy, coded=tuple(self.coded))
+        return self._like(found)
 
     def count(
         self, quasi: Sequence[str], sensitive: Sequence[str], notations: Mapping[str, str] | None = None
@@ -208,20 +209,10 @@ class FrameTable:
         require(self.columns, [*quasi, *sensitive])
         frame = self.polars([*quasi, *sensitive])
         coded = [narrow(encode(frame[name], (notations or {}).get(name))) for name in [*quasi, *sensitive]]
-        d = len(quasi)
-        sizes = tuple(c.size for c in coded)
-        key = mixed_radix_columns([c.codes for c in coded], sizes, self.rows)
+        key = mixed_radix_columns([c.codes for c in coded], [c.size for c in coded], self.rows)
         cell, first, count = count_keys(key)
-        histogram = Histogram(
-            quasi=stacked(coded[:d], first),
-            sensitive=stacked(coded[d:], first),
-            count=count,
-            quasi_names=tuple(quasi),
-            sensitive_names=tuple(sensitive),
-            quasi_sizes=sizes[:d],
-            sensitive_sizes=sizes[d:],
-        )
-        return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), cell)
+        known, held = tuple(coded[: len(quasi)]), tuple(coded[len(quasi) :])
+        return Counted(histogram_of(known, held, first, count), known, held, cell)
 
     def place(
         self,

@@ -21,7 +21,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import cannot_group, count_keys, encode, mixed_radix_columns, narrow, stacked
+from shoal.engines.codes import cannot_group, count_keys, encode, histogram_of, mixed_radix_columns, narrow
 from shoal.engines.frames import split_triples
 from shoal.engines.order import LatePlacement, ShuffleKey, row_hashes
 from shoal.engines.source import too_little
@@ -39,7 +39,7 @@ from shoal.engines.table import (
 )
 from shoal.engines.unassigned import singled_elsewhere
 from shoal.errors import InputError, ShoalError
-from shoal.model.histogram import Histogram, Partition, narrowest
+from shoal.model.histogram import Partition, narrowest
 
 _ATTEMPTS = 8
 _HASHED = 1 << 16  # number of groups whose texts are hashed at a time
@@ -180,21 +180,13 @@ class LazyTable:
         coded = [
             narrow(encode(cells.drop_in_place(name), (notations or {}).get(name))) for name in names
         ]  # ``drop_in_place`` keeps only one copy of each column
-        sizes = tuple(c.size for c in coded)
-        where, first, _ = count_keys(mixed_radix_columns([c.codes for c in coded], sizes, tuples))
+        radix = mixed_radix_columns([c.codes for c in coded], [c.size for c in coded], tuples)
+        where, first, _ = count_keys(radix)
         held = np.bincount(where, weights=counts, minlength=first.size).astype(np.int64)
         if self.origin.records is not None:
             refuse_other_count(str(self.origin.source), int(held.sum()), self.origin.records)
         d = len(quasi)
-        histogram = Histogram(
-            quasi=stacked(coded[:d], first),
-            sensitive=stacked(coded[d:], first),
-            count=held,
-            quasi_names=tuple(quasi),
-            sensitive_names=tuple(sensitive),
-            quasi_sizes=sizes[:d],
-            sensitive_sizes=sizes[d:],
-        )
+        histogram = histogram_of(coded[:d], coded[d:], first, held)
         keys = CellKeys(attempt, key, narrowest(where, first.size))
         coded = [replace(c, codes=c.codes[:0].copy()) for c in coded]  # codes of tuples, which the histogram now has
         return Counted(histogram, tuple(coded[:d]), tuple(coded[d:]), np.zeros(0, np.int64), keys)

@@ -475,6 +475,11 @@ def portable(series: pl.Series) -> pl.Series:
     return as_text(series)
 
 
+def quoted(name: str, mark: str = '"') -> str:
+    """A quoted identifier in SQL."""
+    return mark + name.replace(mark, mark * 2) + mark
+
+
 class Sql(NamedTuple):
     """An engine's SQL for the parts of a payload.
 
@@ -493,7 +498,7 @@ class Sql(NamedTuple):
 
     def name(self, column: str) -> str:
         """A column in an expression."""
-        return self.quote + column.replace(self.quote, self.quote * 2) + self.quote
+        return quoted(column, self.quote)
 
 
 def compared_sql(first: int | str, columns: Mapping[str, Any], sql: Sql) -> list[str]:

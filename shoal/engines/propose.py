@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import Coded, as_numbers, encode, on_a_line
+from shoal.engines.codes import Coded, as_numbers, count_keys, encode, mixed_radix_columns, on_a_line
 from shoal.engines.lazy import LazyTable
 from shoal.engines.open import open_table
 from shoal.engines.prepared import alike
@@ -615,20 +615,10 @@ class Roles(Shown):
         require(self.table.columns, columns)
         if not columns or not self.rows:
             return {"combinations": min(1, self.rows), "smallest": self.rows, "alone": int(self.rows == 1)}
-        key, size = np.zeros(self.rows, np.int64), 1
-        for name in columns:
-            codes, many = self._codes(name)
-            if size > 2**62 // max(many, 1):
-                key = np.unique(key, return_inverse=True)[1].reshape(-1)
-                size = int(key.max()) + 1
-            key, size = key * many + codes, size * many
-        if size <= max(1 << 20, 4 * self.rows):
-            held = np.bincount(key)
-            held = held[held > 0]
-        else:
-            ordered = np.sort(key)
-            held = np.diff(np.flatnonzero(ordered[1:] != ordered[:-1]), prepend=-1, append=key.size - 1)
-        return {"combinations": int(held.size), "smallest": int(held.min()), "alone": int((held == 1).sum())}
+        held = [self._codes(name) for name in columns]
+        key = mixed_radix_columns([codes for codes, _ in held], [many for _, many in held], self.rows)
+        rows = count_keys(key)[2]
+        return {"combinations": rows.size, "smallest": int(rows.min()), "alone": int((rows == 1).sum())}
 
     def counts(self, column: str) -> list[tuple[str | None, int]]:
         """Every value of a column as text, in order, with its number of rows. A missing value is None."""

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import polars as pl
 
 from shoal.engines import ibis as tables
+from shoal.engines.order import quoted
 from shoal.engines.source import Scope
 from shoal.engines.table import Origin, Table
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, ShoalError
@@ -78,11 +79,6 @@ class Server(Protocol):
     def close(self) -> None:
         """Close the connection."""
         ...
-
-
-def quoted(name: str, mark: str = '"') -> str:
-    """A quoted identifier in SQL."""
-    return mark + name.replace(mark, mark * 2) + mark
 
 
 class _Postgres:

@@ -138,12 +138,7 @@ def read_points(path: Path, layer: str | None) -> pl.DataFrame:
         way = "; shoal regions reads areas" if other in ("Polygon", "MultiPolygon") else ""
         raise InputError(f"{path.name} holds {f'a {other}' if other else 'nothing'} where a point belongs{way}")
     at = np.array(places, dtype=np.float64)
-    if crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326":
-        degrees = in_degrees(at)
-        if crs is not None and not degrees:
-            raise InputError(f"{path.name} states degrees ({crs}), but its coordinates are none; mend its crs")
-    else:
-        degrees = _to_degrees(crs, path.name)[0]
+    degrees = _plain_degrees(crs, at, path.name) if _is_plain(crs) else _to_degrees(crs, path.name)[0]
     names = ("longitude", "latitude") if degrees else ("x", "y")
     if not columns.keys().isdisjoint(names):
         names = (f"point_{names[0]}", f"point_{names[1]}")
@@ -284,10 +279,8 @@ def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) 
     if flat:
         said.append(f"{several(len(flat), 'feature')} of {name} {'is' if len(flat) == 1 else 'are'} no polygon")
     points = [ring for shape in own for polygon in shape for ring in polygon if len(ring)]
-    degrees = in_degrees(np.concatenate(points)) if points else False
-    if crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326":
-        if crs is not None and not degrees:
-            raise InputError(f"{name} states degrees ({crs}), but its coordinates are none; mend its crs")
+    if _is_plain(crs):
+        degrees = _plain_degrees(crs, np.concatenate(points) if points else np.empty((0, 2)), name)
         if crs is None and not degrees and points:
             said.append(
                 f"{name} states no coordinate reference system and its numbers are no degrees: taken as a plane"
@@ -301,6 +294,20 @@ def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) 
         raise InputError(f"some coordinates of {name} lie outside of what its system {crs} covers; mend its crs")
     said.append(f"{name} is in {_short(crs)}; drawn in longitude and latitude")
     return FeaturesOfFile(properties, own, drawn, geographic, True, tuple(said))
+
+
+def _is_plain(crs: Any) -> bool:
+    """Whether a file states no system, or longitude and latitude in WGS 84."""
+    return crs is None or str(crs).endswith(("CRS84", "EPSG::4326")) or str(crs) == "EPSG:4326"
+
+
+def _plain_degrees(crs: Any, points: np.ndarray, name: str) -> bool:
+    """Whether coordinates float64[n, 2] without a system are degrees; InputError if the file states degrees and they
+    are none."""
+    degrees = bool(len(points)) and in_degrees(points)
+    if crs is not None and not degrees:
+        raise InputError(f"{name} states degrees ({crs}), but its coordinates are none; mend its crs")
+    return degrees
 
 
 def _short(crs: Any) -> str:

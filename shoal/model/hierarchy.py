@@ -247,6 +247,10 @@ class Resolved:
     labels: tuple[tuple[str, ...], ...]
     leaves: np.ndarray
 
+    def path(self, i: int) -> tuple[str, ...]:
+        """The labels of a value, from itself to below the root."""
+        return tuple(named[node] for named, node in zip(self.labels[:-1], self.node[:-1, i], strict=True))
+
 
 @dataclass(frozen=True)
 class Hierarchy:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, Category, Number, Place, rounded_up
+from shoal.model.metric import EARTH_KM, KM_PER_DEGREE, Number, Place, rounded_up
 from shoal.report import pictures
 from shoal.report.outlines import doubled_area, outline
 from shoal.report.parts import rendered
@@ -23,26 +23,6 @@ from shoal.report.pictures import figure, write_map
 
 INK = "#14688a"
 BAD = "#b3261e"
-
-
-class FeatureOnMap(Protocol):
-    """The drawn data of one feature: centers, and the distance of each cluster's farthest member in its unit."""
-
-    @property
-    def feature(self) -> Number | Category | Place: ...
-    @property
-    def value(self) -> np.ndarray: ...
-    @property
-    def spread(self) -> np.ndarray: ...
-
-
-class PublishedClusters(Protocol):
-    """The drawn data of a release of clusters: centers by feature, and the records of each cluster."""
-
-    @property
-    def centers(self) -> Sequence[Any]: ...
-    @property
-    def records(self) -> np.ndarray: ...
 
 
 PAIRS = 6  # most pairs of columns that are drawn
@@ -59,11 +39,13 @@ class Axis(NamedTuple):
 
 
 def draw_clusters(
-    path: Path, form: PublishedClusters, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
+    path: Path, form: Any, radii: np.ndarray, unit: str, *, title: str = "Clusters", note: str = "",
     texts: Sequence[Sequence[str | None]] = (),
 ) -> None:  # fmt: skip
     """Draw clusters in every pair of columns, at most six pairs, and the distribution of their radii.
 
+    form   a release of clusters: ``records`` of each cluster, and for each feature in ``centers`` the ``feature``, the
+           ``value`` of each center, and the ``spread``, the distance of each cluster's farthest member in its unit
     radii  float64[m] in the metric's unit
     texts  per feature the values of a category, in the order of their codes
     """
@@ -127,7 +109,7 @@ def _figure(path: Path, panels: int) -> tuple[Any, Any]:
     return made, np.asarray(made.subplots(down, across)).reshape(-1)
 
 
-def _axes(centers: Sequence[FeatureOnMap], texts: Sequence[Sequence[str | None]]) -> list[Axis]:
+def _axes(centers: Sequence[Any], texts: Sequence[Sequence[str | None]]) -> list[Axis]:
     """The axes of all features, those of places first."""
     places, others = [], []
     for i, c in enumerate(centers):
@@ -147,7 +129,7 @@ def _axes(centers: Sequence[FeatureOnMap], texts: Sequence[Sequence[str | None]]
     return places + others
 
 
-def _named(center: FeatureOnMap, texts: Sequence[str | None]) -> Axis:
+def _named(center: Any, texts: Sequence[str | None]) -> Axis:
     """A category as an axis: a position for every value that is a center."""
     codes, at = np.unique(np.asarray(center.value), return_inverse=True)
     shown = ["missing" if texts[c] is None else str(texts[c]) for c in codes.tolist()] if len(texts) else codes.tolist()

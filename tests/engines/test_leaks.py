@@ -187,8 +187,10 @@ def test_levels_that_are_numbers_hold_no_suppressed_value() -> None:
     assert_clean(pickle.dumps(out))
 
 
-def test_missing_values_of_an_arrow_dictionary_stay_missing() -> None:
-    levels = pa.array(["unheld", "b", "a"])
+@pytest.mark.parametrize("more", [0, 125])
+def test_missing_values_of_an_arrow_dictionary_stay_missing(more: int) -> None:
+    """With 125 more entries, eight bits number each entry, and no number is left for a missing value."""
+    levels = pa.array(["unheld", "b", "a", *(f"unheld {i}" for i in range(more))])
     held = pa.DictionaryArray.from_arrays(pa.array([2, None, 1, 2], pa.int8()), levels)
     table = pa.table({"q": [1, 1, 2, 2], "carried": held, "s": held})
     asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "insensitive": ["carried"], "k": 2, "seed": 1}

@@ -9,7 +9,7 @@ import shoal
 from shoal.cli import program
 from shoal.cli.options import conditions
 from shoal.engines.geography import geography
-from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, complete
 from shoal.problems.regions import merge
 from shoal.problems.regions.request import Conditions
 from shoal.publishing.crosswalks.areas import as_merged
@@ -40,7 +40,7 @@ TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
 
 
 def test_every_condition_is_tried_and_none_of_merge_is_forgotten() -> None:
-    assert set(TRIED) == set(AREA_CONDITIONS) == set(AreaConditions._fields)
+    assert set(TRIED) == set(AREA_CONDITIONS)
     keywords = {entry.keyword for entry in AREA_CONDITIONS.values()} - {""}
     assert keywords | FOUND_ELSEWHERE == set(Conditions.__annotations__)
 
@@ -52,8 +52,8 @@ def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
     assert entry.setting.option in {option for p in program().commands["regions"].params for option in p.opts}
     assert len(entry.setting.help.split()) > 2
     given = geography(range(8), [(i, i + 1) for i in range(7)], COLUMNS)
-    asked = AreaConditions(**{name: value})
-    as_asked = as_merged(asked._asdict(), given) if name not in ("sums", "means") else as_merged({"l": 1}, given)
+    asked = complete(AREA_CONDITIONS, {name: value})
+    as_asked = as_merged(asked, given) if name not in ("sums", "means") else as_merged({"l": 1}, given)
     where = {"coordinates": np.column_stack([np.arange(8.0), np.zeros(8)]), "geographic": False}
     answer = merge(given.edges, COLUMNS["people"], 5, seed=1, effort="fast", **where, **as_asked)
     made = shoal.release(answer, given, weight="people", geographic=False, **{name: value})

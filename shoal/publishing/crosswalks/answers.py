@@ -161,9 +161,7 @@ def _as_made(record: Mapping[str, Any]) -> How:
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
-    limits = [how[name] for name in ("time_limit", "seconds") if name in how]  # names in older certificates
-    kept = {name: value for name, value in how.items() if name not in ("time_limit", "seconds")}
-    return kept if "effort" in kept or not limits else {**kept, "effort": limits[0]}
+    return dict(how)
 
 
 def _frame(sources: Sources) -> pl.DataFrame:

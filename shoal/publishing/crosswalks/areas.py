@@ -21,7 +21,7 @@ from shoal.judge.crosswalk import unmet
 from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
 from shoal.model.cards import several
-from shoal.model.conditions import AREA_CONDITIONS, AreaConditions
+from shoal.model.conditions import AREA_CONDITIONS, complete
 from shoal.paths import HIERARCHY, MAP, OUTLINED
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
 from shoal.publishing.judging import Sources, tables
@@ -107,7 +107,7 @@ def hierarchy(ids: Sequence[str], levels: Sequence[Any]) -> Drawing:
 def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
     """Conditions as arguments of ``shoal.regions.merge``.
 
-    asked  by the names of ``AreaConditions``, or as in the certificate of a crosswalk of regions
+    asked  by the names of ``AREA_CONDITIONS``, or as in the certificate of a crosswalk of regions
     """
     read: dict[str, Callable[[Any], Any]] = {
         "texts": given.column,
@@ -129,7 +129,7 @@ def as_merged(asked: Mapping[str, Any], given: Geography) -> dict[str, Any]:
 def measures_distance(objective: Sequence[str], asked: Mapping[str, Any]) -> bool:
     """Whether a request for regions needs the centers of the areas.
 
-    asked  by the names of ``AreaConditions``, or as in the certificate of a crosswalk of regions
+    asked  by the names of ``AREA_CONDITIONS``, or as in the certificate of a crosswalk of regions
     """
     lengths = (entry.key for entry in AREA_CONDITIONS.values() if entry.read == "distance")
     return "compact" in objective or any(asked[key] is not None for key in lengths)
@@ -142,16 +142,16 @@ def maxima(at_most: Mapping[str, Any], given: Geography) -> dict[str, Any]:
     return {name: (ones if counted[name] else given.whole(name), most) for name, most in at_most.items()}
 
 
-def _columns_of(asked: AreaConditions) -> list[str]:
+def _columns_of(asked: Mapping[str, Any]) -> list[str]:
     """The columns that the judge needs."""
-    held = [getattr(asked, name) for name, entry in AREA_CONDITIONS.items() if entry.names_columns]
+    held = [asked[name] for name, entry in AREA_CONDITIONS.items() if entry.names_columns]
     named = [[value] if isinstance(value, str) else list(value) for value in held if value]
     return [name for own in named for name in own]
 
 
-def _stated(asked: AreaConditions, finest: Mapping[str, Any]) -> dict[str, Any]:
+def _stated(asked: Mapping[str, Any], finest: Mapping[str, Any]) -> dict[str, Any]:
     """The conditions in a certificate; for nested regions those of the first level, ``finest`` from ``asked_of``."""
-    held = asked._asdict() | {name: finest[name] for name in ("at_most", "regions")}
+    held = {**asked, **{name: finest[name] for name in ("at_most", "regions")}}
     plain = {n: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for n, v in held.items()}
     return {e.key: plain[n] for n, e in AREA_CONDITIONS.items() if e.setting.stated == "always" or plain[n]}
 
@@ -172,13 +172,13 @@ def regions(
     numbers."""
     nested, levels = answer, levels_of(answer)
     answer = levels[0]
-    if unknown := [n for n in more if n not in AreaConditions._fields]:
-        raise PolicyError.unknown("argument of a release of regions", unknown[0], AreaConditions._fields)
-    asked, given = AreaConditions(**more), areas_of(data, edges, id)
+    if unknown := [n for n in more if n not in AREA_CONDITIONS]:
+        raise PolicyError.unknown("argument of a release of regions", unknown[0], AREA_CONDITIONS)
+    asked, given = complete(AREA_CONDITIONS, more), areas_of(data, edges, id)
     names = [weight] if isinstance(weight, str) else list(weight)
     own = np.column_stack([given.whole(name) for name in names])
     _refuse_others(answer, own)
-    finest, *above = asked_of(levels, asked.at_most, asked.regions, given.ids)
+    finest, *above = asked_of(levels, asked["at_most"], asked["regions"], given.ids)
     degrees = given.geographic() if geographic is None else geographic
     parameters = {
         **_read_as(given, id), "weight": names, "k": finest["k"],
@@ -276,16 +276,16 @@ def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
 
 
-def _extra(given: Geography, names: Sequence[str], asked: AreaConditions) -> tuple[Any, Any, Any]:
-    sums = {name: given.number(name) for name in asked.sums}
-    return sums, {name: given.number(name) for name in asked.means}, given.whole(names[0])
+def _extra(given: Geography, names: Sequence[str], asked: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    sums = {name: given.number(name) for name in asked["sums"]}
+    return sums, {name: given.number(name) for name in asked["means"]}, given.whole(names[0])
 
 
 def content(
     given: Geography,
     levels: Sequence[Any],
     names: Sequence[str],
-    asked: AreaConditions,
+    asked: Mapping[str, Any],
     drawn: Sequence[_RegionOutlines] = (),
 ) -> pl.DataFrame:
     """The crosswalk: the finest regions, with measures if there are polygons, then the higher levels."""
@@ -384,7 +384,7 @@ class _RegionOutlines:
 
 
 def _outlines(
-    given: Geography, levels: Sequence[_RegionOutlines], names: Sequence[str], asked: AreaConditions
+    given: Geography, levels: Sequence[_RegionOutlines], names: Sequence[str], asked: Mapping[str, Any]
 ) -> dict[str, Drawing]:
     """For each level, a file with one MultiPolygon and measures for each region, in the format of the file's ending."""
 

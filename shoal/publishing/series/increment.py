@@ -60,10 +60,7 @@ class ReleasedColumn:
         if self.tree is None or not values:
             return {}
         found = self.tree.resolve(values, self.name, reader_of(self.notation), self.notation)
-        return {
-            v: tuple(found.labels[level][found.node[level, i]] for level in range(found.node.shape[0] - 1))
-            for i, v in enumerate(values)
-        }
+        return {v: found.path(i) for i, v in enumerate(values)}
 
     @cached_property
     def _leaves(self) -> Mapping[str, float]:

@@ -163,7 +163,7 @@ class _Paths:
         if tree is not None and tree.rows:
             found = tree.resolve([row[0] for row in tree.rows], name)
             for i, row in enumerate(tree.rows):
-                path = tuple(found.labels[h][found.node[h, i]] for h in range(found.node.shape[0] - 1))
+                path = found.path(i)
                 self._values.add(row[0])
                 for label in path:
                     self._listed.setdefault(label, path)
@@ -192,7 +192,7 @@ class _Paths:
             found = self._tree.resolve([value], self._name, reader_of(self._notation), self._notation)
         except PolicyError:
             return ()
-        return tuple(found.labels[h][found.node[h, 0]] for h in range(found.node.shape[0] - 1))
+        return found.path(0)
 
     def common(self, values: Sequence[Text], level: int, *, between: bool) -> Text:
         """The lowest class from ``level`` on that contains all values. between: also all listed values between both

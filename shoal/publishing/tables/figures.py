@@ -21,7 +21,7 @@ import polars as pl
 from shoal.engines.prepared import notes
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
-from shoal.engines.unassigned import SingledColumns, dangerous
+from shoal.engines.unassigned import dangerous
 from shoal.model.histogram import narrowest
 from shoal.model.loss import View
 from shoal.model.members import Members, places
@@ -92,7 +92,9 @@ def at_risk(sizes: Mapping[int, int]) -> list[dict[str, float]]:
 def figures_of_original(counted: Counted) -> dict[str, Any]:
     """Rows, classes, uniques, and dangerous columns, from the cells of the original. O(m log m)."""
     of_type, first = counted.histogram.types
-    sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size)
+    sizes = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
+    codes = [narrowest(counted.histogram.quasi[:, j], c.size)[first] for j, c in enumerate(counted.quasi)]
+    together = dangerous(codes, [c.name for c in counted.quasi], sizes)
     return {
         "rows": counted.histogram.rows,
         "classes": int(first.size),
@@ -101,24 +103,16 @@ def figures_of_original(counted: Counted) -> dict[str, Any]:
         "at_risk": _at_risk(sizes),
         "distinct_values": {c.name: c.size for c in [*counted.quasi, *counted.sensitive]},
         "notes": list(notes(counted)),
-        "dangerous": [d.as_dict() for d in _dangerous(counted)],
+        "dangerous": [d.as_dict() for d in together],
     }
 
 
 def _at_risk(sizes: np.ndarray) -> list[dict[str, float]]:
     """The shares of rows at risk by threshold, rounded to a thousandth, so that they reveal nothing about one or two
     rows."""
-    values, classes = np.unique(sizes.astype(np.int64), return_counts=True)
+    values, classes = np.unique(sizes, return_counts=True)
     found = at_risk(dict(zip(values.tolist(), classes.tolist(), strict=True)))
     return [{**one, "rows": round(one["rows"], 3)} for one in found]
-
-
-def _dangerous(counted: Counted) -> list[SingledColumns]:
-    """How far the original's quasi-identifiers single rows out together."""
-    of_type, first = counted.histogram.types
-    held = np.bincount(of_type, weights=counted.histogram.count, minlength=first.size).astype(np.int64)
-    codes = [narrowest(counted.histogram.quasi[:, j], c.size)[first] for j, c in enumerate(counted.quasi)]
-    return dangerous(codes, [c.name for c in counted.quasi], held)
 
 
 COLUMN_BINS = 12

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -355,18 +356,21 @@ def write_server(
             replace = servers.refuse_taken(server, table, overwrite)
             first = next(frames)
             stage = server.stage(servers.columns_of(server, first))
-            sent = _RowSum()
+            sent = np.zeros(2, np.uint64)
+
+            def passed() -> Iterator[pl.DataFrame]:
+                for frame in chain([first], frames):
+                    np.add(sent, _row_sum(frame), out=sent)
+                    yield frame
+
             tell("writing", 0.0)
-            passed = (sent.seen(frame) for frame in _both(first, frames))
             servers.send(
-                server, stage, passed, lambda done: tell("writing", min(done / max(release.facts.rows, 1), 1.0))
+                server, stage, passed(), lambda done: tell("writing", min(done / max(release.facts.rows, 1), 1.0))
             )
             release.seconds["write"], clock = time.perf_counter() - clock, time.perf_counter()
             tell("reading back", None)
             back = servers.held_there(server, stage)
-            held = _RowSum()
-            held.seen(back)
-            if held != sent:
+            if not np.array_equal(_row_sum(back), sent):
                 raise VerificationError(
                     "the table that was read back is not the one that was sent; nothing was published"
                 )
@@ -471,11 +475,6 @@ def refuse_unwritable(address: str, table: str, *, overwrite: bool) -> None:
         server.close()
 
 
-def _both(first: pl.DataFrame, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    yield first
-    yield from frames
-
-
 def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, int], Any]:
     """The rows in the form of a CSV, the number of stars that each quasi-identifier shows, and the columns of text."""
     if release._in_memory():
@@ -486,23 +485,11 @@ def _rows(release: Any, table: str) -> tuple[Iterator[pl.DataFrame], dict[str, i
     return frames, shown_stars(release, True), open_table(release.table).columns
 
 
-class _RowSum:
-    """An order-independent checksum of rows, which is equal for equal rows, whatever types two systems store."""
-
-    def __init__(self) -> None:
-        self.rows = self.total = 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _RowSum) and (self.rows, self.total) == (other.rows, other.total)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def seen(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the rows of a frame, and return it."""
-        same = frame.select(_plain(column) for column in frame.iter_columns())
-        self.total = (self.total + sum(same.hash_rows(seed=1).to_list())) % 2**64
-        self.rows += frame.height
-        return frame
+def _row_sum(frame: pl.DataFrame) -> np.ndarray:
+    """uint64[2]: the number of rows, and an order-independent checksum, which is equal for equal rows, whatever types
+    two systems store. The sums of slices add up to that of the table."""
+    same = frame.select(_plain(column) for column in frame.iter_columns())
+    return np.array([frame.height, same.hash_rows(seed=1).to_numpy().sum(dtype=np.uint64)], np.uint64)
 
 
 def _plain(column: pl.Series) -> pl.Series:

@@ -349,24 +349,24 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     return [*findings, Finding("loss", True, f"{shown or 'nothing'} by what the file shows, as certified")]
 
 
+def _no(why: str) -> Finding:
+    return Finding("certificate", False, why, CONSISTENT)
+
+
 def _agrees(record: Record) -> Finding:
     """Whether a certificate file is consistent, and states the theorem's guarantee for this request."""
-
-    def no(why: str) -> Finding:
-        return Finding("certificate", False, why, CONSISTENT)
-
     raw, stated = record.raw, record.stated
     assert isinstance(stated, PublicCertificate)
     if not _order(raw):
-        return no("its statements about the order of its rows contradict each other")
+        return _no("its statements about the order of its rows contradict each other")
     if stated.guarantee != _guarantee(raw, stated):
-        return no("it promises what no theorem does")
+        return _no("it promises what no theorem does")
     if raw["policy"].get("bound", "ratio") == "none" and stated.ratio_at_most is not None:
-        return no("it states a ratio, and its policy asks that none be stated")
+        return _no("it states a ratio, and its policy asks that none be stated")
     if any(name in raw["policy"] for name in PRIVATE_SETTINGS):
-        return no("its policy holds what belongs into the record")
+        return _no("its policy holds what belongs into the record")
     if raw.get("seal") != seal(raw):
-        return no("it was changed after it was written")
+        return _no("it was changed after it was written")
     return Finding("certificate", True, "agrees with itself", CONSISTENT)
 
 
@@ -562,10 +562,6 @@ def _levels(record: Record, audit: Audit) -> Finding:
 
 def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str, int], cost: float) -> Finding:
     """Whether the record is consistent."""
-
-    def no(why: str) -> Finding:
-        return Finding("certificate", False, why, CONSISTENT)
-
     said, stated, written = record.said, record.stated, record.raw["certificate"]
     assert isinstance(stated, Certificate)
     total = sum(said.stars.values())
@@ -577,31 +573,31 @@ def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str,
         or (said.publish in ("stars", "ranges") and loss["stars"] != total)
         or (starred and said.stars != changed)
     ):
-        return no("its loss and its stars contradict each other")
+        return _no("its loss and its stars contradict each other")
     # a column without a hierarchy shows values or stars
     bare = [name for name in said.stars if name not in record.hierarchies]
     if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != changed[n] for n in bare)):
-        return no("it names no hierarchy for a column whose values it counts as changed")
+        return _no("it names no hierarchy for a column whose values it counts as changed")
     cells = max(record.rows * len(said.stars), 1)
     if starred and not math.isclose(loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
-        return no("its stars and its NCP contradict each other")
+        return _no("its stars and its NCP contradict each other")
     known = {"stars": loss["stars"], "suppressed tuples": loss["suppressed_tuples"]}
     if said.unit == "ncp" and not said.weights:
         known["ncp"] = loss["ncp"]
     if said.publish != "centers" and said.unit not in (*known, "ncp"):
-        return no("its unit is none of a table's")
+        return _no("its unit is none of a table's")
     if said.publish != "centers" and not math.isclose(known.get(said.unit, cost), cost, rel_tol=1e-9):
-        return no("its cost and its loss contradict each other")
+        return _no("its cost and its loss contradict each other")
     weighted = record.raw["loss"].get("weighted_ncp", cost)
     if weighted != cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
-        return no("its loss by weights is not what it says it cost")
+        return _no("its loss by weights is not what it says it cost")
     if not _order(record.raw):
-        return no("its statements about the order of its rows contradict each other")
+        return _no("its statements about the order of its rows contradict each other")
     ratio, number = stated.ratio, record.ratio
     if (ratio is None) != (number is None) or not math.isclose(float(ratio or 0), number or 0, rel_tol=1e-9):
-        return no("its ratio is not cost over lower bound")
+        return _no("its ratio is not cost over lower bound")
     if "optimal" in written and written["optimal"] is not stated.optimal:
-        return no("it says optimal where cost and lower bound do not")
+        return _no("it says optimal where cost and lower bound do not")
     if record.raw.get("seal") != seal(record.raw):
-        return no("it was changed after it was written")
+        return _no("it was changed after it was written")
     return Finding("certificate", True, "agrees with itself", CONSISTENT)

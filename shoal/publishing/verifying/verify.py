@@ -235,6 +235,13 @@ def as_file(address: str, certificate: Any) -> Iterator[Path]:
 _Progress = Callable[[str, float | None], None]
 
 
+def _finding_lines(findings: Sequence[Finding]) -> list[str]:
+    """A title, and a line for each finding."""
+    whole = "Everything" if all(f.holds for f in findings) else "Not everything"
+    lines = (f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in findings)
+    return [f"{whole} that was checked holds", *lines]
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Shown):
     """The result of ``verify``.
@@ -253,14 +260,13 @@ class Verdict(Shown):
     record: Certificate | None = None
 
     def _lines(self) -> list[str]:
-        title = "Everything that was checked holds" if self.holds else "Not everything that was checked holds"
-        return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
+        return _finding_lines(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "holds": self.holds,
-            "findings": [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings],
+            "findings": [f._asdict() for f in self.findings],
             "audit": None if self.audit is None else self.audit.as_dict(),
             "certificate": self.certificate.as_dict(),
             **({} if self.record is None else {"record": self.record.as_dict()}),
@@ -460,13 +466,11 @@ class SeriesVerdict(Shown):
     parts: int
 
     def _lines(self) -> list[str]:
-        title = "Everything that was checked holds" if self.holds else "Not everything that was checked holds"
-        return [title, *(f"{f.check}: {'' if f.holds else 'FAILS, '}{f.found} ({f.how})" for f in self.findings)]
+        return _finding_lines(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        findings = [{"check": f.check, "holds": f.holds, "found": f.found, "how": f.how} for f in self.findings]
-        return {"holds": self.holds, "parts": self.parts, "findings": findings}
+        return {"holds": self.holds, "parts": self.parts, "findings": [f._asdict() for f in self.findings]}
 
 
 def verify_series(
