@@ -10,6 +10,7 @@ has the proofs.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,8 @@ FURTHER = ((0.8, 2.0), (0.5, 1.3))  # times the reach after a sweep that proves 
 NEARER = 0.7  # after any other
 DAMPING = 0.5  # share of the way to the best multipliers for the columns known that they go
 NODES = 20_000  # of the search of one anchor
-SAMPLED = 100  # anchors that tell what a sweep will take
+SAMPLED = 100  # anchors that tell what a sweep will take, where there are more than twice as many
+TOGETHER = 8  # anchors between two looks at the clock
 SPENT = 0.8  # share of what is left that it may take
 ENOUGH = 2e-4  # share that the columns promise above what is proved at which nothing is left to gain
 NEAR = 1e-3  # tolerance of the program, relative to the reach: what multipliers gain is a share of that
@@ -338,10 +340,9 @@ def raised(
         began, violated = clock(), np.empty(0, np.int64)
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
         looks -= OF_COLUMN * columns.loss.size
-        if looked <= SPENT * looks and (until is None or took <= SPENT * (until - began)):
-            swept = _sweep(p, at, until)
+        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep)
+        if not dear:
             if swept is None:
                 break
             excess, found, groups, lone, looked = swept
@@ -411,11 +412,10 @@ def classes_of_boxes(
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began), True)
-        if looked > SPENT * looks or (until is not None and took > SPENT * (until - began)):
+        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep_of_classes)
+        if dear:
             reach *= NEARER**2
         else:
-            swept = _sweep_of_classes(p, at, until)
             if swept is None:
                 break
             excess, cells, weight, loss, looked = swept
@@ -471,8 +471,8 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
-        for x in some:
-            looked += share * _separate(p, x, x + 1, asked, out)[0]
+        for more in _looked(p, here, asked, out):
+            looked += share * more
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(start.size) ** 2)
@@ -504,9 +504,9 @@ def _nothing(p: Pairs) -> tuple[Violated, ...]:
     return tuple(Violated(np.zeros(m), np.full(m, -1.0), np.full((m, most), -1, np.int32), *none) for _ in p.sizes)
 
 
-def _anchors(p: Pairs, at: np.ndarray) -> int:
+def _anchors(p: Pairs, at: np.ndarray, classes: bool = False) -> int:
     """How many of the dearest cells anchor groups: those of multipliers above 0, and all where a row may be lone."""
-    return at.size if p.two_values else int((at > 0.0).sum())
+    return at.size if p.two_values and not classes else int((at > 0.0).sum())
 
 
 def _separate(
@@ -526,6 +526,17 @@ def _separate(
     return looks, tuple(groups)
 
 
+def _looked(p: Pairs, anchors: np.ndarray, asked: RowMultipliers, out: tuple[Violated, ...] | None) -> Iterator[float]:
+    """The look-ups for anchors int64[x], ``TOGETHER`` at a time; a call for each would take longer than its search.
+
+    out  what is found; None: whole classes are looked at, and forgotten
+    """
+    for at in range(0, anchors.size, TOGETHER):
+        some = asked._replace(order=anchors[at : at + TOGETHER])
+        many = some.order.size
+        yield _exceeded(p, 0, many, some)[1] if out is None else _separate(p, 0, many, some, out)[0]
+
+
 def _worse(out: tuple[Violated, ...]) -> Violated:
     """Of each anchor the more violated group of either size."""
     first, last = out[0], out[-1]
@@ -537,6 +548,25 @@ def _worse(out: tuple[Violated, ...]) -> Violated:
     )
 
 
+def _afforded(
+    p: Pairs, at: np.ndarray, looks: float, until: float | None, sweep: Callable[..., Any]
+) -> tuple[Any, bool]:
+    """A sweep over all anchors, ``_sweep`` or ``_sweep_of_classes``, and whether it is too dear.
+
+    looks  that it may take; of the time until ``until`` it may take ``SPENT``
+    Some anchors tell whether a sweep over many of them is too dear.  A sweep over few anchors begins, and ends at the
+    limit: to ask most of them beforehand would take as long as the sweep.  None where time ran out.
+    """
+    began, classes = clock(), sweep is _sweep_of_classes
+    if _anchors(p, at, classes) > 2 * SAMPLED:
+        looked, took = _estimated(p, at, looks, np.inf if until is None else SPENT * (until - began), classes)
+        if looked > looks or (until is not None and took > SPENT * (until - began)):
+            return None, True
+        return sweep(p, at, until), False
+    swept = sweep(p, at, until if until is None else began + SPENT * (until - began), looks)
+    return swept, swept is None and _anchors(p, at, classes) > 0
+
+
 def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: bool = False) -> tuple[float, float]:
     """Look-ups and seconds that a sweep takes, about, as anchors at even distances tell; infinite above the limits.
 
@@ -546,8 +576,8 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
     anchors, took = _anchors(p, at), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
-    for x in some:
-        looked += share * (_exceeded(p, x, x + 1, asked)[1] if classes else _separate(p, x, x + 1, asked, out)[0])
+    for more in _looked(p, asked.order[some], asked, None if classes else out):
+        looked += share * more
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -557,29 +587,51 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Violated groups of some anchors int64[x], what each loses times K, and the look-ups; which proves nothing."""
     asked, out = _asked(p, at), _nothing(p)
-    places = asked.rank[anchors]
-    looks = sum(_separate(p, x, x + 1, asked, out)[0] for x in places)
+    looks = sum(_looked(p, anchors, asked, out))
     found = _worse(out)
     new = anchors[found.found[anchors] > 0.0]
     return found.group[new], _paid(found.group[new], at) - found.found[new], looks
 
 
+class _Limit:
+    """The look-ups of a sweep on all its cores, and whether they are ``over`` the limit ``most``.
+
+    Which core takes how many changes nothing: the sum of all anchors decides.
+    """
+
+    def __init__(self, most: float) -> None:
+        self.most, self.taken, self._lock = most, 0.0, Lock()
+
+    def take(self, looked: float) -> None:
+        """Count the look-ups of some anchors."""
+        with self._lock:
+            self.taken += looked
+
+    @property
+    def over(self) -> bool:
+        """Whether the sweep ends here."""
+        return self.taken > self.most
+
+
 def _sweep(
-    p: Pairs, at: np.ndarray, until: float | None
+    p: Pairs, at: np.ndarray, until: float | None, most: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, LoneGroups, float] | None:
-    """The most violated group of every anchor, larger ones around lone rows, and the look-ups; None when time ran out
-    before the last."""
-    asked, out, parts = _asked(p, at), _nothing(p), []
+    """The most violated group of every anchor, larger ones around lone rows, and the look-ups; None when time, or
+    ``most`` look-ups, ran out before the last."""
+    asked, out, parts, limit = _asked(p, at), _nothing(p), [], _Limit(most)
 
     def some(first: int, last: int) -> None:
-        parts.append((first, *_separate(p, first, last, asked, out)))
+        if not limit.over:
+            looked, groups = _separate(p, first, last, asked, out)
+            limit.take(looked)
+            parts.append((first, groups))
 
-    if not over_cells(_anchors(p, at), until, some, whole=True):
+    if not over_cells(_anchors(p, at), until, some, whole=True) or limit.over:
         return None
     found, parts = _worse(out), sorted(parts, key=lambda of: of[0])
-    lone = tuple(group for _, _, groups in parts for group in groups)
+    lone = tuple(group for _, groups in parts for group in groups)
     excess = found.excess + 1e-12 * (1.0 + np.abs(at))  # rounding may have hidden as much
-    return excess, found.found, found.group, lone, sum(looks for _, looks, _ in parts)
+    return excess, found.found, found.group, lone, limit.taken
 
 
 def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[ClassesExceeded, float]:
@@ -593,25 +645,30 @@ def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[C
 
 
 def _sweep_of_classes(
-    p: Pairs, at: np.ndarray, until: float | None
+    p: Pairs, at: np.ndarray, until: float | None, most: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
     """What each row pays for the classes of the boxes that hold it, the worst class of every anchor, with its weights
-    and the loss of its box, and the look-ups; None when time ran out before the last."""
-    asked, excess, found, lock = _asked(p, at), np.zeros(at.size), [], Lock()
+    and the loss of its box, and the look-ups; None when time, or ``most`` look-ups, ran out before the last."""
+    asked, excess, found, limit = _asked(p, at), np.zeros(at.size), [], _Limit(most)
+    lock = Lock()
 
     def some(first: int, last: int) -> None:
+        if limit.over:
+            return
         out, looked = _exceeded(p, first, last, asked)
+        limit.take(looked)
         new = out.found > 0.0
         with lock:
             np.maximum(excess, out.excess, out=excess)
-            found.append((first, out.cell[new], out.weight[new], out.loss[new], looked))
+            found.append((first, out.cell[new], out.weight[new], out.loss[new]))
 
-    if not over_cells(int((at > 0.0).sum()), until, some, whole=True) or not found:
+    whole = over_cells(_anchors(p, at, True), until, some, whole=True)
+    if not whole or not found or limit.over:
         return None
-    _, cells, weight, loss, looked = zip(*sorted(found, key=lambda of: of[0]), strict=True)
+    _, cells, weight, loss = zip(*sorted(found, key=lambda of: of[0]), strict=True)
     # rounding may have hidden as much
     excess += 1e-11 * (1.0 + np.abs(at))
-    return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), float(sum(looked))
+    return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), limit.taken
 
 
 def _paid(groups: np.ndarray, at: np.ndarray) -> np.ndarray:
