@@ -22,7 +22,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price
 from shoal.problems.tables.bounds.pieces import ValueCuts
-from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.losses import Lattice, steps_bound
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
 
@@ -114,6 +114,7 @@ ARGUMENTS = {
     "nothing": "no loss is below 0",
     "alone": WIDENED,
     "tuples": "suppressed tuples: each has at least one star",
+    "least steps": "suppressed tuples: each loses at least what its cheapest second value costs",
     "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
     "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
@@ -180,18 +181,20 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if task.effort.name == "fast" and some:  # elsewhere work is counted, and no clock decides
         until = began + QUICK
     enough = NEARLY * cost * task.histogram.rows * len(task.recoding.columns)
+    tuples = residue(task.histogram, task.requirement)[1]["bound"]
+    if plain_stars(task.recoding):
+        out.values["tuples"] = int(tuples)
+    elif task.recoding.hierarchies is None and (steps := steps_bound(task, int(tuples))) > 0:
+        out.values["least steps"] = steps
     out.pieces = ValueCuts.of_task(task)
     if out.pieces is not None:
         out.values["pieces"] = out.pieces.bound
         plain = not task.requirement.sensitive_columns and not task.requirement.rules
         named = task.effort.name in ("fast", "balanced")
-        if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
+        if plain or out.best[1] >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
             out.seconds = clock() - began
             return out
     sweeper = None
-    tuples = residue(task.histogram, task.requirement)[1]["bound"]
-    if plain_stars(task.recoding):
-        out.values["tuples"] = int(tuples)
     if task.recoding.hierarchies is not None and not hopeless(task, lattice, LOOKS[effort], until):
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         since = clock()
