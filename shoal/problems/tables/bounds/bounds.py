@@ -104,6 +104,7 @@ LISTED = 20_000_000  # same where different values are asked for.  Members writt
 GAP = 0.05  # steps aim at so much more than what was proved before
 NEARLY = 0.999  # share of the cost from which on a bound is left as it is
 ROUGHLY = 0.8  # the same for pieces: where all values are equally far apart, boxes take long and prove little
+ENOUGH = 0.95  # and for least steps there: below it, columns of boxes may be the better start
 CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # sweeps for prices of t-closeness, at most
 LITTLE = 5e-4  # share that one of them has to bring, or it is the last
 WALK = 0.5  # share of the time that is left to them which the multipliers take that they begin with
@@ -190,8 +191,8 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if out.pieces is not None:
         out.values["pieces"] = out.pieces.bound
         plain = not task.requirement.sensitive_columns and not task.requirement.rules
-        named = task.effort.name in ("fast", "balanced")
-        if plain or out.best[1] >= (ROUGHLY if named else NEARLY) * cost:  # boxes prove no more of k alone
+        roughly, nearly = (ROUGHLY, ENOUGH) if task.effort.name in ("fast", "balanced") else (NEARLY, NEARLY)
+        if plain or out.pieces.bound >= roughly * cost or out.best[1] >= nearly * cost:  # boxes prove no more of k
             out.seconds = clock() - began
             return out
     sweeper = None
