@@ -117,13 +117,19 @@ class Reading:
         return flat.reshape(len(self.size), many).astype(np.float32)
 
     def held(self, column: int, wanted: np.ndarray) -> np.ndarray:
-        """bool[cells, wanted]: whether each cell of a column covers each value. O(runs wanted)."""
+        """bool[cells, wanted]: whether each cell of a column covers each value.
+
+        O(cells wanted) where each cell is one run of values; otherwise O(runs log wanted) and what is covered.
+        """
         s = self.spreads[column]
-        inside = (s.start[:, None] <= wanted[None]) & (wanted[None] < s.stop[:, None])
         if len(s.cell) == s.size.size and (s.cell == np.arange(s.size.size)).all():
-            return inside
+            return np.asarray((s.start[:, None] <= wanted[None]) & (wanted[None] < s.stop[:, None]))
         out = np.zeros((s.size.size, len(wanted)), bool)
-        np.logical_or.at(out, s.cell, inside)
+        order = np.argsort(wanted, kind="stable")
+        first, last = (np.searchsorted(wanted[order], ends) for ends in (s.start, s.stop))
+        covered = last - first  # places in the order, one after the other
+        place = np.arange(covered.sum()) + np.repeat(first - (np.cumsum(covered) - covered), covered)
+        out[np.repeat(s.cell, covered), order[place]] = True
         return out
 
     def pairwise(self, column: int, cell: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -145,18 +151,35 @@ class Reading:
             values.append(first[self.classes[at, c]])
         return at, np.column_stack(values), np.flatnonzero(~whole)
 
+    def _masks(self, column: int, coarse: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """uint8[wanted, coarse / 8]: as bits, whether the cell of each coarse class covers each wanted value, in order.
+
+        Where a run of values begins or stops, the bit of its class changes. O(runs of the classes log wanted), and a
+        pass over the bits.
+        """
+        s, cell = self.spreads[column], self.classes[coarse, column]
+        runs = np.bincount(s.cell, minlength=s.size.size)
+        many, order = runs[cell], np.argsort(s.cell, kind="stable")
+        before = (np.cumsum(runs) - runs)[cell] - (np.cumsum(many) - many)
+        run, class_ = order[np.arange(many.sum()) + np.repeat(before, many)], np.repeat(np.arange(len(cell)), many)
+        masks = np.zeros((len(wanted) + 1, -(-len(cell) // 8)), np.uint8)
+        for ends in (s.start[run], s.stop[run]):
+            at = np.searchsorted(wanted, ends) * masks.shape[1] + class_ // 8
+            np.bitwise_xor.at(masks.reshape(-1), at, (128 >> class_ % 8).astype(np.uint8))
+        return np.asarray(np.bitwise_xor.accumulate(masks, axis=0, out=masks)[:-1])
+
     def holding(self, tuples: np.ndarray) -> Iterator[tuple[slice, csr_matrix]]:
         """(slice of the tuples, csr[slice, classes]): the classes that cover each distinct tuple.
 
-        Plain classes are looked up, others are compared as bit sets: O(tuples coarse classes quasi / 8).
+        Plain classes are looked up, others are compared as bit sets: O(tuples coarse classes quasi / 8), for time and,
+        of different values, for memory.
         """
         plain, values, coarse = self.points
         own = same(values, tuples)  # a plain tuple is one class
         bits = []
         for c in range(len(self.quasi)):
             wanted, where = np.unique(tuples[:, c], return_inverse=True)
-            held = self.held(c, wanted)[self.classes[coarse, c]]
-            bits.append((np.packbits(held.T, axis=1), where.reshape(-1)))
+            bits.append((self._masks(c, coarse, wanted), where.reshape(-1)))
         step = max(_BITS // max(coarse.size, 1), 1)
         for begin in range(0, len(tuples), step):
             part = slice(begin, min(begin + step, len(tuples)))

@@ -33,6 +33,7 @@ from shoal.watching import watched
 Text = tuple[str | None, str | None]  # separator and encoding of text files
 
 QUERIES = 400
+BLOCK = 1 << 14  # rows of all columns that are in memory at once
 
 
 class ReadRelease(NamedTuple):
@@ -110,24 +111,38 @@ def marginal_distance(
 def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
     """The mean absolute change of Pearson's correlation over pairs of columns of numbers; None with fewer than two."""
     numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
-    changes = []
-    for a, b in itertools.combinations(numeric, 2):
-        before = _pearson(*(_filled(domains[j].at)[codes[j]] for j in (a, b)))
-        after = _pearson(*(read.spreads[j].means(domains[j].at)[read.cells[j]] for j in (a, b)))  # type: ignore[arg-type]
-        changes.append(round(abs(before - after), 9))  # remove rounding errors of large sums
-    return float(np.mean(changes)) if changes else None
+    if len(numeric) < 2:
+        return None
+    before = correlations([_filled(domains[j].at) for j in numeric], [codes[j] for j in numeric])
+    means = [read.spreads[j].means(domains[j].at) for j in numeric]  # type: ignore[arg-type]
+    after = correlations(means, [read.cells[j] for j in numeric])
+    pairs = np.triu_indices(len(numeric), 1)
+    return float(np.abs(before - after).round(9)[pairs].mean())  # without the rounding errors of large sums
+
+
+def correlations(values: Sequence[np.ndarray], codes: Sequence[np.ndarray]) -> np.ndarray:
+    """Pearson's correlation of every two of d columns, float64[d, d]; 0 if one of them is constant.
+
+    values  per column float64[v], the number of each code;  codes  per column int64[n]
+    O(n d) for reading, and a product of matrices, which takes n d^2 additions; ``BLOCK`` rows are in memory at once.
+    """
+    units = []
+    for at, code in zip(values, codes, strict=True):
+        count = np.bincount(code, minlength=at.size)
+        off = at - count @ at / max(code.size, 1)
+        present = at[count > 0]
+        constant = present.size < 2 or np.ptp(present) <= 1e-12 * np.abs(present).max()
+        units.append(np.zeros(at.size) if constant else off / np.sqrt(count @ off**2))
+    whole = np.zeros((len(units), len(units)))
+    for first in range(0, codes[0].size, BLOCK):
+        rows = np.stack([unit[code[first : first + BLOCK]] for unit, code in zip(units, codes, strict=True)])
+        whole += rows @ rows.T
+    return whole
 
 
 def _filled(at: np.ndarray | None) -> np.ndarray:
     assert at is not None  # called only for columns of numbers
     return np.where(np.isnan(at), np.nanmean(at), at)
-
-
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """Pearson's correlation; 0 if a column is constant."""
-    if x.size < 2 or not x.std() or not y.std():
-        return 0.0
-    return float(np.corrcoef(x, y)[0, 1])
 
 
 def learns() -> bool:
@@ -312,7 +327,8 @@ def compare(
     For utility, a cell represents its members, each equally likely. Query error is |estimate - truth| / truth over 400
     counts, with a random run of values in each of two columns and a truth of at least 1 % of the rows (at least 10).
     The distance of marginals is total variation. The change of correlations is the mean absolute change over pairs of
-    columns of numbers. Raises PolicyError and InputError for missing columns. O(rows columns + queries rows).
+    columns of numbers. Raises PolicyError and InputError for missing columns. O(rows columns + queries rows), and a
+    product of matrices for the correlations, O(rows columns^2).
     """
     if not mapping("releases", releases):
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
@@ -497,17 +513,24 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
     if len(masks) * len(rows) > MOST_COMPARED // max(cells.shape[1], 1):
         return None
     total = np.zeros(len(rows), np.int64)
-    for a, b in itertools.product(range(len(masks)), repeat=2):
-        common = ~(masks[a] | masks[b])
-        mine, other = np.flatnonzero(kind == a), np.flatnonzero(kind == b)
+    of = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+    for a, b in itertools.combinations_with_replacement(range(len(masks)), 2):
+        common, mine, other = ~(masks[a] | masks[b]), of[a], of[b]
         both = np.concatenate([rows[mine], rows[other]])[:, common]
-        if not both.shape[1]:
-            total[mine] += count[other].sum()
-            continue
-        group = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-        sums = np.bincount(group[mine.size :], weights=count[other], minlength=int(group.max()) + 1)
-        total[mine] += sums[group[: mine.size]].astype(np.int64)
+        group = np.zeros(len(both), np.int64)
+        if both.shape[1]:
+            group = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+        first, second = group[: mine.size], group[mine.size :]
+        total[mine] += _matching(second, count[other], first)
+        if a != b:
+            total[other] += _matching(first, count[mine], second)
     return int(total.min())
+
+
+def _matching(group: np.ndarray, count: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Rows in each asked group, int64[x]; group and count int64[m] of the rows that are counted."""
+    most = int(max(group.max(), asked.max())) + 1
+    return np.bincount(group, weights=count, minlength=most)[asked].astype(np.int64)
 
 
 def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import vstack
 
 import shoal
+from shoal.attacks.reading import read
 from tests.commands import run
 
 QUASI, SENSITIVE = ["age", "town", "sex"], ["disease"]
+CELLS = [f"{{{a}, {b}, {b + 1}}}" for a in range(1, 7) for b in range(a + 1, 9)]  # more of them than bits in a byte
 
 
 def people(rows: int = 600, seed: int = 0, chance: bool = False) -> pl.DataFrame:
@@ -115,6 +118,21 @@ def test_cells_of_other_tools_are_decoded(recoded: str) -> None:
     assert found["linkage, register, exact"].figure == pytest.approx((1 + 1) / 5)
 
 
+@pytest.mark.parametrize("cells", [["[1, 3]", "[4, 9]", "5"], ["{1, 3, 9}", "{2}", "*", "{9, 4}"], ["1"], CELLS])
+def test_the_cells_that_cover_a_value_are_those_that_list_it(cells: list[str]) -> None:
+    members = {"[1, 3]": "123", "[4, 9]": "456789", "{1, 3, 9}": "139", "{2}": "2", "*": "123456789", "{9, 4}": "49"}
+    members |= {cell: cell.strip("{}").replace(", ", "") for cell in CELLS}
+    known = pl.DataFrame({"a": list("123456789"), "s": list("xyxyxyxyx")})
+    reading = read(pl.DataFrame({"a": cells * 2, "s": ["x"] * 2 * len(cells)}), ["a"], ["s"], [known])
+    wanted = np.array([4, 0, -1, 8, 0, 2])
+    text = [cells[reading.group[: len(cells)].tolist().index(g)] for g in reading.classes[:, 0].argsort()]
+    asked = [reading.domains[0].values[w] if w >= 0 else "none" for w in wanted]
+    covers = [[w in members.get(t, t) for w in asked] for t in text]
+    assert reading.held(0, wanted).tolist() == covers
+    whole = vstack([held for _, held in reading.holding(wanted[:, None])]).toarray()
+    assert whole.astype(bool).T[reading.classes[:, 0].argsort()].tolist() == covers
+
+
 def test_labels_of_a_hierarchy_are_decoded(tmp_path: Path) -> None:
     rows = [["Ulm", "south", "*"], ["Jena", "east", "*"], ["Bonn", "west", "*"], ["Bern", "south", "*"]]
     release = pl.DataFrame({"town": ["south", "south", "Bonn", "Bonn"], "s": list("xyxy")})
@@ -156,7 +174,6 @@ def test_pure_chance_shows_no_gain(seed: int) -> None:
 
 def test_strangers_of_a_register_are_who_is_not_in_the_table() -> None:
     from shoal.attacks.attack import without
-    from shoal.attacks.reading import read
 
     release = pl.DataFrame({"a": list("112"), "s": list("xyx")})
     reading = read(release, ["a"], ["s"], [release])

@@ -498,6 +498,54 @@ def test_a_named_effort_ends_where_sweeps_bring_little():
     assert min(least, slow) > 0.98 * most
 
 
+def _begun(need: Requirement = Requirement(3)) -> tuple[near_cells.Pairs, np.ndarray]:
+    """A table of 120 rows, and multipliers above those that are feasible."""
+    task = in_threes(need)
+    p = near_cells.Pairs.of(task)
+    return p, 1.3 * (near_cells.neighbors(task, None) - p.alone)[p.order]
+
+
+def test_few_anchors_are_looked_at_once_a_sweep(monkeypatch):
+    """Asking a hundred of 120 anchors what the sweep will take took as long as the sweep."""
+    p, start = _begun()
+    swept = []
+    monkeypatch.setattr(boxes, "_estimated", None)
+    monkeypatch.setattr(boxes, "_sweep", _noting(swept))
+    assert boxes.raised(p, start / 1.3, 4, None) is not None
+    assert len(swept) == 4
+
+
+def test_many_anchors_are_asked_before_a_sweep(monkeypatch):
+    p, start = _begun()
+    monkeypatch.setattr(boxes, "SAMPLED", 20)
+    monkeypatch.setattr(boxes, "_sweep", None)
+    assert boxes._afforded(p, start, 10.0, None, boxes._sweep) == (None, True)
+
+
+def test_a_sweep_ends_at_its_limit():
+    p, start = _begun()
+    *_, looked = boxes._sweep(p, start, None)
+    assert boxes._sweep(p, start, None, looked)[-1] == looked
+    assert boxes._sweep(p, start, None, looked - 1) is None
+    assert boxes._afforded(p, start, looked - 1, None, boxes._sweep) == (None, True)
+    assert boxes._afforded(p, 0.0 * start, 0.0, None, boxes._sweep_of_classes) == (None, False)  # nothing is violated
+
+
+@pytest.mark.parametrize("need", [Requirement(3), Requirement(3, (1,), (2,)), Requirement(3, (2,), (1,))])
+def test_anchors_looked_at_together_have_the_groups_of_each(need, monkeypatch):
+    p, start = _begun(need)
+    anchors = np.random.default_rng(1).permutation(start.size)[:50]
+    calls, one = [], boxes._separate
+    monkeypatch.setattr(boxes, "_separate", lambda *given: calls.append(1) or one(*given))
+    groups, loss, looks = boxes._at_some(p, start, anchors)
+    assert len(calls) == -(-50 // boxes.TOGETHER)
+    alone = [boxes._at_some(p, start, anchors[x : x + 1]) for x in range(50)]
+    assert groups.tolist() == [group for some, _, _ in alone for group in some.tolist()]
+    assert loss.tolist() == [lost for _, some, _ in alone for lost in some.tolist()]
+    assert looks == sum(looked for _, _, looked in alone)
+    assert len(groups)
+
+
 def test_no_sweep_follows_once_enough_is_proved():
     rows = np.random.default_rng(5).integers(0, 30, (120, 2))
     recoding = Recoding((Ranges.of(np.arange(30.0)), Sets.of(30)), "ncp")

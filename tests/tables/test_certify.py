@@ -14,8 +14,8 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from shoal.problems.tables.bounds.certify import bound, good_groups, least_steps
-from shoal.problems.tables.losses import bound_raised_to_step
+from shoal.problems.tables.bounds.certify import good_groups
+from shoal.problems.tables.losses import bound_raised_to_step, least_steps, steps_bound
 from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible, held, in_unit, partitions, row_loss
 from tests.tables.checks import columns_of, forms, least_loss, tables
@@ -27,7 +27,7 @@ def test_never_above_the_optimum(histogram, form, k, l):
     need, recoding = Requirement(k, (l,), (1,)), columns_of(form, histogram.quasi_sizes)
     if shortfall(histogram, need) is None:
         fewest = residue(histogram, need)[1]["bound"]
-        assert bound(Task(histogram, need, recoding), fewest) <= least_loss(histogram, need, recoding) + 1e-12
+        assert steps_bound(Task(histogram, need, recoding), fewest) <= least_loss(histogram, need, recoding) + 1e-12
 
 
 def test_a_step_is_the_least_class_of_two():
@@ -37,7 +37,7 @@ def test_a_step_is_the_least_class_of_two():
     assert least_steps(histogram, tree) == pytest.approx([1, 1, 2, 3])
     line = Recoding((Ranges.of(np.array([0.0, 1, 5, 10])),))
     assert least_steps(histogram, line) == pytest.approx([0.1, 0.1, 0.4, 0.5])
-    assert bound(Task(histogram, Requirement(2), tree), 3) == pytest.approx((1 + 1 + 2) / 4)
+    assert steps_bound(Task(histogram, Requirement(2), tree), 3) == pytest.approx((1 + 1 + 2) / 4)
 
 
 @settings(deadline=None, max_examples=100)

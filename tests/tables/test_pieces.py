@@ -13,7 +13,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.bounds import pieces
+from shoal.problems.tables.bounds import bounds, pieces
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.pieces import GROUP, Column, Program, ValueCuts
 from tests.oracles.tables import least_total
@@ -173,10 +173,26 @@ def test_it_holds_beside_sensitive_values_and_for_other_methods():
     histogram = table(rows, sensitive)
     recoding = Recoding((Sets.of(40),), "ncp")
     need = of_models(histogram, 5, LDiversity(2))
-    bounds = lower_bounds(Task(histogram, need, recoding), cost=160 / 39 / 40)
-    assert bounds.values == {"pieces": pytest.approx(160 / 39 / 40)}
+    found = lower_bounds(Task(histogram, need, recoding), cost=160 / 39 / 40)
+    assert found.values == {"pieces": pytest.approx(160 / 39 / 40), "least steps": pytest.approx(1 / 39)}
     made = group(histogram, [KAnonymity(5), LDiversity(2)], "three_phase", recoding=recoding, seed=0)
     assert made.certificate.lower_bound >= 160 / 39 / 40 * (1 - 1e-9)
+
+
+def test_many_values_under_l_diversity_are_bounded_without_a_look_at_pairs(monkeypatch):
+    """Most values have rows that are no group by themselves; these rows lose a second value each, and that is all."""
+    draw = np.random.default_rng(1)
+    rows = np.stack([draw.integers(0, 500, 2000), draw.integers(0, 20, 2000)], axis=1)
+    histogram = Histogram.from_rows(rows[:, :1], rows[:, 1:])
+    held = np.zeros((500, 20), int)
+    np.add.at(held, (rows[:, 0], rows[:, 1]), 1)
+    alone = np.maximum(2 * held.max(axis=1) - held.sum(axis=1), 0).sum()  # more than half of their value's rows
+    recoding = Recoding((Sets.of(histogram.quasi_sizes[0]),), "ncp")
+    monkeypatch.setattr(bounds, "without_lattice", None)  # boxes and near cells
+    made = group(histogram, [LDiversity(2)], recoding=recoding, effort="fast", seed=0).certificate
+    assert made.bound.startswith("least steps")
+    assert made.lower_bound == pytest.approx(alone / (histogram.quasi_sizes[0] - 1) / 2000)
+    assert made.cost <= 1.15 * made.lower_bound
 
 
 def test_other_tables_have_no_such_program():

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.model.foreign import domain_of, spread
+from shoal.model.foreign import Spread, domain_of, spread
+from shoal.utility import compare
 from shoal.utility.compare import wildcard_k
 from tests.commands import run
 
@@ -235,6 +236,31 @@ def test_what_rounding_leaves_is_no_change_of_a_correlation():
     frame = pl.DataFrame({"a": days, "b": days.sqrt(), "c": [i * 37 % 101 for i in range(400)]})
     found = shoal.compare(frame, {"same": frame}, quasi_identifiers=["a", "b", "c"]).as_dict()["releases"]["same"]
     assert found["utility"]["correlation_change"] == 0
+
+
+@pytest.mark.parametrize("block", [7, 1 << 14])
+def test_correlations_of_all_pairs_are_those_of_each_pair(block, monkeypatch):
+    monkeypatch.setattr(compare, "BLOCK", block)
+    random = np.random.default_rng(3)
+    values = [random.normal(1e4, 1, 9), random.integers(0, 5, 9) + 0.0, np.full(9, 0.1), random.normal(size=9)]
+    codes = [random.integers(0, 9, 50) for _ in values]
+    codes[3] = np.full(50, 4)  # one value of many is a constant, too
+    known = np.corrcoef([at[code] for at, code in zip(values[:2], codes[:2], strict=True)])
+    found = compare.correlations(values, codes)
+    assert found[:2, :2] == pytest.approx(known, abs=1e-9)
+    assert not found[2:].any()
+    assert not found[:, 2:].any()
+
+
+def test_a_wide_table_has_each_column_read_once(monkeypatch):
+    """The pairs of 300 columns are 45,000."""
+    random = np.random.default_rng(4)
+    wide = pl.DataFrame({f"c{j}": random.integers(0, 9, 40) for j in range(30)})
+    read, means = [], Spread.means
+    monkeypatch.setattr(Spread, "means", lambda *given: read.append(1) or means(*given))
+    monkeypatch.setattr(compare, "classifier", lambda *_: None)
+    shoal.compare(wide, {"same": wide}, quasi_identifiers=wide.columns)
+    assert len(read) == 2 * 30  # of the original, and of the release
 
 
 def test_wrong_requests_say_what_is_wrong(people):

@@ -297,7 +297,8 @@ class _PortfolioRun:
         if left is not None and left <= SHORT and shares_column(self.task) is not None and not size_decides(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
-        cost = math.inf if self.order[0] else self.order[1]
+        over, cost = min(self.order, self.first)  # of a large table, three-phase alone is known by now
+        cost = math.inf if over else cost
         return lower_bounds(self.task, until=share, program=not decidable(self.task), cost=cost)  # which proves more
 
     def cut(self, bounds: Bounds) -> None:

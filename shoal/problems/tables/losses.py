@@ -429,3 +429,38 @@ class NodesToVisit:
         self.done = min(int(begin[-1]) + run, len(self.every))
         self.spent += cells * len(chosen)
         return self.every[chosen]
+
+
+def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
+    """The least loss of a row of each cell if its group contains another quasi-identifier tuple, float64[m].
+
+    In some column the group then has a second value, so the row loses at least the cheapest class, set, or range with
+    its code and another code.
+    """
+    out = np.full(histogram.cells, np.inf)
+    for j, column in enumerate(recoding.columns):
+        if column.size < 2:
+            continue
+        out = np.minimum(out, (column.steps() * column.weight)[histogram.quasi[:, j]])
+    return out
+
+
+def steps_bound(task: Task, fewest: int) -> float:
+    """A lower bound on the loss if at least ``fewest`` rows are in a group with different rows.
+
+    An int for stars. For NCP a float, lowered by a billionth, so that rounding cannot raise it above the true bound.
+    """
+    histogram, recoding = task.histogram, task.recoding
+    if fewest <= 0 or not recoding.columns:
+        return 0
+    step = least_steps(histogram, recoding)
+    order = np.argsort(step)
+    upto = np.cumsum(histogram.count[order])
+    here = np.clip(fewest - (upto - histogram.count[order]), 0, histogram.count[order])
+    kept = here > 0
+    total = float((step[order][kept] * here[kept]).sum())
+    if not np.isfinite(total):
+        return 0
+    if recoding.unit == "stars":
+        return int(np.floor(total + 1e-6))
+    return total / (histogram.rows * len(recoding.columns)) * (1 - 1e-9)

@@ -23,7 +23,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, shares_of
 from shoal.problems.tables.bounds.pieces import ValueCuts
-from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.losses import Lattice, steps_bound
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
 from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
 
@@ -105,6 +105,7 @@ PASSES, MEMBERS = (400, 100), (4e8, 1e9)  # limits of the steps and of the membe
 GAP = 0.05  # Polyak's target above the bound before, relative to it
 NEARLY = 0.999  # share of the cost from which on no further bound is computed
 ROUGHLY = 0.8  # the same for pieces: if all values are equally far apart, boxes take long and prove little
+ENOUGH = 0.95  # and for least steps: below this share, columns of boxes may be the better start
 CLOSENESS = {"fast": 1, "balanced": 2, "thorough": 40}  # limit of the sweeps for prices under conditions on shares
 LITTLE = 5e-4  # relative gain below which a sweep is the last
 FOR_MULTIPLIERS = (0.5, 0.75)  # share of their time for the multipliers with which they begin; for largest shares
@@ -116,6 +117,7 @@ ARGUMENTS = {
     "nothing": "no loss is below 0",
     "alone": WIDENED,
     "tuples": "suppressed tuples: each has at least one star",
+    "least steps": "suppressed tuples: each loses at least what its cheapest second value costs",
     "cheapest node": "per row the cheapest lattice node whose class can hold an eligible group with it",
     "dual ascent": "row prices that no eligible group of any lattice class exceeds, raised by dual ascent",
     "subgradients": "row prices that no eligible group of any lattice class exceeds, moved along subgradients",
@@ -183,18 +185,21 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     if task.effort.name == "fast" and some:  # other named efforts count work instead of time
         until = began + QUICK
     enough = NEARLY * cost * task.histogram.rows * len(task.recoding.columns)
+    tuples = residue(task.histogram, task.requirement)[1]["bound"]
+    if plain_stars(task.recoding):
+        out.values["tuples"] = int(tuples)
+    elif task.recoding.hierarchies is None and (steps := steps_bound(task, int(tuples))) > 0:
+        out.values["least steps"] = steps
     out.pieces = ValueCuts.of_task(task)
     if out.pieces is not None:
         out.values["pieces"] = out.pieces.bound
         plain = not task.requirement.sensitive_columns and not task.requirement.rules
-        named = task.effort.name in ("fast", "balanced")
-        if plain or out.pieces.bound >= (ROUGHLY if named else NEARLY) * cost:  # for k alone, boxes prove no more
+        roughly, nearly = (ROUGHLY, ENOUGH) if task.effort.name in ("fast", "balanced") else (NEARLY, NEARLY)
+        # For k alone, boxes prove no more.
+        if plain or out.pieces.bound >= roughly * cost or out.best[1] >= nearly * cost:
             out.seconds = clock() - began
             return out
     sweeper = None
-    tuples = residue(task.histogram, task.requirement)[1]["bound"]
-    if plain_stars(task.recoding):
-        out.values["tuples"] = int(tuples)
     if task.recoding.hierarchies is not None and not hopeless(task, lattice, LOOKS[effort], until):
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         since = clock()

@@ -10,6 +10,7 @@ box together.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,8 @@ FURTHER = ((0.8, 2.0), (0.5, 1.3))  # factors of the radius after a sweep that p
 NEARER = 0.7  # factor after any other sweep
 DAMPING = 0.5  # step toward the optimal multipliers of the program, as a share
 NODES = 20_000  # limit of the nodes of the search from an anchor
-SAMPLED = 100  # anchors from which the time of a sweep is estimated
+SAMPLED = 100  # anchors from which the time of a sweep is estimated, if there are more than twice as many
+TOGETHER = 8  # anchors between two readings of the clock
 SPENT = 0.8  # limit of a sweep, as a share of what is left
 ENOUGH = 2e-4  # relative gap between the program's optimum and the bound at which sweeps end
 NEAR = 1e-3  # tolerance of the program, relative to the radius
@@ -332,10 +334,9 @@ def raised(
         began, violated = clock(), np.empty(0, np.int64)
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began))
         looks -= OF_COLUMN * columns.loss.size
-        if looked <= SPENT * looks and (until is None or took <= SPENT * (until - began)):
-            swept = _sweep(p, at, until)
+        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep)
+        if not dear:
             if swept is None:
                 break
             excess, found, groups, lone, looked = swept
@@ -405,11 +406,10 @@ def classes_of_boxes(
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        looked, took = _estimated(p, at, SPENT * looks, np.inf if until is None else SPENT * (until - began), True)
-        if looked > SPENT * looks or (until is not None and took > SPENT * (until - began)):
+        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep_of_classes)
+        if dear:
             reach *= NEARER**2
         else:
-            swept = _sweep_of_classes(p, at, until)
             if swept is None:
                 break
             excess, cells, weight, loss, looked = swept
@@ -463,8 +463,8 @@ def _scale(p: Pairs, start: np.ndarray, looks: float, seconds: float) -> tuple[f
         began, here = clock(), asked.order[some]
         share = anchors / some.size
         looked = 0.0
-        for x in some:
-            looked += share * _separate(p, x, x + 1, asked, out)[0]
+        for more in _looked(p, here, asked, out):
+            looked += share * more
             if looked > looks or clock() > last:
                 return best, most / max(float(count @ start), 1e-300), *spent
         took = share * (clock() - began) / cores(float(start.size) ** 2)
@@ -496,9 +496,9 @@ def _no_violation(p: Pairs) -> tuple[Violated, ...]:
     return tuple(Violated(np.zeros(m), np.full(m, -1.0), np.full((m, most), -1, np.int32), *none) for _ in p.sizes)
 
 
-def _anchors(p: Pairs, at: np.ndarray) -> int:
+def _anchors(p: Pairs, at: np.ndarray, classes: bool = False) -> int:
     """The number of anchors: cells with multipliers above 0, or all cells if a group can have a lone row."""
-    return at.size if p.two_values else int((at > 0.0).sum())
+    return at.size if p.two_values and not classes else int((at > 0.0).sum())
 
 
 def _separate(
@@ -518,6 +518,17 @@ def _separate(
     return looks, tuple(groups)
 
 
+def _looked(p: Pairs, anchors: np.ndarray, asked: RowMultipliers, out: tuple[Violated, ...] | None) -> Iterator[float]:
+    """The look-ups of the anchors int64[x], ``TOGETHER`` of them in each call, which takes longer than one search.
+
+    out  the violated groups found; None: whole classes are examined, and none are kept
+    """
+    for at in range(0, anchors.size, TOGETHER):
+        some = asked._replace(order=anchors[at : at + TOGETHER])
+        many = some.order.size
+        yield _exceeded(p, 0, many, some)[1] if out is None else _separate(p, 0, many, some, out)[0]
+
+
 def _more_violated(out: tuple[Violated, ...]) -> Violated:
     """The more violated group of each anchor, of either size."""
     first, last = out[0], out[-1]
@@ -529,6 +540,26 @@ def _more_violated(out: tuple[Violated, ...]) -> Violated:
     )
 
 
+def _afforded(
+    p: Pairs, at: np.ndarray, looks: float, until: float | None, sweep: Callable[..., Any]
+) -> tuple[Any, bool]:
+    """A sweep over all anchors, ``_sweep`` or ``_sweep_of_classes``, and whether it exceeds its limits.
+
+    looks  limit of its look-ups; its limit of the time left is the share ``SPENT``
+
+    If there are many anchors, some of them show whether a sweep would exceed the limits. If there are few, the sweep
+    begins and ends at the limit, because an estimate would take as long. The sweep is None if it did not end.
+    """
+    began, classes = clock(), sweep is _sweep_of_classes
+    if _anchors(p, at, classes) > 2 * SAMPLED:
+        looked, took = _estimated(p, at, looks, np.inf if until is None else SPENT * (until - began), classes)
+        if looked > looks or (until is not None and took > SPENT * (until - began)):
+            return None, True
+        return sweep(p, at, until), False
+    swept = sweep(p, at, until if until is None else began + SPENT * (until - began), looks)
+    return swept, swept is None and _anchors(p, at, classes) > 0
+
+
 def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: bool = False) -> tuple[float, float]:
     """The look-ups and seconds of a sweep, estimated from anchors at even distances; infinite above the limits.
 
@@ -538,8 +569,8 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
     anchors, took = _anchors(p, at), 0.0
     some = np.unique(np.linspace(0, max(anchors - 1, 0), min(SAMPLED, anchors)).astype(np.int64))
     share, workers = anchors / max(some.size, 1), cores(float(at.size) ** 2)
-    for x in some:
-        looked += share * (_exceeded(p, x, x + 1, asked)[1] if classes else _separate(p, x, x + 1, asked, out)[0])
+    for more in _looked(p, asked.order[some], asked, None if classes else out):
+        looked += share * more
         took = share * (clock() - began) / workers
         if looked > looks or took > seconds:
             return np.inf, np.inf
@@ -549,31 +580,53 @@ def _estimated(p: Pairs, at: np.ndarray, looks: float, seconds: float, classes: 
 def _at_some(p: Pairs, at: np.ndarray, anchors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Violated groups of some anchors int64[x], K times the loss of each, and the look-ups; they prove nothing."""
     asked, out = _ranked(p, at), _no_violation(p)
-    places = asked.rank[anchors]
-    looks = sum(_separate(p, x, x + 1, asked, out)[0] for x in places)
+    looks = sum(_looked(p, anchors, asked, out))
     found = _more_violated(out)
     new = anchors[found.found[anchors] > 0.0]
     return found.group[new], _paid(found.group[new], at) - found.found[new], looks
 
 
+class _Limit:
+    """The look-ups of a sweep on all its cores, and whether they are ``over`` the limit ``most``.
+
+    The sum over all anchors decides, so the result does not depend on which core takes which anchors.
+    """
+
+    def __init__(self, most: float) -> None:
+        self.most, self.taken, self._lock = most, 0.0, Lock()
+
+    def take(self, looked: float) -> None:
+        """Count the look-ups of some anchors."""
+        with self._lock:
+            self.taken += looked
+
+    @property
+    def over(self) -> bool:
+        """Whether the sweep ends here."""
+        return self.taken > self.most
+
+
 def _sweep(
-    p: Pairs, at: np.ndarray, until: float | None
+    p: Pairs, at: np.ndarray, until: float | None, most: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, LoneGroups, float] | None:
     """The violation and the most violated group of every anchor, groups around lone rows, and the look-ups; or None.
 
-    None if the time is over before the last anchor.
+    None if the time, or ``most`` look-ups, are used up before the last anchor.
     """
-    asked, out, parts = _ranked(p, at), _no_violation(p), []
+    asked, out, parts, limit = _ranked(p, at), _no_violation(p), [], _Limit(most)
 
     def some(first: int, last: int) -> None:
-        parts.append((first, *_separate(p, first, last, asked, out)))
+        if not limit.over:
+            looked, groups = _separate(p, first, last, asked, out)
+            limit.take(looked)
+            parts.append((first, groups))
 
-    if not over_cells(_anchors(p, at), until, some, whole=True):
+    if not over_cells(_anchors(p, at), until, some, whole=True) or limit.over:
         return None
     found, parts = _more_violated(out), sorted(parts, key=lambda of: of[0])
-    lone = tuple(group for _, _, groups in parts for group in groups)
+    lone = tuple(group for _, groups in parts for group in groups)
     excess = found.excess + 1e-12 * (1.0 + np.abs(at))  # at least the rounding error
-    return excess, found.found, found.group, lone, sum(looks for _, looks, _ in parts)
+    return excess, found.found, found.group, lone, limit.taken
 
 
 def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[ClassesExceeded, float]:
@@ -587,27 +640,32 @@ def _exceeded(p: Pairs, first: int, last: int, asked: RowMultipliers) -> tuple[C
 
 
 def _sweep_of_classes(
-    p: Pairs, at: np.ndarray, until: float | None
+    p: Pairs, at: np.ndarray, until: float | None, most: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float] | None:
     """What each row pays for the classes of its boxes; the worst classes (cells, weights, loss); look-ups; or None.
 
-    None if the time is over before the last anchor.
+    None if the time, or ``most`` look-ups, are used up before the last anchor.
     """
-    asked, excess, found, lock = _ranked(p, at), np.zeros(at.size), [], Lock()
+    asked, excess, found, limit = _ranked(p, at), np.zeros(at.size), [], _Limit(most)
+    lock = Lock()
 
     def some(first: int, last: int) -> None:
+        if limit.over:
+            return
         out, looked = _exceeded(p, first, last, asked)
+        limit.take(looked)
         new = out.found > 0.0
         with lock:
             np.maximum(excess, out.excess, out=excess)
-            found.append((first, out.cell[new], out.weight[new], out.loss[new], looked))
+            found.append((first, out.cell[new], out.weight[new], out.loss[new]))
 
-    if not over_cells(int((at > 0.0).sum()), until, some, whole=True) or not found:
+    whole = over_cells(_anchors(p, at, True), until, some, whole=True)
+    if not whole or not found or limit.over:
         return None
-    _, cells, weight, loss, looked = zip(*sorted(found, key=lambda of: of[0]), strict=True)
+    _, cells, weight, loss = zip(*sorted(found, key=lambda of: of[0]), strict=True)
     # at least the rounding error
     excess += 1e-11 * (1.0 + np.abs(at))
-    return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), float(sum(looked))
+    return excess, np.concatenate(cells), np.concatenate(weight), np.concatenate(loss), limit.taken
 
 
 def _paid(groups: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -12,48 +12,13 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
-from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
 from shoal.problems.tables.groups import good_groups as of_rows
+from shoal.problems.tables.losses import steps_bound
 from shoal.problems.tables.three_phase import residue, residues
 
 ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
-
-
-def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
-    """The least loss of a row of each cell if its group contains another quasi-identifier tuple, float64[m].
-
-    In some column the group then has a second value, so the row loses at least the cheapest class, set, or range with
-    its code and another code.
-    """
-    out = np.full(histogram.cells, np.inf)
-    for j, column in enumerate(recoding.columns):
-        if column.size < 2:
-            continue
-        out = np.minimum(out, (column.steps() * column.weight)[histogram.quasi[:, j]])
-    return out
-
-
-def bound(task: Task, fewest: int) -> float:
-    """A lower bound on the loss if at least ``fewest`` rows are in a group with different rows.
-
-    An int for stars. For NCP a float, lowered by a billionth, so that rounding cannot raise it above the true bound.
-    """
-    histogram, recoding = task.histogram, task.recoding
-    if fewest <= 0 or not recoding.columns:
-        return 0
-    step = least_steps(histogram, recoding)
-    order = np.argsort(step)
-    upto = np.cumsum(histogram.count[order])
-    here = np.clip(fewest - (upto - histogram.count[order]), 0, histogram.count[order])
-    kept = here > 0
-    total = float((step[order][kept] * here[kept]).sum())
-    if not np.isfinite(total):
-        return 0
-    if recoding.unit == "stars":
-        return int(np.floor(total + 1e-6))
-    return total / (histogram.rows * len(recoding.columns)) * (1 - 1e-9)
 
 
 def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -102,7 +67,7 @@ def certified(
         facts = residue(task.histogram, task.requirement)[1]
     cost = task.recoding.cost(task.histogram, partition)
     argument = ARGUMENT.format(rows=facts["bound"], why=facts["argument"])
-    lower = bound(task, facts["bound"])
+    lower = steps_bound(task, facts["bound"])
     seconds = task.effort.seconds
     known = Bounds()
     if not starred:  # these bounds assume the ceilings, and a starred block exceeds them

@@ -399,6 +399,16 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
     return cell[kept], group[kept], stay[kept]
 
 
+def _held_cells(columns: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells of each column and how many of its rows are of each: those of column c from at[c] to at[c + 1] - 1.
+
+    columns  int64[c, K], -1 where fewer;  m  cells of the table.  at int64[c + 1], cell int64[x], many int64[x]
+    """
+    of, place = np.nonzero(columns >= 0)
+    key, many = np.unique(of * m + columns[of, place], return_counts=True)
+    return np.searchsorted(key, np.arange(len(columns) + 1) * m), key % m, many
+
+
 def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | None:
     """A grouping int64[rows] with eligible columns that share no row as groups; other rows go where they cost least.
 
@@ -428,6 +438,8 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
     def eligible(cells: np.ndarray, count: np.ndarray) -> np.ndarray:
         """The largest part of the rows of each cell that is eligible together, int64[..]; zeros if there is none."""
         kept = count
+        if kept.sum() < need.smallest:
+            return np.zeros_like(kept)
         if l > 1:
             held = np.bincount(value[cells], weights=count).astype(np.int64)
             most = int(held.max())
@@ -447,18 +459,21 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
         place[cells] += many
 
     whole = np.array([int(eligible(cells, left[cells]).sum()) for cells in cells_of])
-    for one in columns:
-        cells, many = np.unique(one[one >= 0], return_counts=True)
-        if (left[cells] < many).any() or not np.array_equal(eligible(cells, many), many):
+    at, cell, many = _held_cells(columns, h.cells)
+    for c in np.flatnonzero(
+        good_groups(h, need, cell, np.repeat(np.arange(len(columns)), np.diff(at)), many, len(columns))
+    ):
+        cells, count = cell[at[c] : at[c + 1]], many[at[c] : at[c + 1]]
+        if (left[cells] < count).any():
             continue
-        left[cells] -= many
-        tuples, taken = np.unique(tuple_of[cells]), np.bincount(tuple_of[cells], weights=many)
+        left[cells] -= count
+        tuples, place_of = np.unique(tuple_of[cells], return_inverse=True)
         rest = np.array([int(eligible(cells_of[t], left[cells_of[t]]).sum()) for t in tuples])
-        if (whole[tuples] - rest > l * taken[tuples]).any():
-            left[cells] += many
+        if (whole[tuples] - rest > l * np.bincount(place_of, weights=count)).any():
+            left[cells] += count
             continue
         whole[tuples] = rest
-        take(cells, many)
+        take(cells, count)
         made += 1
     if not made:
         return None
