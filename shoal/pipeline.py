@@ -341,7 +341,11 @@ def _read(
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
         table = with_place(table, asked.coordinates)
-    table, cells = filled(table, asked.grouped) if asked.missing == "filled" else (flagged(table, asked), None)
+    cells = None
+    if asked.missing == "filled":
+        table, cells = filled(table, asked.grouped, asked.limits)
+    else:
+        table = flagged(table, asked)
     census = None
     if asked.population is not None:
         census = read_census(asked.population, asked.grouped, asked.coordinates, engine)

@@ -4,6 +4,8 @@
 same, and returns the entries by which their certificates differ: each is a figure of the original that the rows do not
 show.  The rung of the proved ratio may differ, and the moment at which a file was made.  The order of the rows may not,
 nor any byte of the file: what the certificate says of size and SHA-256 is compared, too.
+
+Of a request with limits, tables that differ in nothing but numbers beyond them must give the same released file, too.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Case(NamedTuple):
     release  (table, folder) -> the certificate's path
     note     what is asked, in words, where the name does not tell
     fewer    tables of so many rows less are among them, down to that
+    limits   column -> the numbers at which and beyond which all are published as one value, from below and from above
     ordered  whether tables of the same rows in another order are other tables, as where the order is kept
     """
 
@@ -51,6 +54,12 @@ class Case(NamedTuple):
     note: str = ""
     ordered: bool = False
     fewer: int = 0
+    limits: Mapping[str, tuple[float, float]] = {}
+
+    def coded(self, table: pl.DataFrame) -> str:
+        """The rows of a table in which all numbers beyond a limit are one."""
+        clipped = [pl.col(name).clip(low, high).alias(name) for name, (low, high) in self.limits.items()]
+        return repr(sorted(map(repr, table.with_columns(*clipped).rows())))
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Every multiset (or list) of rows, all of one schema."""
@@ -225,6 +234,9 @@ def cases(seed: int = 0, *, rows: int = 4, size: int = 5) -> list[Case]:
         for ending in (".csv", ".parquet"):
             release = of_table(ending, k=2, missing=missing, **ill)
             found.append(Case(f"missing {missing} {ending}", _drawn(seed + i, gaps, size), names, rows, release))
+    far = [(age, "Ulm", "flu") for age in (30, 91, 92, None)]
+    release = of_table(k=2, missing="filled", top={"age": 90}, **ill)
+    found.append(Case("filled beyond a limit", far, names, 4, release, limits={"age": (0, 90)}))
     release = of_table(k=2, shards=2, method="three_phase", **ill)  # hidden ages are empty, and so are missing ones
     found.append(Case("stars shards three_phase", [*_drawn(seed, gaps, size), gaps[0]], names, rows, release))
     for ending in (".parquet", ".xlsx", ".dta", ".csv.gz", ""):  # the last: a folder of parts
@@ -471,8 +483,12 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
 
 
 def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None = None) -> tuple[set[str], int, int]:
-    """Entries that tell originals of one release apart; how many tables were released, and how many shared a file."""
+    """Entries that tell originals of one release apart; how many tables were released, and how many shared a file.
+
+    "beyond a limit" is among the entries if the file tells apart what the limits make one.
+    """
     known: dict[str, list[dict[str, Any]]] = {}
+    files: dict[str, set[str]] = {}
     tried = 0
     for table in case.tables() if tables is None else tables:
         try:
@@ -482,7 +498,9 @@ def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None =
         tried += 1
         file, entries = shown(certificate)
         known.setdefault(file, []).append(entries)
-    odd: set[str] = set()
+        if case.limits:
+            files.setdefault(case.coded(table), set()).add(file)
+    odd = {"beyond a limit"} if any(len(found) > 1 for found in files.values()) else set()
     for group in known.values():
         for name in {n for entries in group for n in entries} - {*FREE}:
             some = "certificate.guarantee." in name or name.startswith("page.html")  # left out beside another rung

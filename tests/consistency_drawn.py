@@ -39,7 +39,10 @@ COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "came": (("03.02.2020", "12.01.2020", "1.3.2019", None), ("stars",)),
     "costs": (("1.250,5", "980", "-3,25"), ("stars",)),
     "code": (("07", "7", "7.0"), ("stars", "prefixes:1")),
+    "wage": ((-7, 10, 40, 90, 95), ("intervals:10,40", "labels", "stars")),
+    "rent": ((9.25, 10.0, 40.5, 91.0, 97.125), ("intervals:10,40", "stars")),
 }  # fmt: skip
+FAR = {"wage": (10, 90), "rent": (10, 90)}  # limits below and above of columns with several values beyond each
 LIMITS = {"age": 23, "share": 0.30000000000000004, "tall": 1.5}  # two of the values reach one of them, up or down
 ILLS, JOBS = ("flu", "gout", "cold"), ("nurse", "cook")
 MODELS: Sequence[dict[str, Any]] = (
@@ -88,7 +91,15 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
         may(0.2, coarsen="auto")
         may(0.2, max_level={names[0]: 1})
     if publish == "ranges":
-        steps = {"age": 10, "share": 0.5, "born": drawn.choice(["month", "year"]), "seen": 7, "tall": 1}
+        steps = {
+            "age": 10,
+            "wage": 10,
+            "rent": 10,
+            "share": 0.5,
+            "born": drawn.choice(["month", "year"]),
+            "seen": 7,
+            "tall": 1,
+        }
         steps |= {"came": "month"} if "dates" in asked else {}
         steps |= {"costs": 500} if "decimal" in asked else {}
         may(0.4, range_step={n: steps[n] for n in names if n in steps})
@@ -111,19 +122,33 @@ def _rows(
 def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     """One request; see the module."""
     drawn = random.Random(seed)
-    names = drawn.sample(sorted(COLUMNS.keys() - {"came", "costs"}), drawn.choice([1, 2, 2, 3]))
+    names = drawn.sample(sorted(COLUMNS.keys() - {"came", "costs", *FAR}), drawn.choice([1, 2, 2, 3]))
     apart = random.Random(f"more {seed}")  # what came later is drawn apart, so that a seed still means its request
     if apart.random() < 0.1:
         names[-1] = "came"
     if random.Random(f"costs {seed}").random() < 0.05:
         names[-1] = "costs"
+    far = random.Random(f"far {seed}")
+    if far.random() < 0.12:
+        names[-1] = far.choice(sorted(FAR))
     insides = drawn.choice([1, 1, 1, 2])
     asked = _asked(drawn, names)
     limits = random.Random(f"limits {seed}")
     if limits.random() < 0.2:
         asked |= {limits.choice(["top", "bottom"]): {n: LIMITS[n] for n in names if n in LIMITS}}
+    beyond = {n: FAR[n] for n in names if n in FAR}
+    if beyond:
+        asked |= {
+            "bottom": {n: low for n, (low, _) in beyond.items()},
+            "top": {n: high for n, (_, high) in beyond.items()},
+        }
     more = random.Random(f"gaps {seed}")
     cells, columns = _rows(drawn, names, size, insides, more.randrange(12) if more.random() < 0.15 else None)
+    if beyond:  # two rows of which only the number beyond a limit differs
+        at, above = len(names) - 1, far.random() < 0.5
+        low, high = beyond[names[at]]
+        for i, number in enumerate(n for n in COLUMNS[names[at]][0] if (n >= high if above else n <= low)):
+            cells[i % len(cells)] = (*cells[0][:at], number, *cells[0][at + 1 :])
     if "k_map" in asked or "presence" in asked:
         asked["population"] = pl.DataFrame(
             list(itertools.product(*(COLUMNS[n][0] for n in names))) * 2, schema=list(names), orient="row", strict=False
@@ -143,7 +168,8 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     if source == "pandas":
         source = more.choice(["pandas", "pandas", "pandas nullable", "pandas arrow"])
     kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
-    return Case(f"drawn {seed}", cells, columns, rows, _release(source, ending, {**roles, **asked}, sign), kind)
+    release = _release(source, ending, {**roles, **asked}, sign)
+    return Case(f"drawn {seed}", cells, columns, rows, release, kind, limits=beyond)
 
 
 def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:

@@ -118,6 +118,45 @@ def test_the_most_frequent_value_and_of_several_the_least(
     assert (look[name].to_list(), seen) == (expected, cells)
 
 
+LIMITED: list[tuple[list[Any], list[Any], str, Any]] = [  # two columns that are one table where limits are coded
+    ([30, 30, 95, 95, 95, None], [30, 30, 91, 92, 93, None], ">=90", pl.Int64),
+    ([30, 30, 0, 0, 0, None], [30, 30, 20, 19, -7, None], "<=20", pl.Int64),
+    ([30.5, 30.5, 95.5, 95.5, 95.5, None], [30.5, 30.5, 91.0, 92.25, 1e300, None], ">=90", pl.Float64),
+    (["30", "30", "95", "95", "95", None], ["30", "30", "91", "92.50", "93", None], ">=90", pl.String),
+    ([30, 30, 95, 95, 19, None], [30, 30, 91, 92, 5, None], "30", pl.Int64),  # a tie goes to the lower
+    ([8, 8, 95, 95, None], [8, 9, 91, 92, None], "<=20", pl.Int64),
+    ([100, 100, 9, 9, None], [101, 102, 9, 9, None], "<=20", pl.Int64),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "wanted", "kind"), LIMITED)
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_filled_value_does_not_tell_which_values_beyond_a_limit_are_equal(
+    one: list, other: list, wanted: str, kind: Any, engine: str, tmp_path: Path
+) -> None:
+    asked: dict[str, Any] = {"k": 1, "missing": "filled", "bottom": {"age": 20}, "top": {"age": 90}}
+    shown = []
+    for held in (one, other):
+        frame = pl.DataFrame({"age": pl.Series(held, dtype=kind), "ill": "flu"})
+        frame.write_parquet(tmp_path / "in.parquet")
+        release = shoal.anonymize(
+            tmp_path / "in.parquet", engine=engine, quasi_identifiers=["age"], insensitive=["ill"],
+            secret=b"s" * 16, seed=1, effort="fast", **asked,
+        )  # fmt: skip
+        release.write(tmp_path / "out.csv")
+        holding(verify(tmp_path / "out.csv", tmp_path / "out.record.json", frame))
+        shown.append((tmp_path / "out.csv").read_text())
+        assert _coded(judged(frame, ["age"], {"age": "<=20 >=90"})[0]["age"][-1]) == wanted
+    assert shown[0] == shown[1]
+    assert shown[0].split().count(f"{wanted},flu") == 1 + sum(_coded(v) == wanted for v in one)
+
+
+def _coded(value: Any) -> str:
+    if value is None:
+        return ""
+    return "<=20" if float(value) <= 20 else ">=90" if float(value) >= 90 else str(value)
+
+
 def test_an_audit_counts_the_table_filled() -> None:
     seen = shoal.audit(people(), quasi_identifiers=QUASI, sensitive=["ill"], missing="filled")
     full = shoal.audit(whole(people()), quasi_identifiers=QUASI, sensitive=["ill"])

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import as_text
+from shoal.engines.codes import as_text, encode
 from shoal.engines.frames import FrameTable
 from shoal.engines.recognize import DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
 from shoal.engines.table import Counted, Table
@@ -120,10 +120,13 @@ def recoded(column: pl.Series, rule: str, born: int) -> pl.Series:
     return year
 
 
-def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
+def filled(table: Table, names: Sequence[str], limits: Mapping[str, str] | None = None) -> tuple[Table, dict[str, int]]:
     """The table with some columns filled, and for each of them the number of cells that were filled.
 
-    Among equally frequent values, the smallest is taken: by number if all of these are numbers, otherwise by text.
+    limits  column -> as in ``<=18 >=90``; None: no column has any
+
+    All values that reach a limit are one value. Otherwise the filled value would tell whether they are equal. Among
+    equally frequent values, the smallest is taken: by number if all of these are numbers, otherwise by text.
     Raises InputError for a column without values. One group-by per column.
     """
     values, cells = {}, {}
@@ -136,6 +139,11 @@ def filled(table: Table, names: Sequence[str]) -> tuple[Table, dict[str, int]]:
             continue
         if not there.any():
             raise InputError(f"column {name!r} has no value to fill its rows with (⟨missing='filled'⟩); leave it out")
+        if limits and name in limits:
+            column, counts = column.filter(pl.Series(there)), counts[there]
+            code = encode(column, limits[name]).codes  # in the order of the numbers
+            values[name] = column[int((code == np.bincount(code, weights=counts).argmax()).argmax())]
+            continue
         often = column.filter(pl.Series(there & (counts == counts[there].max())))
         text = as_text(often)
         number = text.cast(pl.Float64, strict=False)

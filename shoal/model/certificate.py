@@ -417,7 +417,7 @@ def promised(asked: Mapping[str, Any]) -> Guarantee:
     """
     models = {str(m["model"]): m for m in asked["privacy"]}
     d = len(asked["quasi_identifiers"])
-    plain = asked["publish"] == "stars" and asked["method"] in NEVER_DEARER and asked.get("missing") != "apart"
+    plain = asked["publish"] == "stars" and asked.get("method") in NEVER_DEARER and asked.get("missing") != "apart"
     plain = plain and set(models) <= {"KAnonymity", "LDiversity"} and len(models) == len(asked["privacy"])
     if not plain or not d or any(asked.get(name) for name in WITHOUT):
         return Guarantee()

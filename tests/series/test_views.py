@@ -50,6 +50,22 @@ def test_views_keep_the_groups_and_show_less(place):
     assert [(o["number"], o["columns"]) for o in said["others"]] == [(1, ["age", "zip", "ill"]), (2, ["age", "ill"])]
 
 
+@pytest.mark.parametrize("publish", ["ranges", "stars", "hierarchy"])
+def test_a_view_may_leave_out_a_column_with_limits(publish, tmp_path):
+    ages = ["20", "19", "30", "30", "90", "95", "97", "90"]
+    trees = {"hierarchies": {"age": "intervals:10,20"}} if publish == "hierarchy" else {}
+    asked = policy(l=None, publish=publish, top={"age": 90}, bottom={"age": 20}, **trees)
+    series = shoal.Series.start(tmp_path / "s", asked, mode="views")
+    series.add(frame([(f"p{i}", a, "12"[i // 4], "ab"[i % 2]) for i, a in enumerate(ages)]), person="id")
+    series.view(["zip", "ill"], publish="stars")
+    series.view(["age"])
+    assert set(rows(series.place, 2)["zip"]) == {"1", "2"}
+    assert set(rows(series.place, 3)["age"]) == {"<=20", "30", ">=90"}
+    said = [read_json(series.place / f"000{i}" / "release.certificate.json")["policy"] for i in (2, 3)]
+    assert [(held.get("top"), held.get("bottom")) for held in said] == [(None, None), ({"age": 90}, {"age": 20})]
+    holding(series.verify())
+
+
 @pytest.mark.parametrize("model", ["t", "beta", "beta_basic", "delta"])
 def test_a_view_promises_what_compares_a_group_with_the_whole_table(model, tmp_path):
     """Ages 30 and 41 have shares 3/4 and 1/4 and the other way round, beside 1/2 of the table; their stars have 1/2."""

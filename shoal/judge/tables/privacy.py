@@ -289,8 +289,12 @@ def wildcards(frame: pl.DataFrame, quasi: Sequence[str], threshold: float, star:
     }
 
 
-def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dict[str, int]]:
+def filled(
+    frame: pl.DataFrame, names: Sequence[str], notations: Mapping[str, str] | None = None
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """The frame with missing values of some columns replaced by the column's mode, and the number of them per column.
+
+    notations  column -> its limits, as in ``<=18 >=90``, if it has any: all values that reach one are one value
 
     Of equally frequent values, the least is used: by number if all are numbers, else by text.
     """
@@ -298,10 +302,15 @@ def filled(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, dic
     for name in names:
         column = frame[name].fill_nan(None) if frame[name].dtype.is_float() else frame[name]
         gone[name] = column.null_count()
-        modes = column.drop_nulls().mode()
+        known = counted = column.drop_nulls()
+        limits = (notations or {}).get(name, "")
+        if limits:
+            counted = limited(known.to_frame(), {name: limits})[0][name]
+        modes = counted.mode()
         if gone[name] and len(modes):
-            at = min(range(len(modes)), key=_order(modes.cast(pl.String, strict=False).to_list()))
-            column = column.fill_null(modes[at])
+            texts = modes.cast(pl.String, strict=False).to_list()
+            at = min(range(len(modes)), key=_order([t[2:] if t in limits.split() else t for t in texts]))
+            column = column.fill_null(known.filter(counted == modes[at])[0])
         new.append(column)
     return frame.with_columns(new), gone
 

@@ -89,6 +89,8 @@ class ReaderView:
             range_step={n: s for n, s in policy.range_step.items() if n in quasi and self.publish == "ranges"},
             dates={n: d for n, d in policy.dates.items() if n in (*quasi, *sensitive)},
             decimal={n: d for n, d in policy.decimal.items() if n in (*quasi, *sensitive)},
+            top={n: t for n, t in policy.top.items() if n in quasi},
+            bottom={n: b for n, b in policy.bottom.items() if n in quasi},
             global_recoding=False, coarsen=None, max_suppressed=0.0, max_average_risk=None, preset=None,
         )  # fmt: skip
 

@@ -440,7 +440,7 @@ def _matched(
     if policy.missing == "apart" and complete and record.private:
         findings.append(incomplete(record, original=source))
     if policy.missing == "filled" and complete:
-        source, cells = filled(source, policy.quasi_identifiers)
+        source, cells = filled(source, policy.quasi_identifiers, policy.limits)
         findings += [filled_cells(record, cells)] if record.private else []
     if policy.max_suppressed and complete and not record.private:
         held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
