@@ -301,3 +301,12 @@ def test_a_quote_left_open_in_a_file_shows_no_value(tmp_path):
         with pytest.raises(PolicyError, match="left open") as told:
             Hierarchy.from_csv(path)
         assert "zq" not in str(told.value)
+
+
+def test_a_whole_number_can_be_listed_as_pandas_writes_a_float():
+    found = Hierarchy.from_rows([["34.0", "30s", "*"], ["35.0", "30s", "*"], ["41.5", "40s", "*"]])
+    given = found.resolve(["34", "41.5", None])
+    assert texts(given, 1) == ["30s", "40s", ""]
+    assert given.leaves.tolist() == [[1, 1, 1], [2, 1, 1], [3, 3, 3]]
+    with pytest.raises(PolicyError, match="does not cover 1"):
+        found.resolve(["34", "36"], "age")

@@ -239,3 +239,8 @@ def test_no_column_of_the_kind_is_an_error_and_no_empty_frame(people):
 def test_one_column_is_named_by_its_name(people):
     made = released(people, "ranges")
     assert made.numeric("age").equals(made.numeric(["age"]))
+
+
+def test_a_whole_float_is_a_member_as_it_is_published():
+    assert 34.0 in Members(frozenset({"34"}))
+    assert 34.5 not in Members(frozenset({"34"}))
