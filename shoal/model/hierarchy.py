@@ -563,7 +563,7 @@ class Hierarchy:
         for level, whole in zip(levels, given, strict=True):
             under = Counter(whole)
             text = iter(level)
-            out.append([1 if v is None else under[next(text)] or 1 for v in values])  # 34 can be listed as 34.0
+            out.append([1 if v is None else under[next(text)] for v in values])
         out.append([len(given[0])] * len(values))
         return np.array(out, np.int64).reshape(len(out), len(values))
 
@@ -573,11 +573,10 @@ class Hierarchy:
             return []
         if self.kind == "rows":
             known = {row[0]: row[1:] for row in self.rows}
-            own = [v if v in known else f"{v}.0" for v in values]  # pandas writes a float that is whole as 34.0
-            lost = [v for v, key in zip(values, own, strict=True) if key not in known]
+            lost = [v for v in values if v not in known]
             if lost:
                 raise PolicyError(_uncovered(column, lost, known))
-            return [[known[key][i] for key in own] for i in range(len(self.rows[0]) - 1)]
+            return [[known[v][i] for v in values] for i in range(len(self.rows[0]) - 1)]
         if self.kind == REGIONS:
             every = set(self.steps[0])
             if lost := [v for v in values if v not in every]:
@@ -648,4 +647,6 @@ def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
         if near
         else "a hierarchy lists every value of its column"
     )
+    if any(f"{value}.0" in known for value in lost):
+        hint = "list a whole number without a point, as 34 and not 34.0"
     return f"the hierarchy of {column!r} does not cover {len(lost)} of the column's values; {hint}"
