@@ -20,6 +20,7 @@ from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import beyond, filled, safe_harbor
+from shoal.engines.recognize import ages_told
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
 from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
@@ -466,7 +467,7 @@ def _recode(
         notes=(
             *read.sheets,
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
-            *filled_words(read.filled), *limit_words(asked.limits, limited),
+            *filled_words(read.filled), *limit_words(asked.limits, limited), *_told_beside(read.table, asked),
             *of_columns(left, columns, cells.texts, recoding, asked),
         ),
     )  # fmt: skip
@@ -537,6 +538,19 @@ def _only_judged_columns(table: Table, asked: Policy) -> bool:
     rows."""
     judged = {*asked.grouped, *asked.sensitive, *asked.identifiers, *asked.units}
     return not table.in_memory and set(table.columns) <= judged
+
+
+def _told_beside(table: Table, asked: Policy) -> list[Sentence]:
+    """A sentence for each column without limits that tells the values beyond another column's limits."""
+    published = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
+    return [
+        Sentence(
+            f"column {one!r} tells what the limit of column {name!r} hides: who knows the one can compute the other. "
+            f"Remove {one!r} (⟨identifiers⟩), or give it a limit too (⟨top⟩, ⟨bottom⟩); a birth date can have a limit "
+            "if it is a year alone"
+        )
+        for name, one in (ages_told(asked.limits, published) if asked.limits else ())
+    ]
 
 
 def _refuse_target(table: Table, asked: Policy, target: Path) -> None:

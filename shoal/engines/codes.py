@@ -22,6 +22,7 @@ from shoal.model.notation import MARKS, NUMBER, ends, in_one_form, in_order, num
 
 _DENSE = 1 << 22
 _STEP = 1 << 15
+_WHOLE = 2.0**53  # below it, a float represents every whole number
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +100,16 @@ def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
 def as_text(values: pl.Series) -> pl.Series:
     """Values as text: durations in ISO form, moments without trailing zeros, others as Polars casts them.
 
-    Times of day have their own format, because a cast drops fractions of a second. Minus zero becomes zero, which it
-    equals. Raises InputError for lists and other types without text.
+    Times of day have their own format, because a cast drops fractions of a second. A float below 2^53 that is whole has
+    no point: pandas stores 34 as 34.0 if another value of the column is missing. This depends on the value alone, so
+    it reveals nothing about other values. Raises InputError for lists and other types without text.
     """
     if values.dtype.is_nested():
         raise cannot_group(values.name, _kind_name(values.dtype), "")
-    if values.dtype.is_float() and len(values):
-        values = values.set(values == 0, 0.0)
+    if values.dtype.is_float():
+        whole = (values == values.floor()) & (values.abs() < _WHOLE)
+        digits = values.cast(pl.Int64, strict=False).cast(pl.String)
+        return digits.zip_with(whole.fill_null(False), values.cast(pl.String))
     if values.dtype == pl.Time:
         return values.dt.to_string("%H:%M:%S%.f")
     if isinstance(values.dtype, pl.Duration):
@@ -253,7 +257,7 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
             "take the column out of both"
         )
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
-    own = coded.texts() if text else _whole_texts(coded.values, notation)
+    own = coded.texts()
     known = [i for i, t in enumerate(own) if t]  # an empty text is a missing value of a text file
     plain = [numeral(own[i] or "", notation) for i in known] if text else coded.values.gather(known).to_list()
     if odd := sum(p is None for p in plain):
@@ -273,20 +277,6 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     return Coded(
         series.name, looked_up(rank, coded.codes), pl.Series(series.name, values, pl.String), notation=notation
     )
-
-
-def _whole_texts(values: pl.Series, notation: str) -> list[str | None]:
-    """Numbers as text; whole ones without a point if all that reach no limit are whole.
-
-    Otherwise 34.0 instead of 34 would reveal that a value beyond a limit is not whole.
-    """
-    held = values.to_list()
-    inside = [x is not None and within(float(x), notation)[1] is None for x in held]
-    numbers = [float(x) for x, here in zip(held, inside, strict=True) if here]
-    texts = as_text(values).to_list()
-    if not all(x.is_integer() and abs(x) <= 2**53 for x in numbers):
-        return texts
-    return [str(int(x)) if here else text for x, here, text in zip(held, inside, texts, strict=True)]
 
 
 def _replaced(texts: Sequence[str | None], at: Sequence[int], new: Sequence[str | None]) -> list[str | None]:

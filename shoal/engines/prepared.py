@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.engines.codes import as_text, encode
 from shoal.engines.frames import FrameTable
-from shoal.engines.recognize import DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import AGES, DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
 from shoal.engines.table import Counted, Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
@@ -82,14 +82,14 @@ def _rule(column: pl.Series, known: bool) -> tuple[str, str]:
     if held is not None and held.role == DIRECT:
         return "", held.reason
     if dates:
-        return ("birth" if said is not None and said.what == "a birth date or age" else "date"), ""
+        return ("birth" if said is not None and said.what == AGES else "date"), ""
     if said is None:
         return "", ""
     if said.role == DIRECT and not known and not numbers_nobody(column.n_unique(), len(column)):
         return "", said.reason
     if said.what == "a zip code":
         return "zip", ""
-    if said.what == "a birth date or age":
+    if said.what == AGES:
         return _age_or_year(column), ""
     wide = any(word in column.name.lower() for word in _WIDE)
     if said.what == "a place" and not known and not wide:

@@ -16,7 +16,7 @@ import datetime
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -27,6 +27,7 @@ from shoal.model.notation import NUMBER, day_of, marks_of, notations_of
 
 DIRECT = "identifier"
 REMARKS = "remarks, which can name people"
+AGES = "a birth date or age"
 HOMES = ("a street address", "street addresses")  # kinds that ``by_name`` and ``by_values`` report
 _LOOKED = 600  # number of values whose form is examined
 CODES = {"id", "ids", "code", "codes", "type", "class", "category"}  # numbers in such columns are labels
@@ -183,13 +184,13 @@ _NAMED: list[tuple[str, str, str]] = [
     ),
     (
         "quasi-identifier",
-        "a birth date or age",
+        AGES,
         r" (?:age|ages|agea|agep|dob|yob|yrbrn|born|birth ?date|birth ?day|geburts(?:datum|tag|jahr)|geb ?datum|alter"
         r"|edad|idade"
         rf"|leeftijd|nascita|naissance|nacimiento|nascimento|geboorte(?:datum|jaar)) "
         rf"|^ eta (?:in anni )?$| eta {_OF}{_PERSON} ",
     ),
-    ("quasi-identifier", "a birth date or age", r" (?:date|year|month|day) of birth | birth (?:date|year|month|day) "),
+    ("quasi-identifier", AGES, r" (?:date|year|month|day) of birth | birth (?:date|year|month|day) "),
     (
         "quasi-identifier",
         "a zip code",
@@ -251,6 +252,9 @@ _SURVEY = re.compile(
     r"|peso campionario|factor de expansion|fator de expansao|wegingsfactor) "
 )
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
+_BORN = re.compile(
+    rf" (?:dob|yob|yrbrn|born|birth ?date|birth ?day|birth|geburts\w*|geb ?datum|{_BIRTH}(?:datum|jaar)?) "
+)
 _COMPILED = [(role, what, re.compile(pattern)) for role, what, pattern in _NAMED]
 
 
@@ -261,6 +265,22 @@ def by_name(name: str) -> Kind | None:
         if pattern.search(words):
             return Kind(role, what, f"its name suggests {what}")
     return None
+
+
+def ages_told(limited: Iterable[str], published: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of columns, by name: one with limits, and one without that tells its values.
+
+    An age tells the year of birth, and a birth date tells the age. published: all columns except those that are
+    removed. O(columns).
+    """
+    limits = set(limited)
+    kinds = {name: by_name(name) for name in published}
+    ages = [name for name, kind in kinds.items() if kind is not None and kind.what == AGES]
+    born = {name for name in ages if _BORN.search(in_words(name))}
+    return [
+        (name, one) for name in ages if name in limits
+        for one in ages if one not in limits and (name in born) != (one in born)
+    ]  # fmt: skip
 
 
 def free_text(texts: Sequence[str]) -> bool:

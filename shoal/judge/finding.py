@@ -62,6 +62,7 @@ def reading(name: str, what: str, kind: str = "") -> Any:
     return found
 
 
+_FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S%.f")  # of days and moments, as other programs write them
 _OFFSET = r"[+-]\d\d:?\d\d\b"
 _PLAIN_NUMBER = r"^[+-]?\d+(\.\d*)?$"
 
@@ -129,6 +130,24 @@ def text_form(before: pl.Series, after: pl.Series) -> Callable[[pl.Series], pl.S
     return None
 
 
+def typed_readings(column: pl.Series) -> list[pl.Series]:
+    """A column of texts as booleans, integers, floats, days, and moments: each type that every text has, and in which
+    no two texts are equal. A file can write 34 as 34.0 and true as True, because another program wrote it."""
+    texts = _filled(column)
+    truth = _boolean(texts)
+    moments = texts.str.replace("T", " ", literal=True)
+    readings = [
+        (truth == "true").set(~truth.is_in(["true", "false"]), None),
+        texts.cast(pl.Int64, strict=False),
+        texts.cast(pl.Float64, strict=False),
+        *(moments.str.to_datetime(form, time_unit="us", strict=False) for form in _FORMS),
+    ]
+    return [
+        s.rename(column.name) for s in readings
+        if s.null_count() == texts.null_count() < len(s) and s.n_unique() == texts.n_unique()
+    ]  # fmt: skip
+
+
 def shown(values: pl.Series) -> list[str | None]:
     """Values as a release writes them."""
     if isinstance(values.dtype, pl.Duration):
@@ -138,6 +157,8 @@ def shown(values: pl.Series) -> list[str | None]:
     if isinstance(values.dtype, pl.Datetime):  # without trailing zeros in fractions of a second
         text = values.cast(pl.String).str.replace(r"(\.\d*?)0+(\D.*)?$", "$1$2")
         return text.str.replace(r"\.(\D.*)?$", "$1").to_list()
+    if values.dtype.is_float():
+        return _float_text(values, 2.0**53).to_list()
     return _flat(values).cast(pl.String, strict=False).to_list()
 
 
@@ -214,10 +235,10 @@ def _digits(text: pl.Series) -> pl.Series:
     return text.str.replace(r"^-0$", "0")
 
 
-def _float_text(column: pl.Series) -> pl.Series:
-    """Floats as text; whole ones up to 2^63 have no point."""
+def _float_text(column: pl.Series, most: float = 2.0**63) -> pl.Series:
+    """Floats as text; whole ones below ``most`` have no point."""
     column = column.fill_nan(None)
-    whole = (column == column.round()) & (column.abs() < 2.0**63)
+    whole = (column == column.round()) & (column.abs() < most)
     text = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
     return pl.select(text).to_series().rename(column.name)
 

@@ -132,7 +132,10 @@ def column_names(what: str, given: Any) -> tuple[str, ...]:
         raise PolicyError(f"⟨{what}={given!r}⟩: give a list of column names") from None
     for name in names:
         if not isinstance(name, str):
-            raise PolicyError(f"⟨{what}⟩ holds {name!r}, which is not a column name")
+            raise PolicyError(
+                f"⟨{what}⟩ holds {name!r}, and a column name is text; rename the columns, in pandas with "
+                "df.columns.astype(str), or with df.columns.map('_'.join) if there are several levels"
+            )
     return names
 
 

@@ -114,7 +114,8 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, n
         values = (*rank, *([None] if len(present) < len(texts) else []))
         line = np.array([np.nan if v is None else rank[v] for v in values], float)
         return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
-    ruler = next((r for r in ("number", "date") if present and all(place(t, r) is not None for t in present)), None)
+    lines = ((r, places(present, r)) for r in ("number", "date"))
+    ruler = next((r for r, line in lines if line.size and np.isfinite(line).all()), None)  # infinite: no number
     if ruler is None and present:
         found = [notation] if notation is not None else notations_of(present) or marks_of(present)
         ruler = found[0] if len(found) == 1 and all(place(t, found[0]) is not None for t in present) else None

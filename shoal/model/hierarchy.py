@@ -651,4 +651,6 @@ def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
         if near
         else "a hierarchy lists every value of its column"
     )
+    if any(f"{value}.0" in known for value in lost):
+        hint = "list a whole number without a point, as 34 and not 34.0"
     return f"the hierarchy of {column!r} does not cover {len(lost)} of the column's values; {hint}"

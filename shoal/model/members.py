@@ -96,6 +96,8 @@ def as_text(value: Any) -> str | None:
         return None
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))  # as a release writes it, without a point
     return value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value)
 
 

@@ -203,7 +203,7 @@ class Policy:
         values |= with_regions(values)
         held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
-            if entry.kind == "names" and (held[name], entry.default) != (None, None):
+            if entry.kind == "names" and not (held[name] is None and entry.default is None):
                 held[name] = column_names(name, held[name])
         for name, value in held.items():
             object.__setattr__(self, name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +23,9 @@ from shoal.model.members import Members, known_values, meanings, places, ruler_o
 from shoal.model.notation import numeral, of_days, of_limits, of_numbers
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
+
+_OF_INTEGERS = re.compile(r"\d+-\d+")  # intervals of a hierarchy; below zero, both kinds are written alike
+_OF_FLOATS = re.compile(r"\[\d[\d.e+-]*, [\d.e+-]+\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +59,14 @@ class DecodedColumn:
     @cached_property
     def whole(self) -> bool:
         """Whether every known value is an integer; 34.0 is one, because pandas writes integers so if a value is
-        missing."""
+        missing. Intervals tell it too: those of integers are called 40-44, others [40, 45)."""
         present = self.at[~np.isnan(self.at)]
-        if not of_numbers(self.ruler) or not present.size:
+        if not of_numbers(self.ruler):
+            return False
+        names = [text for text in self.labels if text]
+        if any(_OF_INTEGERS.fullmatch(text) for text in names):
+            return True
+        if not present.size or any(_OF_FLOATS.fullmatch(text) for text in names):
             return False
         plain = [v if self.ruler == "number" else numeral(v, str(self.ruler)) or v for v in self.known if v]
         if not self.rounded and self.ruler == "number":

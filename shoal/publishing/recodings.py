@@ -177,7 +177,7 @@ def _of_numbers(
     def text(mark: int) -> str:
         end = mark * step
         if kind.is_float():
-            return str(pl.Series([float(end)], dtype=pl.Float64).cast(pl.String)[0])
+            return str(as_text(pl.Series([float(end)], dtype=pl.Float64))[0])
         with localcontext() as exact:
             exact.prec = 200
             shown = f"{Decimal(end.numerator) / Decimal(end.denominator):f}"

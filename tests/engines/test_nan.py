@@ -37,3 +37,51 @@ def test_what_is_no_number_is_found_in_a_file_too(missing: str, tmp_path: Path) 
         shown.append((told.rows(), release.loss["stars"], release.facts.missing.apart, release.facts.missing.filled))
     assert release.loss["stars"] > 0  # rows of a cell part, by an order that all engines share
     assert all(other == shown[0] for other in shown)
+
+
+GAPS = [20.0, 21.0, 22.0, 23.0, 34.5, 35.0, 36.0, NONE]
+
+
+def kinds_of(values: list[float]) -> dict[str, Any]:
+    polars = pl.DataFrame({"age": pl.Series(values, nan_to_null=True)})
+    pandas, arrow = polars.to_pandas(), polars.to_arrow()
+    return {
+        "polars": polars, "pandas": pandas, "pandas of arrow": pandas.convert_dtypes(dtype_backend="pyarrow"),
+        "arrow": arrow, "duckdb": duckdb.from_arrow(arrow),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*kinds_of(GAPS)])
+@pytest.mark.parametrize("setting", ["", "range_step", "top"])
+def test_a_whole_float_is_written_without_a_point(kind: str, setting: str, tmp_path: Path) -> None:
+    """pandas stores 34 as 34.0 if another value is missing; 34.5 stays."""
+    asked: dict[str, Any] = {"range_step": {"range_step": {"age": 5}}, "top": {"top": {"age": 36}}, "": {}}[setting]
+    source = kinds_of(GAPS)[kind]
+    made = shoal.anonymize(source, quasi_identifiers=["age"], k=2, publish="ranges", effort="fast", seed=1, **asked)
+    made.write(tmp_path / "out.csv")
+    shown = set(pl.read_csv(tmp_path / "out.csv", infer_schema=False)["age"])
+    assert (
+        shown
+        == {
+            "": {"[20, 21]", "[22, 23]", "[34.5, 35]", "[36, missing]"},
+            "top": {"[20, 21]", "[22, 23]", "[34.5, 35]", "[>=36, missing]"},
+            "range_step": {"[20, 25]", "[30, 35]", "[35, missing]"},
+        }[setting]
+    )
+    texts = tmp_path / "by_pandas.csv"  # with 20.0 in place of 20
+    kinds_of(GAPS)["pandas"].to_csv(texts, index=False)
+    for original in (kinds_of(GAPS)["polars"], texts):
+        assert shoal.verify(tmp_path / "out.csv", original=original).holds
+
+
+@pytest.mark.parametrize("hidden", [34.0, 34.5])
+@pytest.mark.parametrize("asked", [{}, {"top": {"age": 40}}, {"range_step": {"age": 10}}])
+def test_the_form_of_a_number_tells_nothing_of_another(hidden: float, asked: dict[str, Any]) -> None:
+    frame = pl.DataFrame({"age": [20.0, 21.0, 33.0, hidden, 38.0, 42.0, 43.0]})
+    made = shoal.anonymize(frame, quasi_identifiers=["age"], k=2, publish="ranges", effort="fast", seed=1, **asked)
+    shown = {*made.table["age"]}
+    assert shown in (
+        {"[20, 21]", "[33, 38]", "[42, 43]"},
+        {"[20, 21]", "[33, 38]", ">=40"},
+        {"[20, 30]", "[30, 40]", "[40, 50]"},
+    )

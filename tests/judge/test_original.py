@@ -1,5 +1,6 @@
 """With the original: exactly the coarser forms of it pass.  The oracle tries every assignment of rows."""
 
+import datetime
 import itertools
 import json
 import random
@@ -321,3 +322,28 @@ def test_a_budget_in_columns_of_numbers_whose_missing_values_look_like_stars(tmp
     Path(certificate).write_text(json.dumps(facts))
     failing = {f.check for f in shoal.verify(out, certificate, original=table).findings if not f.holds}
     assert failing == {"suppressed rows, with the original"}
+
+
+@pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
+@pytest.mark.parametrize("column", ["flag", "day", "moment", "number"])
+def test_an_original_whose_file_another_program_wrote(tmp_path: Path, publish: str, column: str) -> None:
+    """pandas writes True, 20.0, and a moment at midnight as a day; the release has true, 20, and the moment."""
+    hours = [datetime.datetime(1970, 1, 1) + datetime.timedelta(hours=7 * i) for i in range(12)]
+    values: dict[str, Any] = {
+        "flag": [True, True, True, True, False, False, False, False, False, None, None, None],
+        "day": [h.replace(hour=0) + datetime.timedelta(days=i) for i, h in enumerate(hours)],
+        "moment": hours,
+        "number": [20.0, 21.0, 22.0, 23.5, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, None],
+    }
+    frame = pl.DataFrame({column: values[column], "ill": ["x", "y"] * 6})
+    pandas = frame.to_pandas()
+    pandas.to_csv(tmp_path / "before.csv", index=False)
+    out = tmp_path / "r.csv"
+    asked: dict[str, Any] = {"quasi_identifiers": [column], "sensitive": ["ill"], "k": 3, "effort": "fast", "seed": 1}
+    shoal.anonymize(frame, publish=publish, **asked).write(out)
+    assert shoal.verify(out, original=tmp_path / "before.csv").holds
+    if publish != "stars":
+        pandas[column] = pandas[column].shift(1).fillna(pandas[column].iloc[1])
+        pandas.loc[5, column] = {"flag": True, "number": 99.0}.get(column, datetime.datetime(1999, 1, 1))
+        pandas.to_csv(tmp_path / "other.csv", index=False)
+        assert not shoal.verify(out, original=tmp_path / "other.csv").holds

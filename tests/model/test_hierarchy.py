@@ -301,3 +301,12 @@ def test_a_quote_left_open_in_a_file_shows_no_value(tmp_path):
         with pytest.raises(PolicyError, match="left open") as told:
             Hierarchy.from_csv(path)
         assert "zq" not in str(told.value)
+
+
+def test_a_whole_number_listed_with_a_point_is_refused_with_a_way_out():
+    """A column of floats has the value 34 for 34.0, which pandas shows."""
+    listed = Hierarchy.from_rows([["34.0", "30s", "*"], ["41.5", "40s", "*"]])
+    with pytest.raises(
+        PolicyError, match="does not cover 1 of the column's values; list a whole number without a point"
+    ):
+        listed.resolve(["34", "41.5", None], "age")

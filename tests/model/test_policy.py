@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -305,3 +306,16 @@ def test_what_was_checked_stays() -> None:
 def test_rule_books_speak_to_both_doors() -> None:
     for name, book in RULE_BOOKS.items():  # what they leave is printed at the command line as well
         assert "=" not in book.leaves + book.why + book.source, name
+
+
+@pytest.mark.parametrize("kind", [np.array, pl.Series, pd.Index, pd.Series, tuple])
+def test_columns_are_named_by_any_sequence(kind: Any):
+    """As in quasi_identifiers=frame.columns.drop("ill")."""
+    made = Policy.of(quasi_identifiers=kind(["age", "zip"]), sensitive=kind(["ill"]), k=2)
+    assert (made.quasi_identifiers, made.sensitive) == (("age", "zip"), ("ill",))
+
+
+@pytest.mark.parametrize("name", [0, ("a", "age")])
+def test_a_column_name_that_is_no_text_has_a_way_out(name: Any):
+    with pytest.raises(PolicyError, match=r"is text; rename the columns, in pandas with df\.columns"):
+        Policy.of(quasi_identifiers=[name], k=2)

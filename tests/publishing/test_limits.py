@@ -409,3 +409,18 @@ def test_a_class_of_a_series_that_widens_holds_all_who_are_in_it_and_nobody_beyo
     assert column.fits(text, ">=45") == (">=45" in ends)
     assert column.fits(text, "<=25") == ("<=25" in ends)
     assert all(int(end.strip("<>=")) % 5 == 0 for end in ends if end and len(ends) > 1)
+
+
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive", "identifiers"])
+@pytest.mark.parametrize(("limited", "beside"), [("age", "born"), ("birth_year", "Age"), ("age", "age_of_spouse")])
+def test_a_column_that_tells_what_a_limit_hides_is_named(role: str, limited: str, beside: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({limited: rng.integers(20, 60, 60), beside: rng.integers(1, 5, 60)})
+    asked: dict[str, Any] = {"quasi_identifiers": [limited], "k": 3, "effort": "fast", "seed": 1, "top": {limited: 50}}
+    asked[role] = [*asked.get(role, []), beside]
+    named = [n for n in shoal.anonymize(frame, **asked).facts.notes if f"column {beside!r} tells what the limit" in n]
+    assert len(named) == (role != "identifiers" and beside != "age_of_spouse")
+    if named:
+        both = asked | {"top": {limited: 50, beside: 4}}
+        notes = shoal.anonymize(frame, **both).facts.notes if role == "quasi_identifiers" else ()
+        assert not any("tells what the limit" in n for n in notes)

@@ -356,3 +356,17 @@ def test_a_generated_hierarchy_is_no_hierarchy_to_read():
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": "intervals"})
     plain = both(frame, made.table, made)
     assert both(frame, made.table, made, hierarchies={"a": "intervals"}) == plain
+
+
+def test_infinite_numbers_are_categories():
+    """As in a release, which publishes such a column as sets."""
+    assert domain_of(["1", "2", "inf"]).ruler is None
+    assert domain_of(["1", "2"]).ruler == "number"
+    table = pl.DataFrame(
+        {"ratio": [1.0, 2.0, float("inf"), 4.0] * 15, "town": list("ab") * 30, "ill": list("xxy") * 20}
+    )
+    asked = {"quasi_identifiers": ["ratio", "town"], "sensitive": ["ill"]}
+    made = shoal.anonymize(table, publish="ranges", k=20, effort="fast", seed=1, **asked)
+    found = shoal.compare(table, {"same": table, "ours": made}, **asked).releases
+    assert found["same"]["loss"]["ncp"] == 0
+    assert found["ours"]["loss"]["ncp"] == pytest.approx(made.loss["ncp"])

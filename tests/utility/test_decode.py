@@ -239,3 +239,23 @@ def test_no_column_of_the_kind_is_an_error_and_no_empty_frame(people):
 def test_one_column_is_named_by_its_name(people):
     made = released(people, "ranges")
     assert made.numeric("age").equals(made.numeric(["age"]))
+
+
+def test_a_whole_float_is_a_member_as_it_is_published():
+    assert 34.0 in Members(frozenset({"34"}))
+    assert 34.5 not in Members(frozenset({"34"}))
+
+
+@pytest.mark.parametrize(
+    ("values", "cut"), [(list(range(20, 40)), "20-24"), ([20.5, *map(float, range(21, 40))], "[20, 25)")]
+)
+def test_the_name_of_an_interval_tells_whether_whole_numbers_are_drawn(values: list[float], cut: str):
+    table = pl.DataFrame({"age": [v for v in values for _ in range(2)]})
+    made = shoal.anonymize(
+        table, quasi_identifiers=["age"], k=4, publish="hierarchy", hierarchies={"age": "intervals:5"}, seed=1
+    )
+    assert cut in set(made.table["age"])
+    drawn = made.sample(seed=1)["age"]
+    assert (drawn.dtype == pl.Int64) == (cut == "20-24")
+    assert drawn.is_between(20, 40).all()
+    assert made.numeric()["age_high"].max() == (39 if cut == "20-24" else 40)

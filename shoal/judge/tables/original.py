@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import PolicyError
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes, typed_readings
 from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
 from shoal.judge.tables.matching import Shares, Side, assignable, dense, exposure, side
 from shoal.model.hierarchy import REGIONS, Hierarchy
@@ -229,7 +229,7 @@ def compare(
     except PolicyError:
         wrong = "a hierarchy does not cover the values of the original"
         return [*findings, Finding("rows match", False, wrong)]
-    unread = [c.name for c in columns if (c.low > c.high).sum() > np.unique(c.keys // max(c.values, 1)).size]
+    unread = [c.name for c in columns if _unread(c)]
     if unread:
         text = f"column {unread[0]!r} has a value that is no original one and no coarser form of any"
         findings.append(Finding("published values", False, text))
@@ -267,7 +267,22 @@ def _column(
     blank = claimed.publish != "centers" and bool(claimed.stars.get(name)) and empty
     step, notation = claimed.policy.range_step.get(name), claimed.policy.notations.get(name)
     how = ColumnNotation(claimed.publish, claimed.policy.star, blank, hierarchy, claimed.sheet, step, notation)
-    return column(before, after, how)
+    found = column(before, after, how)
+    if before.dtype != pl.String or notation is not None or not _unread(found):
+        return found
+    for typed in typed_readings(before):
+        try:
+            other = column(typed, after, how)
+        except PolicyError:  # a hierarchy of texts
+            continue
+        if not _unread(other):
+            return other
+    return found
+
+
+def _unread(column: ColumnPair) -> int:
+    """The number of published values that mean no original value."""
+    return int((column.low > column.high).sum()) - np.unique(column.keys // max(column.values, 1)).size
 
 
 def _match(

@@ -337,9 +337,6 @@ def limited(frame: pl.DataFrame, notations: Mapping[str, str]) -> tuple[pl.DataF
         nobody = pl.Series([False]).new_from_index(0, number.len())
         below = (number <= low).fill_null(False) if "<" in limits else nobody
         above = (number >= high).fill_null(False) if ">" in limits else nobody
-        between = number.filter(~below & ~above)
-        if column.dtype.is_numeric() and ((between % 1 == 0) & (between.abs() <= 2.0**53)).all():
-            text = text.zip_with(below | above, number.cast(pl.Int64, strict=False).cast(pl.String))
         text = text.set(below, limits["<"][1]) if below.any() else text
         text = text.set(above, limits[">"][1]) if above.any() else text
         span = (most - least) or 1.0
