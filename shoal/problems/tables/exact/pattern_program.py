@@ -20,14 +20,21 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 
 from shoal.clock import clock
 from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
-from shoal.problems.tables.exact.group_program import GroupProgram
+from shoal.problems.tables.exact.group_program import (
+    BRANCHED,
+    LISTED,
+    GroupProgram,
+    GroupSearch,
+    PricedGroups,
+    listable,
+)
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -136,6 +143,8 @@ NEAR = 0.4  # part of what lies between bound and cost, within which patterns ar
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
+PRICING = 0.75  # share of the seconds for prices of all groups
+DIVING = 0.04  # share of the seconds for dives between these prices
 LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of what lies between bound and cost, up to which groups are listed
 FEW = 4_000  # places up to which a proof is tried however far the bound is
@@ -205,6 +214,7 @@ class _PatternSearch:
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
         self.by_columns = len(conditions_of(self.need)) == 1
         self.shared: SharedPrices | None = None
+        self.groups: csc_array | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -220,7 +230,12 @@ class _PatternSearch:
     def run(self, hopeless: float) -> str | None:
         """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
         # As one program it is slower with the dense lines of three rows, which wait for fewer places.
-        rows = self._relaxed(self._broken_or_met, FIRST) if self.by_columns else self._relaxed(self._broken)
+        if not self.by_columns:
+            rows = self._relaxed(self._broken)
+        elif listable(self.row_classes, self.need):  # lines over groups are sharper
+            rows = self._relaxed(no_lines, FIRST)
+        else:
+            rows = self._relaxed(self._broken_or_met, FIRST)
         if rows is None:
             return "seconds"
         if self.upper > self.lower:
@@ -263,6 +278,7 @@ class _PatternSearch:
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
             relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
         self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
+        self.groups = relaxed.groups
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise(min(value * self.costs.scale, self.upper))
@@ -278,40 +294,68 @@ class _PatternSearch:
 
         Where they are too many, dives into part of them may find a cheaper partition, below which they are fewer.
         """
-        part = 0
-        while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
-            enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
-            losses = self.found.loss / self.costs.scale, enough
-            groups = GroupProgram.listed(
-                self.row_classes,
-                self.places,
-                self.found,
-                self.need,
-                losses,
-                (self.price, self.shared),
-                self.model,
-                PARTS[part],
-            )
+        if self.shared is None or self.lower >= self.upper or not listable(self.row_classes, self.need):
+            return
+        listed, groups = self._listed, self._listed(self._enough, 1.0)
+        if (groups is None or groups.cost.size > BRANCHED) and self.groups is not None:
+            priced = self._priced(self.groups)
+            until = clock() + PRICING * (self.deadline - clock())
+            while priced.solve(self._enough, until):
+                self._raise(min(priced.proved * self.costs.scale, self.upper))
+                if self._decided(priced.listed, BRANCHED):
+                    return
+            self._raise(min(priced.proved * self.costs.scale, self.upper))
+            listed, self.groups = priced.listed, None
+        self._decided(listed, LISTED)
+
+    @property
+    def _enough(self) -> float:
+        """The largest cost of a partition that is cheaper than the known one."""
+        return (self.upper - self.step) / self.costs.scale
+
+    def _decided(self, listed: Callable[[float, float, int], GroupProgram | None], room: int) -> bool:
+        """Whether there is room for all groups that something cheaper may use, over which a search follows.
+
+        Where there is not, dives into part of them may find a cheaper partition, below which they are fewer.
+        """
+        part, unit = 0, self.step / self.costs.scale
+        while part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
+            groups = listed(self._enough, PARTS[part], room)
             if groups is None:
                 part += 1
                 continue
             upper, whole = self.upper, part == 0
-            groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
-            for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
+            share = LISTING if whole or room == LISTED else DIVING
+            if whole or room == LISTED:
+                groups.tighten(self._enough, clock() + share * (self.deadline - clock()))
+            for x in groups.dives(self._enough, unit, clock() + share * (self.deadline - clock())):
                 self._keep(x)
             if self.upper < upper:
                 part = 0
                 if not whole:
                     continue
             elif not whole:
-                return
-            enough = (self.upper - self.step) / self.costs.scale
-            groups.leave(enough)
-            found, proved = groups.branched(enough, unit, self.deadline)
+                return False
+            groups.leave(self._enough)
+            found, proved = groups.branched(self._enough, unit, self.deadline)
             for x in found:
                 self._keep(x)
             self._raise(min(proved * self.costs.scale, self.upper))
-            return
+            return True
+        return False
+
+    def _listed(self, enough: float, part: float, room: int = LISTED) -> GroupProgram | None:
+        """The groups that something of cost ``enough`` may use, at the prices of the patterns' linear program."""
+        if self.shared is None:
+            return None
+        losses, prices = (self.found.loss / self.costs.scale, enough), (self.price, self.shared)
+        given = self.row_classes, self.places, self.found, self.need
+        return GroupProgram.listed(*given, losses, prices, self.model, part, room)
+
+    def _priced(self, groups: csc_array) -> PricedGroups:
+        """Prices of all groups, which begin with these, and leave fewer to be listed."""
+        loss = self.found.loss / self.costs.scale
+        return PricedGroups(GroupSearch(self.row_classes, self.places, self.found, self.need, loss), loss, groups)
 
     def _within(self, part: float) -> tuple[np.ndarray, float]:
         """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
@@ -440,6 +484,11 @@ class _PatternSearch:
         if found.model.low.size > self.model.low.size:
             self.model = found.model
         return found
+
+
+def no_lines(model: PatternModel, _: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """No line is violated."""
+    return csr_array((0, model.cost.size)), np.zeros(0)
 
 
 def published(
