@@ -6,7 +6,7 @@ The unchanged rows of each type (rows with equal quasi-identifiers) form one gro
 groups of a type is eligible. For the same reason, the changed rows form one group, the residue. So an answer is the
 number of unchanged rows of each cell. The paper's conditions are linear in these numbers: in each type, and in the
 residue, l times the rows of a value are at most all its rows. If a type or the residue must have k rows, or a number of
-different values, unless it is empty, a binary variable states whether it is.
+different values, unless it is empty, a binary variable states whether it is empty.
 
 Not in the paper, which proves that the problem is hard for l >= 3, and gives the factor l (``three_phase``).
 """

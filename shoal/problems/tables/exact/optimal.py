@@ -322,7 +322,7 @@ def halving(task: Task) -> Grouping:
 
 
 def _within(seconds: float | None, stop: np.ndarray, run: Callable[[], _Split]) -> _Split | None:
-    """The result of a search; None if it takes too long, and then the search is told to stop."""
+    """The result of a search; None if it takes too long, and then the search stops."""
     with SearchThreads(1) as pool:
         job = pool.submit(run)
         try:

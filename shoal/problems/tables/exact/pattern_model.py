@@ -229,7 +229,7 @@ def least_sizes(row_classes: RowClasses, places: PatternFits, need: Requirement)
 
 
 def model_of(row_classes: RowClasses, places: PatternFits, need: Requirement, loss: np.ndarray) -> PatternModel:
-    """The program, with cost loss float64[q] for a row of each pattern. O(n) lines, and columns for values."""
+    """The program, with cost loss float64[q] for a row of each pattern. O(n) lines and columns a sensitive column."""
     n, q, out, asked = places.row_class.size, places.patterns, _Lines(), _SensitiveLimits(need)
     count = row_classes.count[places.row_class].astype(float)
     x = out.columns(count, places.pattern)

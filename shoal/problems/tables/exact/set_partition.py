@@ -277,7 +277,7 @@ class _SetSearch:
         self.costs, self.deadline, self.progress = costs, deadline, progress
         columns, closest = first_columns(costs)
         self.master = Relaxation(costs, FINE, columns)
-        self.price = FINE * closest  # a row loses at least its loss with the nearest other row
+        self.price = FINE * closest  # the loss of a row with the nearest other row
         self.lower = int(self.price @ costs.count)
         self.bonus = np.zeros(0, np.int64)
         self.stopped: str | None = None
@@ -286,8 +286,8 @@ class _SetSearch:
     def bound(self) -> None:
         """Add columns and odd sets until neither changes the solution."""
         master, rounds, cutting = self.master, 0, 0
-        # Prices are shifted until no column has a negative reduced cost, which proves a bound. Missing columns are added
-        # first, and odd sets when there are none.
+        # Prices are shifted until no column has a negative reduced cost, which proves a bound. Missing columns are
+        # added first, and odd sets when there are none.
         while True:
             if not master.solve(self.deadline):
                 self.stopped = "seconds"
