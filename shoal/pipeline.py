@@ -24,7 +24,7 @@ from shoal.engines.recognize import ages_told
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
 from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
-from shoal.engines.table import Counted, Expected, Placed, Replacement, Table, require
+from shoal.engines.table import Counted, Expected, Placed, PlacementRequest, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, Sentence, UnaskedError
 from shoal.judge.tables.population import Covered
@@ -506,7 +506,8 @@ def _placed(
 ) -> _RowsOfPersons:  # fmt: skip
     """Assign each row to a group of its cell, and check the conditions on persons, whom the release doesn't show."""
     dropped, aside = [c for c in asked.identifiers if c not in asked.counting], [*asked.identifiers, FLAG]
-    rows = table.place(counted, partition, replacements, dropped, aside, shuffle_key, asked.keep_order)
+    how = PlacementRequest(partition, replacements, dropped, aside, shuffle_key, asked.keep_order)
+    rows = table.place(counted, how)
     if rows.tuples is not None and (asked.counting or asked.missing == "apart"):
         rows = rows._replace(frame=rows.tuples.frame(), tuples=None)
     frame, incomplete = judged_by_part(rows.frame, counted, asked)

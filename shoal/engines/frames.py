@@ -29,7 +29,17 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
-from shoal.engines.table import Counted, Origin, Placed, Replacement, SingledOut, Tuples, Workers, require
+from shoal.engines.table import (
+    Counted,
+    Origin,
+    Placed,
+    PlacementRequest,
+    Replacement,
+    SingledOut,
+    Tuples,
+    Workers,
+    require,
+)
 from shoal.engines.unassigned import singled_in_memory
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Partition
@@ -214,22 +224,14 @@ class FrameTable:
         known, held = tuple(coded[: len(quasi)]), tuple(coded[len(quasi) :])
         return Counted(histogram_of(known, held, first, count), known, held, cell)
 
-    def place(
-        self,
-        counted: Counted,
-        partition: Partition,
-        replacements: Sequence[Replacement],
-        drop: Sequence[str],
-        aside: Sequence[str],
-        shuffle_key: ShuffleKey,
-        keep_order: bool,
-    ) -> Placed:
+    def place(self, counted: Counted, asked: PlacementRequest) -> Placed:
         """Number and join: every row with its group's values, in shuffled order, as the kind of frame that was
         passed."""
+        partition, replacements, drop, aside, shuffle_key, keep_order = asked
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all columns
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
-            return self._deal(counted, partition, replacements, names, aside, shuffle_key)
+            return self._deal(counted, asked, names)
         group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, shuffle_key))
         order = (
             None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], shuffle_key)
@@ -246,30 +248,23 @@ class FrameTable:
             carried = carried[order.tolist()] if self.frame.implementation.is_pyarrow() else carried[order]
         return Placed(self._assemble(carried, new, names, row_numbers(self.frame) if keep_order else None))
 
-    def _deal(
-        self,
-        counted: Counted,
-        partition: Partition,
-        replacements: Sequence[Replacement],
-        names: list[str],
-        aside: Sequence[str],
-        shuffle_key: ShuffleKey,
-    ) -> Placed:
+    def _deal(self, counted: Counted, asked: PlacementRequest, names: list[str]) -> Placed:
         """``place`` for a table without insensitive columns: rows of a cell are equal, so no row is read.
 
         The order depends only on published tuples, so it reveals nothing about the persons behind them.
         """
+        partition, shuffle_key = asked.partition, asked.shuffle_key
         partition.check(counted.histogram)
         # merge cells that publish the same
         group, codes = partition.group, counted.histogram.sensitive[partition.cell].T
         sizes = (partition.groups, *(c.size for c in counted.sensitive))
         line_of, first, _ = count_keys(mixed_radix_columns([group, *codes], sizes, group.size))
         count = np.bincount(line_of, weights=partition.count, minlength=first.size).astype(np.int64)
-        new = _recoded(replacements, group[first])
+        new = _recoded(asked.replacements, group[first])
         new |= {c.name: _ColumnText(c.values, held[first]) for c, held in zip(counted.sensitive, codes, strict=True)}
         line, key = np.arange(count.size), shuffle_key.order
         if not shuffle_key.fresh:
-            shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names if n not in aside]
+            shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names if n not in asked.aside]
             line, key = laid_out(shown, count, key)
         row = np.repeat(line.astype(np.uint32), count[line])
         dealer(key).shuffle(row)

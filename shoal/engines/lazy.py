@@ -30,6 +30,7 @@ from shoal.engines.table import (
     Counted,
     Origin,
     Placed,
+    PlacementRequest,
     Replacement,
     SingledOut,
     Table,
@@ -279,22 +280,14 @@ class LazyTable:
         found: pl.DataFrame = query.collect(backend="polars").to_native()
         return found
 
-    def place(
-        self,
-        counted: Counted,
-        partition: Partition,
-        replacements: Sequence[Replacement],
-        drop: Sequence[str],
-        aside: Sequence[str],
-        shuffle_key: ShuffleKey,
-        keep_order: bool,
-    ) -> Placed:
+    def place(self, counted: Counted, asked: PlacementRequest) -> Placed:
         """Number and join in the engine; the result is a frame of the same kind as the input.
 
         A row of a cell in one group has that group. Only rows of cells that are split between groups are hashed and get
         an ordinal within the cell; the ordinals run through the cell's groups. The order of rows is a keyed function of
         what each row publishes and of nothing else, so it reveals nothing more.
         """
+        partition, replacements, drop, aside, shuffle_key, keep_order = asked
         if keep_order:
             raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
         group, at = f"{self.own}group", f"{self.own}at"

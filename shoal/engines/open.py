@@ -24,11 +24,9 @@ import polars as pl
 from shoal.engines import frames, spark
 from shoal.engines.csv import examine, one_character, other_separator, read_csv, separator_of, sniff
 from shoal.engines.frames import FrameTable
-from shoal.engines.order import ShuffleKey
 from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
-from shoal.engines.table import Counted, EngineModule, Origin, Placed, Replacement, Table, look, require
+from shoal.engines.table import Counted, EngineModule, Origin, Placed, PlacementRequest, Table, look, require
 from shoal.errors import InputError, PolicyError
-from shoal.model.histogram import Partition
 from shoal.paths import has_tables, is_map, is_remote, is_server, kind_of, without_secrets
 
 
@@ -315,22 +313,12 @@ class RepeatedTable(FrameTable):
         held = {c.name: c.values.gather(codes[:, j]) for j, c in enumerate(found.quasi)}
         return pl.DataFrame(held), found.histogram.count
 
-    def place(
-        self,
-        counted: Counted,
-        partition: Partition,
-        replacements: Sequence[Replacement],
-        drop: Sequence[str],
-        aside: Sequence[str],
-        shuffle_key: ShuffleKey,
-        keep_order: bool,
-    ) -> Placed:
+    def place(self, counted: Counted, asked: PlacementRequest) -> Placed:
         """Rows assigned from the different rows with counts. To keep the file's order, the rows are read one by one."""
-        asked = (partition, replacements, drop, aside, shuffle_key, keep_order)
         held = counted.histogram
-        roles = {*(r.name for r in replacements), *held.sensitive_names, *drop}
-        if not keep_order and set(self.columns) <= roles:
-            return super().place(counted, *asked)
+        roles = {*(r.name for r in asked.replacements), *held.sensitive_names, *asked.drop}
+        if not asked.keep_order and set(self.columns) <= roles:
+            return super().place(counted, asked)
         whole = FrameTable(self.frame.to_native(), coded=tuple(self.coded))
         notations = {c.name: c.notation for c in counted.quasi if c.notation is not None}
-        return whole.place(whole.count(held.quasi_names, held.sensitive_names, notations), *asked)
+        return whole.place(whole.count(held.quasi_names, held.sensitive_names, notations), asked)

@@ -195,6 +195,22 @@ class Replacement:
     index: np.ndarray
 
 
+class PlacementRequest(NamedTuple):
+    """How rows are placed in groups and published.
+
+    replacements  the published columns of the quasi-identifiers
+    drop          columns that are removed
+    aside         columns that are removed later, on which the order may not depend
+    """
+
+    partition: Partition
+    replacements: Sequence[Replacement]
+    drop: Sequence[str]
+    aside: Sequence[str]
+    shuffle_key: ShuffleKey
+    keep_order: bool = False
+
+
 class SingledOut(NamedTuple):
     """How far some columns single rows out.
 
@@ -344,20 +360,8 @@ class Table(Protocol):
         """How far some columns single rows out; InputError for a column whose values can't be compared."""
         ...
 
-    def place(
-        self,
-        counted: Counted,
-        partition: Partition,
-        replacements: Sequence[Replacement],
-        drop: Sequence[str],
-        aside: Sequence[str],
-        shuffle_key: ShuffleKey,
-        keep_order: bool,
-    ) -> Placed:
+    def place(self, counted: Counted, asked: PlacementRequest) -> Placed:
         """Number and join: every row with its group's values, in shuffled order, as the kind of frame that was passed.
-
-        drop   columns that are removed
-        aside  columns that are removed later, on which the order may not depend
 
         Each group gets as many rows of a cell as the partition states. With the caller's secret, the same rows get the
         same groups on every engine: the rows of a cell are ordered by the hash of ``order``'s payload.

@@ -13,7 +13,7 @@ import shoal
 from shoal.engines.codes import Coded
 from shoal.engines.frames import FrameTable
 from shoal.engines.order import ShuffleKey
-from shoal.engines.table import Replacement
+from shoal.engines.table import PlacementRequest, Replacement
 from shoal.errors import ShoalError, VerificationError
 from shoal.model.histogram import Partition
 from shoal.publishing.tables.release import JudgedRelease, ReleasedRows
@@ -68,9 +68,8 @@ def test_every_order_is_as_likely() -> None:
     seen: Counter = Counter()
     for key in range(1200):
         shuffle_key = ShuffleKey(b"", key.to_bytes(32, "big"), True)
-        made = table.place(
-            cells, Partition.of(np.arange(3), np.zeros(3), np.ones(3)), star, [], [], shuffle_key, False
-        ).frame
+        partition = Partition.of(np.arange(3), np.zeros(3), np.ones(3))
+        made = table.place(cells, PlacementRequest(partition, star, [], [], shuffle_key)).frame
         assert set(made["a"]) == {"*"}
         seen[tuple(made["s"])] += 1
     assert len(seen) == 6
@@ -82,7 +81,7 @@ def test_a_partition_of_other_rows_deals_nothing() -> None:
     star = [Replacement("a", pl.Series(["*"]), np.zeros(1, np.int64))]
     other = Partition.of(np.array([0, 1]), np.zeros(2), np.array([2, 1]))
     with pytest.raises(ShoalError, match="the partition places"):
-        table.place(cells, other, star, [], [], ShuffleKey.of(None), False)
+        table.place(cells, PlacementRequest(other, star, [], [], ShuffleKey.of(None)))
     assert isinstance(cells.quasi[0], Coded)
 
 
