@@ -76,6 +76,13 @@ def region_tree(areas: Any, edges: str | Path | None, by: str) -> Hierarchy:
 
     Raises InputError and PolicyError for areas that can't be read, or lack this column.
     """
+    for name, held in (("areas", areas), ("edges", edges)):
+        allowed = (str, Path, Geography) if name == "areas" else (str, Path, type(None))
+        if not isinstance(held, allowed):
+            raise PolicyError(
+                f"{name} is one {type(held).__name__}; write it to a file and say its path, or read it: "
+                "⟨areas=shoal.engines.geography.read(AREAS, EDGES)⟩"
+            )
     with within("the areas"):
         given = areas if isinstance(areas, Geography) else read_areas(areas, edges)
         if edges is not None and given is areas:

@@ -463,6 +463,12 @@ def test_a_graph_that_does_not_fit_is_refused(place: Path) -> None:
         Hierarchy.regions(["a"], [], [-1])
 
 
+@pytest.mark.parametrize("setting", ["areas", "edges"])
+def test_areas_in_a_frame_are_refused_in_words(place: Path, setting: str) -> None:
+    with pytest.raises(PolicyError, match=f"{setting} is one DataFrame; write it to a file"):
+        released(place, **{setting: pl.DataFrame({"zip": ["1"], "population": [1]})})
+
+
 def test_a_grid_is_explored_with_regions_and_a_series_refuses_them(place: Path) -> None:
     graph = {"publish": {"zip": "regions"}, "areas": place / "towns.csv", "edges": place / "pairs.csv"}
     found = shoal.explore(place / "people.csv", quasi_identifiers=["zip", "sex", "age"], k=[2, 3], **graph)
