@@ -62,9 +62,9 @@ class NewPart:
             return ()
         share = 100 * self.made_up / self.rows
         return (
-            f"{self.made_up:,} of {self.rows:,} rows ({share:.1f} %) are made up, and statistics of the part count them; "
-            "fewer or coarser quasi-identifiers, a smaller l, and a series that starts with fewer signatures need "
-            "fewer; a series that starts without counterfeits holds rows back instead",
+            f"{self.made_up:,} of {self.rows:,} rows ({share:.1f} %) are made up, and statistics of the part count "
+            "them; fewer or coarser quasi-identifiers, a smaller l, and a series that starts with fewer signatures "
+            "need fewer; a series that starts without counterfeits holds rows back instead",
         )
 
     def as_dict(self) -> dict[str, Any]:
