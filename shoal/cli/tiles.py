@@ -187,6 +187,10 @@ def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, 
         raise PolicyError("--x and --y are missing: name the columns of x and y, or of longitude and latitude")
     frame = read_table(points, layer=where.layer, **text._asdict())
     x, y = where.x or frame.columns[-2], where.y or frame.columns[-1]
+    if where.coordinates == "auto" and kind_of(y, x) == "geographic":
+        raise PolicyError(
+            f"--x {x!r} names latitudes and --y {y!r} longitudes; exchange them, or say --coordinates projected"
+        )
     return frame, x, y, kind_of(x, y) if where.coordinates == "auto" else where.coordinates
 
 

@@ -329,6 +329,7 @@ def _print_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
         "reached: " + ", ".join(f"{name} = {number(value)}" for name, value in part.privacy.items()),
         f"loss: NCP {part.loss['ncp']:.4f}" if part.loss["ncp"] is not None else "loss: as the hierarchies say",
         f"made up: {part.made_up:,} rows; waiting: {part.waiting:,} rows; held back: {part.held_back:,} rows",
+        *(f"warning: {text}" for text in part.warnings),
         f"release  {folder / part_name(facts['parts']) / RELEASE}",
     ]
     answer(facts, lines, as_json)

@@ -17,7 +17,7 @@ from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.metric import Category, Metric, Number, Place, finite
+from shoal.model.metric import Category, Metric, Number, Place, finite, kind_of
 from shoal.model.notation import of_days
 from shoal.model.refusals import refuse_notations
 
@@ -192,6 +192,9 @@ Part = tuple[Any, np.ndarray, tuple[str, ...], list[str | None], dict[tuple[floa
 def _place(frame: pl.DataFrame, asked: FeatureColumns) -> Part:
     """The feature of two columns of coordinates."""
     assert asked.place is not None
+    first, second = asked.place
+    if not asked.plane and kind_of(first, second) == "geographic":
+        raise PolicyError(f"{first!r} is a column of longitudes and {second!r} one of latitudes; exchange the two")
     where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
     for axis, most in enumerate((math.inf, math.inf) if asked.plane else (90.0, 360.0)):
         finite(where[:, axis], asked.place[axis], most)

@@ -22,6 +22,7 @@ from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neigh
 from shoal.engines.shapes import Shape, around, center, features, has_geometry, listed, partners, restored, spelled
 from shoal.engines.vector import DrawnAreas, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import missing
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
 from shoal.paths import has_layers, is_drawing
@@ -68,7 +69,7 @@ class Geography:
         value."""
         found = np.empty(len(self.ids), np.int64)
         for i, value in enumerate(self.column(name)):
-            if value is None or value == "":
+            if missing(value) or value == "":
                 raise InputError(
                     f"column {name!r} of area {self.ids[i]!r} is empty; write 0 where nobody is, or look up the count"
                 )
@@ -76,14 +77,18 @@ class Geography:
                 number = float(value)
                 if number != int(number):
                     raise ValueError
-                found[i] = int(number)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(
                     f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in, round it, or "
                     "write it without commas"
                 ) from None
-            if found[i] < 0:
+            if number < 0:
                 raise InputError(f"column {name!r} of area {self.ids[i]!r} is below 0; a sum of areas can only grow")
+            if number >= 2**53:
+                raise InputError(
+                    f"column {name!r} of area {self.ids[i]!r} is 2^53 or more; correct it, or count in larger units"
+                )
+            found[i] = int(number)
         return found
 
     def number(self, name: str) -> np.ndarray:
@@ -126,7 +131,7 @@ class Geography:
 
     def says(self, name: str) -> np.ndarray:
         """bool[n]: where a column has yes, true, or 1; InputError with the first area that has no truth value."""
-        said = [_SAYS.get("" if v is None else str(v).strip().lower()) for v in self.column(name)]
+        said = [_SAYS.get("" if missing(v) else str(v).strip().lower()) for v in self.column(name)]
         if None in said:
             at = said.index(None)
             raise InputError(
@@ -368,9 +373,9 @@ def _key(columns: Sequence[str], name: str | None, what: str = "column") -> str:
 
 
 def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
-    missing = sum(v is None for v in values)
-    if missing:
-        raise InputError(f"column {name!r} is empty in {several(missing, 'row')}; every row needs it")
+    empty = sum(missing(v) or not spelled(v) for v in values)
+    if empty:
+        raise InputError(f"column {name!r} is empty in {several(empty, 'row')}; every row needs it")
     return values
 
 
@@ -396,8 +401,13 @@ def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None
 
     Polygons in a projection are converted to longitude and latitude for drawing, not for measuring.
     """
+    if not hasattr(frame, "geometry"):
+        raise InputError("from_frame needs a GeoDataFrame, with the polygon of each area; read a file with ⟨read⟩")
     own = frame.geometry.name
     columns = [str(c) for c in frame.columns if c != own]
+    if len(set(columns)) < len(columns):
+        twice = next(c for i, c in enumerate(columns) if c in columns[:i])
+        raise InputError(f"the frame has several columns {twice!r}; rename or drop all but one")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*(frame[c].tolist() for c in columns), strict=True)]
     if not columns:
         rows, columns, id = [{"id": i} for i in frame.index.tolist()], ["id"], "id"

@@ -215,7 +215,10 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
     if bad.any():
         if bad.all():
-            comma = values.dtype == pl.String and values.str.contains(r"^\s*-?\d+,\d+\s*$").all()
+            text = values.str.strip_chars() if values.dtype == pl.String else values.cast(pl.String)
+            if (text.is_null() | (text == "")).all():
+                raise InputError(f"column {name!r} is empty; name a column of numbers")
+            comma = text.str.contains(r"^-?\d+,\d+$").all()
             hint = "write decimal points for its commas" if comma else "name a column of numbers"
             raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1

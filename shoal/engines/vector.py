@@ -21,6 +21,7 @@ from shoal.engines.atomic import replace
 from shoal.engines.shapes import Shape, by_id, features, mended, spelled
 from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from shoal.model.arguments import missing
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees
 from shoal.paths import OUTLINES, ending, has_layers
@@ -62,7 +63,8 @@ class DrawnAreas(NamedTuple):
     def columns(self) -> dict[str, list[Any]]:
         """The properties of every area's first feature, by name."""
         rows = [self.drawing.properties[i] for i in self.first]
-        return {c: [row.get(c) for row in rows] for c in self.drawing.properties[0]}
+        names = dict.fromkeys(c for properties in self.drawing.properties for c in properties)
+        return {c: [row.get(c) for row in rows] for c in names}
 
     def shapes(self) -> dict[str, Shape]:
         """The drawn shapes, by name; self-crossing rings are split."""
@@ -78,9 +80,15 @@ def areas_of(
     """
     if not found.properties:
         raise InputError(f"{name} holds no features; name a file with an outline for each area")
-    if not found.properties[0]:
-        raise InputError(f"the first feature of {name} has no property, so no area has a name; give each an id")
-    id = key(list(found.properties[0]))
+    if not any(found.properties):
+        raise InputError(f"the features of {name} have no property, so no area has a name; give each an id")
+    id = key(list(dict.fromkeys(name for properties in found.properties for name in properties)))
+    empty = sum(missing(held.get(id)) or not spelled(held[id]) for held in found.properties)
+    if empty:
+        raise InputError(
+            f"property {id!r} is empty in {several(empty, 'feature')} of {name}; give each area its id, or remove "
+            "these features"
+        )
     own = by_id(list(zip(found.properties, found.own, strict=True)), id)
     seen = by_id(list(zip(found.properties, found.drawn, strict=True)), id)
     first: dict[str, int] = {}

@@ -104,8 +104,19 @@ def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, st
     return value
 
 
+def missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' NA: what stands in a table where nothing is known."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # only pandas' NA compares as neither true nor false
+        return True
+
+
 def each_of(name: str, values: Any, n: int) -> list[Any] | None:
-    """A list of n values, one for each area; None if no values are given; InputError for anything else."""
+    """A list of n values, one for each area, with None where one is missing; None if no values are given; InputError
+    for anything else."""
     if values is None:
         return None
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
@@ -119,7 +130,7 @@ def each_of(name: str, values: Any, n: int) -> list[Any] | None:
         hash(tuple(given))
     except TypeError:
         raise InputError(f"{name} holds lists or mappings; give one number or text for each of {n} areas") from None
-    return given
+    return [None if missing(value) else value for value in given]
 
 
 def column_names(what: str, given: Any) -> tuple[str, ...]:

@@ -270,7 +270,7 @@ def test_a_map_of_anything_else_is_refused(tmp_path):
         (square, "holds a Polygon where a point belongs; shoal regions reads areas"),
         ({"type": "MultiPoint", "coordinates": [[0, 0], [1, 1]]}, "holds a MultiPoint where a point belongs"),
         ({"type": "Point", "coordinates": [9]}, "is no FeatureCollection of points"),
-        (None, "no numbers in any row"),
+        (None, "is empty; name a column of numbers"),
     ]:
         feature = {"type": "Feature", "properties": {"a": 1}, "geometry": geometry}
         (tmp_path / "p.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature] * 3}))

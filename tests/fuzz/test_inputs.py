@@ -46,8 +46,18 @@ def test_coordinates_beyond_every_map_are_refused(tmp_path: Path, far: float) ->
 
 
 def test_areas_without_any_property_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(shoal.InputError, match=r"the first feature of m\.geojson has no property"):
-        mapped(tmp_path / "m.geojson", [{}, {"id": "b"}])
+    with pytest.raises(shoal.InputError, match=r"the features of m\.geojson have no property"):
+        mapped(tmp_path / "m.geojson", [{}, {}])
+
+
+@pytest.mark.parametrize("empty", [{}, {"id": None}, {"id": ""}, {"id": " "}, {"id": float("nan")}, {"people": 3}])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_outline_without_an_id_is_refused_and_never_an_area_called_none(
+    tmp_path: Path, empty: dict[str, Any], first: bool
+) -> None:
+    held = [{"id": "b"}, empty]
+    with pytest.raises(shoal.InputError, match=r"property 'id' is empty in 1 feature of m\.geojson; give each area"):
+        mapped(tmp_path / "m.geojson", held[::-1] if first else held)
 
 
 @pytest.mark.parametrize("reader", ["whole", "number"])

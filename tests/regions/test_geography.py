@@ -4,8 +4,11 @@ import json
 import types
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
+import shoal
 from shoal.engines import geography as geo
 from shoal.engines.adjacency import neighbors
 from shoal.engines.shapes import center, features
@@ -243,6 +246,34 @@ def test_a_frame_names_areas_by_a_column_and_closes_gaps_within_a_tolerance():
     assert not named(geo.from_frame(apart))
     assert named(geo.from_frame(apart, tolerance=5.0)) == {("00", "01")}
     assert not named(geo.from_frame(apart, tolerance=0.5))
+
+
+@pytest.mark.parametrize("gone", [None, float("nan"), pd.NA])
+def test_a_frame_whose_areas_lack_ids_is_refused_and_never_merges_them(gone):
+    frame = Frame(grid(2, 2))
+    frame.held["id"] = np.array(["00", gone, gone, "11"], object)
+    with pytest.raises(shoal.InputError, match="property 'id' is empty in 2 features of the frame"):
+        geo.from_frame(frame)
+
+
+def test_what_is_no_frame_of_polygons_is_refused_by_name():
+    for frame in (pd.DataFrame({"id": ["a"]}), pl.DataFrame({"id": ["a"]})):
+        with pytest.raises(shoal.InputError, match="from_frame needs a GeoDataFrame"):
+            geo.from_frame(frame)
+    frame = Frame(grid(2, 1))
+    frame.columns.insert(0, "population")
+    with pytest.raises(shoal.InputError, match="the frame has several columns 'population'"):
+        geo.from_frame(frame)
+
+
+def test_a_weight_that_no_sum_holds_is_not_called_a_fraction():
+    held = geo.Geography(ids=("a", "b"), edges=np.zeros((0, 2), np.int64), columns={
+        "large": ["5", "99999999999999999999"], "gone": [5.0, float("nan")], "out": [True, float("nan")]})  # fmt: skip
+    with pytest.raises(shoal.InputError, match=r"column 'large' of area 'b' is 2\^53 or more"):
+        held.whole("large")
+    with pytest.raises(shoal.InputError, match="column 'gone' of area 'b' is empty"):
+        held.whole("gone")
+    assert held.says("out").tolist() == [True, False]
 
 
 @pytest.mark.parametrize("state", ["ct", "ri"])

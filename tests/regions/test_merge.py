@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,7 +114,7 @@ def test_a_light_component_joins_the_nearest_one_across_the_date_line():
 def test_former_words_are_taken_with_a_warning():
     given = {"coordinates": [(0.0, 0.0), (1.0, 0.0)], "geographic": False, "seed": 1}
     with pytest.warns(DeprecationWarning, match="light= of merge is called islands= now") as said:
-        found = shoal.regions.merge([], [9, 1], 5, light="nearest", **given)
+        found = shoal.regions.merge([], [9, 1], 5, light="join", **given)
     assert said[0].filename == __file__
     assert found.joined.tolist() == [[0, 1]]
     assert shoal.regions.merge([], [9, 1], 5, **given).left_out.tolist() == [1]
@@ -152,7 +154,7 @@ def test_joining_goes_on_until_the_joined_are_heavy_enough():
         (([(0, 1)], [2**53, 1], 1), shoal.InputError, "2\\^53"),
         (([(0, 1)], [1, 1], 0), shoal.PolicyError, "at least 1"),
         (([(0, 1)], [1, 1], [1, 1]), shoal.PolicyError, "2 thresholds for 1"),
-        (([(0, 1)], [1, 1], 3), shoal.InfeasibleError, "weighs 2, below k = 3"),
+        (([(0, 1)], [1, 1], 3), shoal.InfeasibleError, "together weigh 2, below k = 3"),
         (([], [], 1), shoal.InfeasibleError, "no areas"),
     ],
 )
@@ -173,6 +175,7 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"l": 0}, "at least 1"),
         ({"islands": "join"}, "needs coordinates"),
         ({"islands": "drop"}, "leave"),
+        ({"islands": "nearest"}, "there is 'leave', 'join'"),
         ({"boundary": ["A"]}, "boundary has 1 values; give one for each of 3 areas"),
         ({"coordinates": [(0, 0)]}, "3 pairs"),
         *(
@@ -181,6 +184,10 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ),
         *(({name: [[1], [1, 2], [3]]}, f"{name} holds rows") for name in ("exclude", "water")),
         ({"sensitive": [[1, 1]], "l": 2}, "one row for each"),
+        ({"sensitive": [[1, 1], [1, 1], [1, 1]]}, "sensitive= has no effect without l"),
+        ({"exclude": ["no", "yes", "no"]}, "exclude holds 3 values other than true and false"),
+        ({"exclude": [0, 2, 1]}, "exclude holds 1 value other"),
+        ({"water": ["no", "no", "no"]}, "water holds 3 values other"),
         ({"start": [0, 1]}, "one region for each"),
         ({"start": [0, 1, 0]}, "not connected"),
         ({"start": [0, -1, 1]}, "leaves an area out"),
@@ -190,6 +197,42 @@ def test_refusals_say_what_was_found(arguments, error, text):
 def test_contradictions_are_refused(options, text):
     with pytest.raises(shoal.ShoalError, match=text):
         shoal.regions.merge([(0, 1), (1, 2)], [1, 2, 3], options.pop("k", 1), seed=1, **options)
+
+
+@pytest.mark.parametrize("of", [list, np.array, pl.Series, pd.Series], ids=["list", "numpy", "polars", "pandas"])
+def test_a_missing_label_is_no_label_whatever_the_frame_calls_it(of):
+    edges, weights = [(0, 1), (1, 2), (2, 3)], [5, 5, 5, 5]
+    for gone in (None, float("nan"), pd.NA if of in (list, pd.Series) else None):
+        free = of([gone, gone, gone, gone]) if of is not pl.Series else pl.Series([gone] * 4, dtype=pl.Float64)
+        assert shoal.regions.merge(edges, weights, 5, fixed=free, seed=1).labels.tolist() == [0, 1, 2, 3]
+        assert shoal.regions.merge(edges, weights, 10, apart=free, seed=1).regions == 2
+        assert shoal.regions.merge(edges, weights, 20, boundary=free, seed=1).regions == 1
+        assert shoal.regions.merge(edges, weights, 5, exclude=free, seed=1).regions == 4
+
+
+def test_missing_ends_in_the_rows_of_a_frame_are_one_side_of_a_boundary():
+    sides = pd.Series([1.0, float("nan"), float("nan")])
+    found = shoal.regions.merge([(0, 1), (1, 2)], [6, 4, 2], 6, boundary=sides, seed=1)
+    assert found.labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("edges", "weights", "options", "text"),
+    [
+        ([(0, 1)], [2, 2, 2], {}, "all areas together weigh 6, below k = 9; lower k"),
+        ([(0, 1)], [5, 2, 5], {}, "connected set of areas weighs 7, below k = 9; lower k, or join what is apart with"),
+        (
+            [(0, 1)], [5, 2, 5],
+            {"islands": "join", "boundary": ["a", "a", "b"], "coordinates": [[0, 0], [1, 0], [2, 0]]},
+            "connected set of areas inside the boundaries weighs 7, below k = 9; lower k",
+        ),
+    ],
+)  # fmt: skip
+def test_joining_is_advised_only_where_it_can_help(edges, weights, options, text):
+    with pytest.raises(shoal.InfeasibleError) as told:
+        shoal.regions.merge(edges, weights, 9, seed=1, **options)
+    assert text in str(told.value)
+    assert str(told.value).endswith("lower k") is text.endswith("lower k")
 
 
 def test_a_diversity_that_no_component_reaches_is_infeasible():

@@ -102,6 +102,9 @@ def test_a_made_up_row_stands_where_nobody_comes_and_is_counted(tmp_path):
     series.add(frame(MONTH), person="id")
     part = series.add(frame(MONTH[:-1]), person="id")
     assert (part.made_up, part.rows) == (1, 6)
+    assert part.warnings[0].startswith("1 of 6 rows (16.7 %) are made up")
+    assert len(part.warnings) == 1
+    assert part.as_dict()["warnings"] == list(part.warnings)
     assert sorted(table(series, 1).rows()) == sorted(table(series, 2).rows())
     assert '"made_up": 1' in (series.place / "0002" / "release.certificate.json").read_text()
     assert series.verify().holds
@@ -112,6 +115,8 @@ def test_leavers_of_both_values_leave_no_made_up_row(tmp_path):
     series.add(frame(MONTH), person="id")
     part = series.add(frame([MONTH[0], *MONTH[3:]]), person="id")  # b and c left: a and d stand together
     assert (part.made_up, part.rows) == (0, 4)
+    assert part.warnings == ()
+    assert "warnings" not in part.as_dict()
 
 
 def test_without_counterfeits_the_group_is_held_back_and_comes_again(tmp_path):

@@ -44,7 +44,16 @@ from shoal.problems.regions.task import (
     summed,
     without_crossings,
 )
-from shoal.problems.regions.units import attached, contract, expanded, join_light, refuse_torn, soften, water_attached
+from shoal.problems.regions.units import (
+    attached,
+    contract,
+    expanded,
+    flags,
+    join_light,
+    refuse_torn,
+    soften,
+    water_attached,
+)
 from shoal.problems.threads import interruptible
 from shoal.watching import watched, within
 
@@ -157,7 +166,7 @@ def _task_of(request: Request) -> _PosedTask:
         g, joined = join_light(g, features, need, l, places, border, request.geographic)
     keep = _eligible_components(g, features, need, l)
     if not keep.any():
-        raise InfeasibleError(_why_not(g, features, need, l, border is not None))
+        raise InfeasibleError(_why_not(g, request, border is not None))
     sub, nodes = induced(g, keep)
     geo = np.zeros((0, 4))
     if places is not None and "compact" in request.chain:
@@ -195,7 +204,7 @@ def most_regions(edges: Any, found: Regions, weights: Any, options: Mapping[str,
     ends = np.concatenate([np.asarray(edges, np.int64).reshape(-1, 2), found.joined])
     out = found.labels < 0
     if options.get("water") is not None:
-        out |= np.asarray(options["water"]).astype(np.bool_)
+        out |= flags(options["water"], len(columns), "water")
     held = contract(ends, len(columns), out, options.get("fixed"), options.get("boundary"))
     request = Request(
         edges=held.edges, features=held.summed(columns), need=need, l=1, chain=("count",), effort=0.1, seconds=None,
@@ -216,17 +225,21 @@ def _sets_eligible(features: np.ndarray, piece: np.ndarray, need: np.ndarray, l:
     return eligible_rows(summed(features, piece), need, l)
 
 
-def _why_not(g: Contiguity, features: np.ndarray, need: np.ndarray, l: int, bounded: bool) -> str:
+def _why_not(g: Contiguity, request: Request, bounded: bool) -> str:
+    features, need, l = request.features, request.need, request.l
     count, component = components(g)
     within = "inside the boundaries " if bounded else ""
     if not len(features):
         return "there are no areas"
     for j, least in enumerate(need.tolist()):
         weight = np.bincount(component, weights=features[:, j])
+        if weight.sum() < least:
+            return f"all areas together weigh {int(weight.sum()):,}, below k = {least:,}; lower k"
         if weight.max() < least:
+            join = ", or join what is apart with ⟨islands='join'⟩" if request.islands == "leave" else ""
             return (
-                f"the heaviest set of areas connected {within}weighs {int(weight.max())}, below k = {least}; "
-                "lower k, or join what is apart with ⟨islands='join'⟩"
+                f"the heaviest connected set of areas {within}weighs {int(weight.max()):,}, below k = {least:,}; "
+                f"lower k{join}"
             )
     if l > 1:
         return (
@@ -261,7 +274,7 @@ def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **
     labels: list[np.ndarray] = []
     bounds: list[int] = []
     held = {**options, "seed": drawn() if options.get("seed") is None else options["seed"]}
-    wet = None if options.get("water") is None else np.asarray(options["water"]).astype(np.bool_)
+    wet = None if options.get("water") is None else flags(options["water"], np.asarray(weights).shape[0], "water")
     for i, k in enumerate(steps):
         own = held | of_level(options, i, len(steps))
         if i:

@@ -27,7 +27,7 @@ from shoal.problems.regions.task import (
     relabelled,
     summed,
 )
-from shoal.problems.regions.units import FixedAreas, water_of
+from shoal.problems.regions.units import FixedAreas, flags, water_of
 
 _EFFORT = {"fast": 0.1, "balanced": 1.0, "thorough": 8.0}
 _TOTAL = 2**53  # sums of squares are compared as float64 in the search
@@ -103,7 +103,9 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
     l = whole_number("l", l)
     if l > 1 and sensitive is None:
         raise PolicyError("l-diversity needs ⟨sensitive=⟩: how often each sensitive value occurs in each area")
-    if sensitive is not None and l > 1:
+    if sensitive is not None and l == 1:
+        raise PolicyError("⟨sensitive=⟩ has no effect without l: give ⟨l=2⟩ or more, or leave ⟨sensitive=⟩ out")
+    if sensitive is not None:
         counts = whole(sensitive, "sensitive counts")
         if counts.ndim != 2 or len(counts) != len(columns):
             raise InputError(
@@ -273,18 +275,18 @@ class Conditions(TypedDict, total=False):
     boundary     n labels (such as states) that no region may mix
     soft_boundary  n labels that a region mixes only to include a set of areas that is too light for a region of its
                      own
-    fixed        n labels: areas with the same label, which must be connected, go to the same region; None or "" if an
-                 area is free
-    apart        n labels: no two areas with the same label in a region; None or "" if it does not matter; not with
-                 "tree"
+    fixed        n labels: areas with the same label, which must be connected, go to the same region; None, NaN, or ""
+                 if an area is free
+    apart        n labels: no two areas with the same label in a region; None, NaN, or "" if it does not matter; not
+                 with "tree"
     exclude      bool[n]  areas that belong to no region (label -1)
     at_most      name -> (int[n], largest sum in a region of several areas; areas fixed together count as one area).
                  Areas that no region can take under it are left out, least weight first; not with "tree"
     max_diameter  largest distance between the coordinates of two areas of a region, in km (or the plane's units); areas
                  that no region can take under it are left out; not with "tree", fixed, or soft_boundary
     regions      exactly this many regions instead of as many as the objective makes; not with maxima
-    sensitive    int[n, s]  how often each sensitive value occurs in each area, with l: in every region no value has
-                 more than 1/l of the records
+    sensitive    int[n, s]  how often each sensitive value occurs in each area; needs l of at least 2: in every region
+                 no value has more than 1/l of the records
     similar      float[n] or float[n, c]: numbers in which the areas of a region are similar, each divided by its
                  deviation
     coordinates  float[n, 2]  longitude and latitude (or x and y with ``geographic=False``) of each area's center
@@ -340,17 +342,16 @@ def request_of(
     n, geographic, similar = len(features), given.get("geographic", True), given.get("similar")
     places = places_of(given.get("coordinates"), n)
     islands = given.get("islands", "leave")
-    if isinstance(islands, str) and islands == "nearest":  # its former name
-        islands = "join"
     known("way to treat islands", islands, ("leave", "join"))
     boundary, soft, fixed, apart = (
         each_of(name, given.get(name), n) for name in ("boundary", "soft_boundary", "fixed", "apart")
     )
     limits = limits_of(given, apart, places, geographic, n)
     water, dry, wet = given.get("water"), given.get("exclude"), None
+    dry = None if dry is None else flags(dry, n, "exclude")
     if water is not None:
         wet = water_of(water, features, dry, {"fixed": fixed, "apart": apart})
-        dry = wet if dry is None else wet | np.asarray(dry).astype(np.bool_)
+        dry = wet if dry is None else wet | dry
     _refuse_contradictions(given, features, need, limits, method, dry)
     relative, seconds = effort_of(effort)
     return Request(

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InputError
-from shoal.model.arguments import array_of
+from shoal.model.arguments import array_of, missing
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 
@@ -130,8 +130,8 @@ def without_crossings(g: Contiguity, boundaries: np.ndarray) -> Contiguity:
 
 
 def coded(values: Any, n: int, what: str) -> np.ndarray:
-    """Labels as int64[n] codes, equal if the labels are; InputError if there aren't n labels."""
-    listed: Sequence[Any] = list(values)
+    """Labels as int64[n] codes, equal if the labels are; missing labels are equal. InputError if there aren't n."""
+    listed: Sequence[Any] = [None if missing(value) else value for value in values]
     if len(listed) != n:
         raise InputError(f"{what} has {len(listed)} entries for {n} areas; give one for each")
     seen: dict[Any, int] = {}
@@ -139,8 +139,8 @@ def coded(values: Any, n: int, what: str) -> np.ndarray:
 
 
 def unlabelled(labels: Sequence[Any]) -> np.ndarray:
-    """bool[labels]: whether the label is missing, None or ""."""
-    return np.array([label is None or label == "" for label in labels], np.bool_)
+    """bool[labels]: whether the label is missing or ""."""
+    return np.array([missing(label) or label == "" for label in labels], np.bool_)
 
 
 def connected_parts(g: Contiguity, label: np.ndarray) -> bool:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import array_of
+from shoal.model.arguments import array_of, missing
+from shoal.model.cards import several
 from shoal.problems.regions.limits import RegionLimits
 from shoal.problems.regions.task import (
     Contiguity,
@@ -73,7 +74,7 @@ def contract(
 
     Raises PolicyError if areas fixed together aren't connected among themselves (within the boundaries).
     """
-    gone = np.zeros(n, np.bool_) if exclude is None else _flags(exclude, n, "exclude")
+    gone = np.zeros(n, np.bool_) if exclude is None else flags(exclude, n, "exclude")
     together = np.arange(n)
     if fixed is not None:
         codes, free = coded(fixed, n, "fixed"), unlabelled(fixed)
@@ -94,12 +95,19 @@ def contract(
     return _units(edges, together, gone)
 
 
-def _flags(given: Any, n: int, name: str) -> np.ndarray:
-    """The input as bool[n]; InputError unless it has a truth value for each area."""
+def flags(given: Any, n: int, name: str) -> np.ndarray:
+    """The input as bool[n], false where it is missing or ""; InputError unless it has a truth value for each area."""
     found = array_of(given, name, "one truth value for each area")
     if found.shape != (n,):
         raise InputError(f"{name} has shape {found.shape}; give one truth value for each of {n} areas")
-    return found.astype(np.bool_)
+    held = [False if missing(value) or value == "" else value for value in found.tolist()]
+    wrong = sum(not isinstance(value, (bool, int, float)) or value not in (0, 1) for value in held)
+    if wrong:
+        raise InputError(
+            f"{name} holds {several(wrong, 'value')} other than true and false; give True or False for each of {n} "
+            "areas"
+        )
+    return np.array(held, np.bool_)
 
 
 def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
@@ -214,9 +222,9 @@ def water_of(
 
     Raises InputError for water with weight, PolicyError for water with a label.
     """
-    found = _flags(water, len(features), "water")
+    found = flags(water, len(features), "water")
     if exclude is not None:
-        found &= ~np.asarray(exclude).astype(np.bool_)
+        found &= ~flags(exclude, len(features), "exclude")
     held = int((features[found] > 0).any(axis=1).sum())
     if held:
         raise InputError(f"{held} areas of water weigh something; say that they are land, or give them no weight")

@@ -30,6 +30,8 @@ from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import scales_of
 from shoal.publishing.verifying.verify import verify
 
+MANY_MADE_UP = 0.05  # above this share, statistics of a part can show its made-up rows
+
 
 @dataclass(frozen=True, kw_only=True)
 class NewPart:
@@ -39,6 +41,7 @@ class NewPart:
     waiting    rows that wait for the next part
     held_back  rows of groups that are held back
     loss       the loss that the table shows
+    warnings   sentences that its owner should read; a property
     """
 
     release: Path = field(repr=False)
@@ -52,10 +55,23 @@ class NewPart:
     waiting: int = 0
     held_back: int = 0
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what a reader of the part would not expect: many rows that are about no one."""
+        if self.made_up <= MANY_MADE_UP * self.rows:
+            return ()
+        share = 100 * self.made_up / self.rows
+        return (
+            f"{self.made_up:,} of {self.rows:,} rows ({share:.1f} %) are made up, and statistics of the part count "
+            "them; fewer or coarser quasi-identifiers, a smaller l, and a series that starts with fewer signatures "
+            "need fewer; a series that starts without counterfeits holds rows back instead",
+        )
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON; "warnings" only if there are any."""
         names = ("rows", "groups", "smallest", "loss", "privacy", "made_up", "waiting", "held_back")
-        return {name: getattr(self, name) for name in names}
+        warned = {"warnings": list(self.warnings)} if self.warnings else {}
+        return {name: getattr(self, name) for name in names} | warned
 
 
 class _CertificateContent:
