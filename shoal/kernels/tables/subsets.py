@@ -335,7 +335,7 @@ class GroupsAsked(NamedTuple):
     tried: int
 
 
-class SetPrices(NamedTuple):
+class CutPrices(NamedTuple):
     """Cuts: the sum over groups of floor(rows in a set of row classes / every) is at most what the cut says.
 
     of     int64[n]            row class of each place
@@ -448,7 +448,7 @@ def _tangents(asked, cuts, base, use, own, n, held, form):
 def few_groups(fits, asked, use, kind, within, cuts, out):
     """All groups of each published row that cost little, beside those that a published row before it fits as well.
 
-    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``;  cuts ``SetPrices``
+    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``;  cuts ``CutPrices``
     use    float64[q]      what a group costs beside its rows and cuts
     kind   int64[n]        type of each place;  within uint64[t, w] of each type a bit for each published row that fits
     out    ``GroupsListed``

@@ -148,7 +148,7 @@ class GroupSearch:
         np.bitwise_or.at(self.within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
 
     def below(
-        self, spare: np.ndarray, use: np.ndarray, cuts: SetCuts, dearest: float, room: int = LISTED, tried: int = 0
+        self, spare: np.ndarray, use: np.ndarray, cuts: SetCuts, dearest: float, capacity: int = LISTED, tried: int = 0
     ) -> Listed | None:
         """Groups that cost ``dearest`` at most; None where there is no room for all.
 
@@ -156,11 +156,11 @@ class GroupSearch:
         tried  if not 0, only groups that are cheaper than those before of their pattern, for which so many rows are
                tried
         """
-        from shoal.kernels.tables.subsets import GroupsAsked, GroupsListed, PatternRows, SetPrices, few_groups
+        from shoal.kernels.tables.subsets import GroupsAsked, GroupsListed, PatternRows, CutPrices, few_groups
 
         need, places, cuts = self.need, self.places, cuts.only(cuts.price > CHEAP)
         of_class = csr_array(cuts.has.T)
-        paid = SetPrices(
+        paid = CutPrices(
             places.row_class,
             of_class.indptr.astype(np.int64),
             of_class.indices.astype(np.int64),
@@ -169,14 +169,14 @@ class GroupSearch:
             cuts.price,
         )
         out = GroupsListed(
-            np.zeros(room + 1, np.int64),
-            np.empty(PLACED * room // LISTED, np.int32),
-            np.empty(room),
+            np.zeros(capacity + 1, np.int64),
+            np.empty(PLACED * capacity // LISTED, np.int32),
+            np.empty(capacity),
             np.empty(places.patterns),
         )
         most = largest(need, int(self.row_classes.count.sum()))
         least, values = need.smallest, self.sorts[0].values
-        asked = GroupsAsked(least, most, values, self.share, dearest, tried > 0, tried or TRIED_FOR_EACH * room)
+        asked = GroupsAsked(least, most, values, self.share, dearest, tried > 0, tried or TRIED_FOR_EACH * capacity)
         fits = PatternRows(self.start, self.order, self.rows, self.value, spare)
         by_rank = use[np.argsort(self.rank)]
         kind = self.row_classes.type[places.row_class]
@@ -243,9 +243,9 @@ class PricedGroups:
                 return True
         return False
 
-    def listed(self, enough: float, part: float, room: int) -> GroupProgram | None:
+    def listed(self, enough: float, part: float, capacity: int) -> GroupProgram | None:
         """All groups that a partition of cost ``enough`` may use, or those up to a part of what is left to it."""
-        found = self._below(self.price, self.cuts, part * (enough - self.proved) + CAREFUL, room)
+        found = self._below(self.price, self.cuts, part * (enough - self.proved) + CAREFUL, capacity)
         if found is None:
             return None
         out = GroupProgram(self.search.row_classes.count, found.at, self.search.places, self.loss)
@@ -255,10 +255,10 @@ class PricedGroups:
             out.keep_to(priced.counted(out.rows), priced.most)
         return out
 
-    def _below(self, price: np.ndarray, cuts: SetCuts, dearest: float, room: int, tried: int = 0) -> Listed | None:
+    def _below(self, price: np.ndarray, cuts: SetCuts, dearest: float, capacity: int, tried: int = 0) -> Listed | None:
         places = self.search.places
         spare = self.loss[places.pattern] - price[places.row_class]
-        return self.search.below(spare, np.zeros(places.patterns), cuts, dearest, room, tried)
+        return self.search.below(spare, np.zeros(places.patterns), cuts, dearest, capacity, tried)
 
     def _priced(self, until: float) -> float | None:
         """The value of the linear program over all groups, about; None: no time."""
@@ -407,7 +407,7 @@ class GroupProgram:
         prices: tuple[np.ndarray, SharedPrices],
         model: PatternModel,
         part: float = 1.0,
-        room: int = LISTED,
+        capacity: int = LISTED,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
 
@@ -427,7 +427,7 @@ class GroupProgram:
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
         proved = shared.proved + float(price @ row_classes.count) + below
         once = shared.uses.min(axis=0)
-        listed = search.below(spare, once, no_cuts(row_classes), part * (enough - proved) + CAREFUL, room)
+        listed = search.below(spare, once, no_cuts(row_classes), part * (enough - proved) + CAREFUL, capacity)
         if listed is None:
             return None
         out = cls(row_classes.count, listed.at, places, loss)

@@ -33,6 +33,7 @@ from shoal.problems.tables.exact.group_program import (
     GroupProgram,
     GroupSearch,
     PricedGroups,
+    largest,
     listable,
 )
 from shoal.problems.tables.exact.pattern_model import (
@@ -237,15 +238,15 @@ class _PatternSearch:
         # As one program it is slower with the dense lines of three rows, which wait for fewer places.
         if not self.by_columns:
             rows = self._relaxed(self._broken)
-        elif listable(self.row_classes, self.need):  # lines over groups are sharper
+        elif self._sized:  # lines over groups are sharper
             rows = self._relaxed(no_lines, FIRST)
         else:
             rows = self._relaxed(self._broken_or_met, FIRST)
         if rows is None:
             return "seconds"
         with BackgroundCalls() as run:
-            beside = self.by_columns and listable(self.row_classes, self.need) and run.cores > 1
-            if beside and self.upper > self.lower:
+            second = self._sized and run.cores > 1
+            if second and self.upper > self.lower:
                 self.nearby = run.start(self._program(self._used(rows), SUPPORT))
             elif self.upper > self.lower:
                 self._supported(rows, SUPPORT)
@@ -326,8 +327,8 @@ class _PatternSearch:
         if self.shared is None or self.lower >= self.upper or not listable(self.row_classes, self.need):
             return
         listed: Listing = self._listed
-        groups = self._listed(self._enough, 1.0, LISTED)
-        if (groups is None or groups.cost.size > BRANCHED) and self.groups is not None:
+        few = not self._sized or self._listed(self._enough, 1.0, BRANCHED) is not None
+        if not few and self.groups is not None:
             priced = self._priced(self.groups)
             until = clock() + PRICING * (self.deadline - clock())
             while priced.solve(self._enough, until):
@@ -340,24 +341,30 @@ class _PatternSearch:
         self._decided(listed, LISTED)
 
     @property
+    def _sized(self) -> bool:
+        """Whether one thing is asked of a group, and some optimum has no large ones, so that all can have prices."""
+        rows = int(self.row_classes.count.sum())
+        return listable(self.row_classes, self.need) and largest(self.need, rows) < rows
+
+    @property
     def _enough(self) -> float:
         """The largest cost of a partition that is cheaper than the known one."""
         return (self.upper - self.step) / self.costs.scale
 
-    def _decided(self, listed: Listing, room: int) -> bool:
+    def _decided(self, listed: Listing, capacity: int) -> bool:
         """Whether there is room for all groups that something cheaper may use, over which a search follows.
 
         Where there is not, dives into part of them may find a cheaper partition, below which they are fewer.
         """
         part, unit = 0, self.step / self.costs.scale
         while part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
-            groups = listed(self._enough, PARTS[part], room)
+            groups = listed(self._enough, PARTS[part], capacity)
             if groups is None:
                 part += 1
                 continue
             upper, whole = self.upper, part == 0
-            share = LISTING if whole or room == LISTED else DIVING
-            if whole or room == LISTED:
+            share = LISTING if whole or capacity == LISTED else DIVING
+            if whole or capacity == LISTED:
                 groups.tighten(self._enough, clock() + TIGHTENING * (self.deadline - clock()))
             for x in groups.dives(self._enough, unit, clock() + share * (self.deadline - clock())):
                 self._keep(x)
@@ -375,13 +382,13 @@ class _PatternSearch:
             return True
         return False
 
-    def _listed(self, enough: float, part: float, room: int) -> GroupProgram | None:
+    def _listed(self, enough: float, part: float, capacity: int) -> GroupProgram | None:
         """The groups that something of cost ``enough`` may use, at the prices of the patterns' linear program."""
         if self.shared is None:
             return None
         losses, prices = (self.found.loss / self.costs.scale, enough), (self.price, self.shared)
         given = self.row_classes, self.places, self.found, self.need
-        return GroupProgram.listed(*given, losses, prices, self.model, part, room)
+        return GroupProgram.listed(*given, losses, prices, self.model, part, capacity)
 
     def _priced(self, groups: csc_array) -> PricedGroups:
         """Prices of all groups, which begin with these, and leave fewer to be listed."""
