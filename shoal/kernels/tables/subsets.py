@@ -336,7 +336,7 @@ class GroupsAsked(NamedTuple):
     tried: int
 
 
-class SetPrices(NamedTuple):
+class CutPrices(NamedTuple):
     """Cuts: the sum over groups of floor(rows in a set of row classes / every) is at most what the cut says.
 
     of     int64[n]            row class of each place
@@ -449,7 +449,7 @@ def _tangents(asked, cuts, base, use, own, n, held, form):
 def few_groups(fits, asked, use, kind, within, cuts, out):
     """The cheap groups of each published row, without those that an earlier published row also fits.
 
-    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``;  cuts ``SetPrices``
+    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``;  cuts ``CutPrices``
     use    float64[q]      cost of a group in addition to its rows and cuts
     kind   int64[n]        type of each place;  within uint64[t, w]  for each type, a bit for each published row that
            fits

@@ -105,7 +105,10 @@ class SetCuts(NamedTuple):
 
     def counted(self, rows: csc_array) -> csr_array:
         """csr_array[c, g]: what groups, csc_array[r, g] of rows by class, count in each cut."""
-        return csr_array(np.floor((self.has.astype(float) @ rows.toarray()) / self.every[:, None]))
+        out = csr_array(csr_array(self.has.astype(float)) @ rows)
+        out.data = np.floor(out.data / np.repeat(self.every, np.diff(out.indptr)))
+        out.eliminate_zeros()
+        return out
 
 
 def no_cuts(row_classes: RowClasses) -> SetCuts:
@@ -145,7 +148,7 @@ class GroupSearch:
         np.bitwise_or.at(self.within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
 
     def below(
-        self, spare: np.ndarray, use: np.ndarray, cuts: SetCuts, dearest: float, room: int = LISTED, tried: int = 0
+        self, spare: np.ndarray, use: np.ndarray, cuts: SetCuts, dearest: float, capacity: int = LISTED, tried: int = 0
     ) -> Listed | None:
         """Groups that cost ``dearest`` at most; None where there is no room for all.
 
@@ -153,11 +156,11 @@ class GroupSearch:
         tried  if not 0, only groups that are cheaper than those before of their pattern, for which so many rows are
                tried
         """
-        from shoal.kernels.tables.subsets import GroupsAsked, GroupsListed, PatternRows, SetPrices, few_groups
+        from shoal.kernels.tables.subsets import CutPrices, GroupsAsked, GroupsListed, PatternRows, few_groups
 
         need, places, cuts = self.need, self.places, cuts.only(cuts.price > CHEAP)
         of_class = csr_array(cuts.has.T)
-        paid = SetPrices(
+        paid = CutPrices(
             places.row_class,
             of_class.indptr.astype(np.int64),
             of_class.indices.astype(np.int64),
@@ -166,14 +169,14 @@ class GroupSearch:
             cuts.price,
         )
         out = GroupsListed(
-            np.zeros(room + 1, np.int64),
-            np.empty(PLACED * room // LISTED, np.int32),
-            np.empty(room),
+            np.zeros(capacity + 1, np.int64),
+            np.empty(PLACED * capacity // LISTED, np.int32),
+            np.empty(capacity),
             np.empty(places.patterns),
         )
         most = largest(need, int(self.row_classes.count.sum()))
         least, values = need.smallest, self.sorts[0].values
-        asked = GroupsAsked(least, most, values, self.share, dearest, tried > 0, tried or TRIED_FOR_EACH * room)
+        asked = GroupsAsked(least, most, values, self.share, dearest, tried > 0, tried or TRIED_FOR_EACH * capacity)
         fits = PatternRows(self.start, self.order, self.rows, self.value, spare)
         by_rank = use[np.argsort(self.rank)]
         kind = self.row_classes.type[places.row_class]
@@ -229,7 +232,8 @@ class PricedGroups:
                 return False
             self.values.append(value)
             before = self.values[-1 - PATIENCE] if len(self.values) > PATIENCE else -np.inf
-            more = self._crowded()
+            x, least = self.solver.x[self.count.size :], self.search.need.smallest
+            more = crowded_cuts(self.rows, x, self.count, least, self.random)
             if more is None or value - before < GAINED * (enough - value):
                 return False
             self._leave(enough)
@@ -239,9 +243,9 @@ class PricedGroups:
                 return True
         return False
 
-    def listed(self, enough: float, part: float, room: int) -> GroupProgram | None:
+    def listed(self, enough: float, part: float, capacity: int) -> GroupProgram | None:
         """All groups that a partition of cost ``enough`` may use, or those up to a part of what is left to it."""
-        found = self._below(self.price, self.cuts, part * (enough - self.proved) + CAREFUL, room)
+        found = self._below(self.price, self.cuts, part * (enough - self.proved) + CAREFUL, capacity)
         if found is None:
             return None
         out = GroupProgram(self.search.row_classes.count, found.at, self.search.places, self.loss)
@@ -251,10 +255,10 @@ class PricedGroups:
             out.keep_to(priced.counted(out.rows), priced.most)
         return out
 
-    def _below(self, price: np.ndarray, cuts: SetCuts, dearest: float, room: int, tried: int = 0) -> Listed | None:
+    def _below(self, price: np.ndarray, cuts: SetCuts, dearest: float, capacity: int, tried: int = 0) -> Listed | None:
         places = self.search.places
         spare = self.loss[places.pattern] - price[places.row_class]
-        return self.search.below(spare, np.zeros(places.patterns), cuts, dearest, room, tried)
+        return self.search.below(spare, np.zeros(places.patterns), cuts, dearest, capacity, tried)
 
     def _priced(self, until: float) -> float | None:
         """The value of the linear program over all groups, about; None: no time."""
@@ -328,34 +332,40 @@ class PricedGroups:
             self.solver.deleteRows(gone.size, gone.astype(np.int32))
             self.lines, self.cuts = self.lines.only(tight), self.cuts.only(tight)
 
-    def _crowded(self) -> SetCuts | None:
-        """Cuts that the solution violates, those most violated; None if none are found."""
-        from shoal.kernels.tables.subsets import crowded_set
 
-        x = self.solver.x[self.count.size :]
-        used = np.flatnonzero(x > SEEN)
-        partly = used[np.abs(x[used] - np.rint(x[used])) > SEEN]
-        if not partly.size:
-            return None
-        by_class = csr_array(self.rows[:, used])
-        of_classes = by_class.indptr.astype(np.int64), by_class.indices.astype(np.int64), by_class.data
-        has = self.rows[:, partly].toarray() > 0
-        sets = [np.ones(self.count.size, bool)]
-        for _ in range(STARTS):
-            some = self.random.choice(partly.size, min(int(self.random.integers(1, 4)), partly.size), replace=False)
-            sets.append(has[:, some].any(axis=1))
-        found: dict[tuple[int, bytes], float] = {}
-        for begin in sets:
-            for every in range(2, max(self.search.need.smallest, 2) + 1):
-                inside = begin.copy()
-                above = crowded_set(of_classes, x[used], self.count, every, inside, STEPS)
-                if above > ABOVE:
-                    found[every, inside.tobytes()] = above
-        best = sorted(found, key=lambda key: (-found[key], key))[:LINES]
-        if not best:
-            return None
-        sets = [np.frombuffer(inside, bool) for _, inside in best]
-        return SetCuts.of(np.array(sets), np.array([every for every, _ in best]), self.count)
+def crowded_cuts(
+    rows: csc_array, x: np.ndarray, count: np.ndarray, least: int, random: np.random.Generator
+) -> SetCuts | None:
+    """Cuts that a solution violates, those most violated; None if none are found.
+
+    rows csc_array[r, c], x float64[c]  of the groups, and how often the solution uses each
+    count float64[r] rows of each class;  least  rows of the smallest group
+    """
+    from shoal.kernels.tables.subsets import crowded_set
+
+    used = np.flatnonzero(x > SEEN)
+    partly = used[np.abs(x[used] - np.rint(x[used])) > SEEN]
+    if not partly.size:
+        return None
+    by_class = csr_array(rows[:, used])
+    of_classes = by_class.indptr.astype(np.int64), by_class.indices.astype(np.int64), by_class.data
+    has = rows[:, partly].toarray() > 0
+    sets = [np.ones(count.size, bool)]
+    for _ in range(STARTS):
+        some = random.choice(partly.size, min(int(random.integers(1, 4)), partly.size), replace=False)
+        sets.append(has[:, some].any(axis=1))
+    found: dict[tuple[int, bytes], float] = {}
+    for begin in sets:
+        for every in range(2, max(least, 2) + 1):
+            inside = begin.copy()
+            above = crowded_set(of_classes, x[used], count, every, inside, STEPS)
+            if above > ABOVE:
+                found[every, inside.tobytes()] = above
+    best = sorted(found, key=lambda key: (-found[key], key))[:LINES]
+    if not best:
+        return None
+    sets = [np.frombuffer(inside, bool) for _, inside in best]
+    return SetCuts.of(np.array(sets), np.array([every for every, _ in best]), count)
 
 
 class GroupProgram:
@@ -397,7 +407,7 @@ class GroupProgram:
         prices: tuple[np.ndarray, SharedPrices],
         model: PatternModel,
         part: float = 1.0,
-        room: int = LISTED,
+        capacity: int = LISTED,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
 
@@ -417,7 +427,7 @@ class GroupProgram:
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
         proved = shared.proved + float(price @ row_classes.count) + below
         once = shared.uses.min(axis=0)
-        listed = search.below(spare, once, no_cuts(row_classes), part * (enough - proved) + CAREFUL, room)
+        listed = search.below(spare, once, no_cuts(row_classes), part * (enough - proved) + CAREFUL, capacity)
         if listed is None:
             return None
         out = cls(row_classes.count, listed.at, places, loss)
@@ -434,19 +444,24 @@ class GroupProgram:
     def tighten(self, enough: float, until: float) -> None:
         """The linear program, with cuts, until the moment; what a partition of cost ``enough`` cannot use leaves."""
         before: list[float] = []
+        random = np.random.default_rng(0)
         while self.cost.size:
             solved = self._solved(None, until)
             if solved is None:
                 return
             before.append(solved[0])
             three = self._met(self._x())
+            inside, least = csc_array(self.rows[:, self.inside]), int(self.size.min())
+            crowded = crowded_cuts(inside, self._x(), self.count, least, random)
             self.leave(enough)
             slow = len(before) > TURNS and solved[0] - before[-1 - TURNS] < LITTLE * (enough - solved[0])
             if self.proved > enough or clock() > until or len(before) > CUTS or slow:
                 return
-            if not len(three) or not self.cost.size:
+            if (not len(three) and crowded is None) or not self.cost.size:
                 return
             self._cut(three)
+            if crowded is not None:
+                self.keep_to(crowded.counted(self.rows), crowded.most)
 
     def dives(self, enough: float, unit: float, until: float) -> list[np.ndarray]:
         """Partitions of cost ``enough`` at most, each cheaper than the one before by ``unit`` or more: rows by place.
