@@ -156,7 +156,7 @@ class GroupSearch:
         tried  if not 0, only groups that are cheaper than those before of their pattern, for which so many rows are
                tried
         """
-        from shoal.kernels.tables.subsets import GroupsAsked, GroupsListed, PatternRows, CutPrices, few_groups
+        from shoal.kernels.tables.subsets import CutPrices, GroupsAsked, GroupsListed, PatternRows, few_groups
 
         need, places, cuts = self.need, self.places, cuts.only(cuts.price > CHEAP)
         of_class = csr_array(cuts.has.T)
