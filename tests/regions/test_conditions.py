@@ -19,7 +19,8 @@ FOUND_ELSEWHERE = {"coordinates", "geographic", "islands", "start", "exclude"}  
 COLUMNS = {
     "people": [4, 5, 6, 5, 4, 6, 0, 5], "state": list("aaaabbbb"), "county": list("ccddeeff"),
     "pair": ["p", "p", "", "", "q", "q", "", ""], "foe": ["", "", "v", "", "", "", "", "v"],
-    "ill": [1, 1, 2, 1, 1, 2, 0, 1], "hurt": [1, 1, 2, 1, 1, 2, 0, 1], "well": [3, 4, 4, 4, 3, 4, 0, 4], "income": [1.0, 2, 3, 4, 5, 6, 7, 8],
+    "ill": [1, 1, 2, 1, 1, 2, 0, 1],
+    "hurt": [1, 1, 2, 1, 1, 2, 0, 1], "well": [3, 4, 4, 4, 3, 4, 0, 4], "income": [1.0, 2, 3, 4, 5, 6, 7, 8],
     "lake": ["no"] * 6 + ["yes", "no"],
 }  # fmt: skip
 TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
