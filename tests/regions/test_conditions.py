@@ -19,7 +19,8 @@ FOUND_ELSEWHERE = {"coordinates", "geographic", "islands", "start", "exclude"}  
 COLUMNS = {
     "people": [4, 5, 6, 5, 4, 6, 0, 5], "state": list("aaaabbbb"), "county": list("ccddeeff"),
     "pair": ["p", "p", "", "", "q", "q", "", ""], "foe": ["", "", "v", "", "", "", "", "v"],
-    "ill": [1, 1, 2, 1, 1, 2, 0, 1], "well": [3, 4, 4, 4, 3, 4, 0, 4], "income": [1.0, 2, 3, 4, 5, 6, 7, 8],
+    "ill": [1, 1, 2, 1, 1, 2, 0, 1],
+    "hurt": [1, 1, 2, 1, 1, 2, 0, 1], "well": [3, 4, 4, 4, 3, 4, 0, 4], "income": [1.0, 2, 3, 4, 5, 6, 7, 8],
     "lake": ["no"] * 6 + ["yes", "no"],
 }  # fmt: skip
 TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
@@ -28,7 +29,7 @@ TRIED: dict[str, tuple[str, Any]] = {  # as typed, and as a value
     "fixed": ("pair", "pair"),
     "apart": ("foe", "foe"),
     "at_most": ("people=15", {"people": 15}),
-    "sensitive": ("ill,well", ["ill", "well"]),
+    "sensitive": ("ill,hurt", ["ill", "hurt"]),
     "l": ("1", 1),
     "similar": ("income", ["income"]),
     "regions": ("2", 2),
@@ -52,11 +53,12 @@ def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
     assert entry.setting.option in {option for p in program().commands["regions"].params for option in p.opts}
     assert len(entry.setting.help.split()) > 2
     given = geography(range(8), [(i, i + 1) for i in range(7)], COLUMNS)
-    asked = complete(AREA_CONDITIONS, {name: value})
+    more = {"l": 2} if name == "sensitive" else {}  # it has no effect without l
+    asked = complete(AREA_CONDITIONS, {name: value} | more)
     as_asked = as_merged(asked, given) if name not in ("sums", "means") else as_merged({"l": 1}, given)
     where = {"coordinates": np.column_stack([np.arange(8.0), np.zeros(8)]), "geographic": False}
     answer = merge(given.edges, COLUMNS["people"], 5, seed=1, effort="fast", **where, **as_asked)
-    made = shoal.release(answer, given, weight="people", geographic=False, **{name: value})
+    made = shoal.release(answer, given, weight="people", geographic=False, **{name: value}, **more)
     stated = made.parameters
     assert stated[entry.key] == value
     default = shoal.release(

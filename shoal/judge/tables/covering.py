@@ -210,14 +210,6 @@ class ColumnPair:
         out[self.keys[start:end] - token * self.values] = True
         return out
 
-    def places(self, token: int, ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(int64[r], int64[r]): first and behind the last place of each run of sorted values that one token covers."""
-        start, end = np.searchsorted(self.keys, [token * self.values, (token + 1) * self.values])
-        listed = self.keys[start:end] - token * self.values
-        first = np.searchsorted(ordered, np.append(self.low[token], listed))
-        last = np.searchsorted(ordered, np.append(self.high[token], listed), "right")
-        return first, np.maximum(first, last)
-
 
 @dataclass(frozen=True)
 class ColumnNotation:

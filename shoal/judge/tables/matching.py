@@ -18,7 +18,6 @@ from shoal.judge.finding import CONSISTENT, Finding
 from shoal.judge.tables.covering import ColumnPair
 
 AT_ONCE = 4_000_000  # pairs in one batch
-THIN = 8  # a token that covers fewer than this part of a block's tuples has its bits set one by one
 SMALL = 1 << 18  # blocks of up to this many pairs are compared completely
 
 
@@ -99,23 +98,13 @@ def _large(
     n = code.shape[0]
     masks: dict[tuple[int, int], np.ndarray] = {}
     trivial = [set(np.flatnonzero((c.low == 0) & (c.high == c.values - 1)).tolist()) for c in columns]
-    orders = [np.argsort(code[:, j], kind="stable") for j in range(len(columns))]
-    ordered = [code[order, j] for j, order in enumerate(orders)]
 
     def mask(j: int, token: int) -> np.ndarray:
         found = masks.get((j, token))
         if found is None:
             if len(masks) * n > 1 << 31:
                 masks.clear()
-            first, last = columns[j].places(token, ordered[j])
-            many = last - first
-            if THIN * int(many.sum()) > n:
-                found = np.packbits(columns[j].covered(token)[code[:, j]])
-            else:
-                at = orders[j][np.arange(many.sum()) + np.repeat(first - (np.cumsum(many) - many), many)]
-                found = np.zeros(-(-n // 8), np.uint8)
-                np.bitwise_or.at(found, at // 8, (128 >> at % 8).astype(np.uint8))
-            masks[j, token] = found
+            found = masks[j, token] = np.packbits(columns[j].covered(token)[code[:, j]])
         return found
 
     some: list[np.ndarray] = []
