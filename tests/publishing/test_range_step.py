@@ -352,9 +352,8 @@ def test_whole_numbers_that_pandas_holds_as_floats_are_drawn_as_whole_numbers() 
     whole = pl.DataFrame({"age": [float(20 + i % 50) for i in range(300)]})
     drawn = shoal.anonymize(whole, **asked).sample(seed=1)["age"]
     assert (drawn == drawn.round()).all()
-    for table, more in ((whole / 4, {}), (whole, {"range_step": {"age": 5}})):  # 5.25, and ends that tell nothing
-        drawn = shoal.anonymize(table, **asked, **more).sample(seed=1)["age"]
-        assert (drawn != drawn.round()).any()
+    drawn = shoal.anonymize(whole / 4, **asked).sample(seed=1)["age"]  # 5.25
+    assert (drawn != drawn.round()).any()
 
 
 @pytest.mark.parametrize("top", [{}, {"kg": 80}])
@@ -368,5 +367,5 @@ def test_no_end_tells_whether_a_row_has_its_value(kind: pl.DataType, top: dict) 
         table, quasi_identifiers=["kg"], k=4, publish="ranges", range_step={"kg": 5}, top=top, seed=1, effort="fast"
     )
     shown = {end for text in release.table["kg"].unique() for end in re.findall(r"[0-9.]+", text.replace(">=80", ""))}
-    assert {end.partition(".")[2] for end in shown} == {"0"}
+    assert {end.partition(".")[2] for end in shown} == {"0" if kind == pl.String else ""}
     assert len(shown) > 5
