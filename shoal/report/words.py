@@ -242,6 +242,8 @@ BOUNDS = {
     "combined": "Rows whose combination is too rare change at least one value each; rows that no group with so few "
     "changes can hold add the further values that they must lose.",
     "tuples": "Rows whose combination is too rare change in every release, each of them at least one value.",
+    "least steps": "Rows whose combination is too rare change in every release, each of them by at least the cheapest "
+    "second value.",
     "boxes": "Each row is charged the cheapest box of values with enough rows for it; no group costs its rows less.",
     "raised boxes": "Prices are found under which every possible box of values costs at least what its rows pay; their "
     "sum is a bound.",

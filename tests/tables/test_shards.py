@@ -137,16 +137,19 @@ def test_the_middle_of_a_sample_cuts_nearly_in_half(monkeypatch):
     table = nearly_unique(4_000)
     heavy = table.quasi[:, 0] > np.median(table.quasi[:, 0])
     table = replace(table, count=np.where(heavy, 9, 1))  # the middle of the rows, not of the cells
-    task = Task(table, Requirement(k=4), Recoding.stars(table), seed=3)
-    exact = cut(task, 2)
+    tasks = [Task(table, Requirement(k=4), Recoding.stars(table), seed=seed) for seed in range(6)]
+    exact = [cut(task, 2) for task in tasks]
     monkeypatch.setattr(shards_of_tables, "MIDDLE", 400)
-    some = cut(task, 2)
-    assert sorted(np.concatenate(some).tolist()) == list(range(table.cells))
-    assert [p.tolist() for p in some] == [p.tolist() for p in cut(task, 2)]
-    assert [p.tolist() for p in some] != [p.tolist() for p in exact]
-    for parts in (exact, some):
-        rows = [int(table.count[p].sum()) for p in parts]
-        assert max(rows) < 1.3 * min(rows)
+    sampled = [cut(task, 2) for task in tasks]
+    other = 0
+    for task, whole, some in zip(tasks, exact, sampled, strict=True):
+        assert sorted(np.concatenate(some).tolist()) == list(range(table.cells))
+        assert [p.tolist() for p in some] == [p.tolist() for p in cut(task, 2)]
+        other += [p.tolist() for p in some] != [p.tolist() for p in whole]
+        for parts in (whole, some):
+            rows = [int(table.count[p].sum()) for p in parts]
+            assert max(rows) < 1.3 * min(rows)
+    assert other  # a sample of few cells has the same middle by chance
 
 
 def test_what_cannot_be_cut_into_shards():

@@ -321,12 +321,12 @@ class _LimitedRows(NamedTuple):
 
     dear int64[m]   cells of one class by descending price, without those whose value has enough rows before
     many int64[s]   rows of each value in these cells
-    room float64[s], last float64[s]  rows of each value that may still be taken; the lowest price taken of it
+    left_of float64[s], last float64[s]  rows of each value that may still be taken; the lowest price taken of it
     """
 
     dear: np.ndarray
     many: np.ndarray
-    room: np.ndarray
+    left_of: np.ndarray
     last: np.ndarray
 
 
@@ -341,7 +341,7 @@ def _mean_of_limited(inside, b, e, price, asked, pay, rows):
     pay as much as the lowest price taken; if its value has no room left, the lowest taken of its value. Then the same
     rows are taken. Time: O(rows of the class + counted * rows looked at), of each value at most counted + 1.
     """
-    dear, many, room, last = rows
+    dear, many, left_of, last = rows
     most, kept, best = max(asked.counted + 1, asked.least), 0, -np.inf
     many[:] = 0
     pay[:] = np.inf
@@ -353,23 +353,23 @@ def _mean_of_limited(inside, b, e, price, asked, pay, rows):
             kept += 1
     for n in range(asked.least, most + 1):
         left, total, lowest, x = float(n), 0.0, np.inf, 0
-        for v in range(room.size):
-            room[v] = asked.weight[v] * n // asked.whole if n <= asked.counted else asked.share[v] * n
+        for v in range(left_of.size):
+            left_of[v] = asked.weight[v] * n // asked.whole if n <= asked.counted else asked.share[v] * n
             last[v] = np.inf
         while x < kept and left > TINY:
             c = dear[x]
             v = asked.value[c]
-            taken = min(asked.count[c], left, room[v])
+            taken = min(asked.count[c], left, left_of[v])
             if taken > 0.0:
                 total += taken * price[c]
                 left -= taken
-                room[v] -= taken
+                left_of[v] -= taken
                 lowest = last[v] = price[c]
             x += 1
         if left <= TINY:
             best = max(best, total / n)
-            for v in range(room.size):
-                pay[v] = min(pay[v], lowest if room[v] > 0.0 else last[v])
+            for v in range(left_of.size):
+                pay[v] = min(pay[v], lowest if left_of[v] > 0.0 else last[v])
     return best
 
 
