@@ -6,13 +6,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, csr_array
 
 from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact import group_program
-from shoal.problems.tables.exact.group_program import GroupProgram, GroupSearch, PricedGroups, SetCuts, largest
+from shoal.problems.tables.exact.group_program import GroupProgram, largest
 from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, model_of, places_of, row_classes_of
 from shoal.problems.tables.exact.pattern_relaxation import crowded, meeting
 from shoal.problems.tables.losses import Costs
@@ -152,9 +151,7 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
                 (price, no_lines(places)),
                 model_of(kinds, places, need, loss),
             )
-            # Cuts over sets leave little to the search.
-            with mock.patch.object(group_program, "ABOVE", np.inf if tried % 4 else 0.02):
-                program.tighten(enough, clock() + 60)
+            program.tighten(enough, clock() + 60)
             assert enough < best or program.proved <= best + 1e-6
             dived = program.dives(enough, unit, clock() + 60)
             costs = [cost_of(x, task, kinds, places, loss) for x in dived]
@@ -190,8 +187,7 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
         halved.append(halves(program, *given))
         return halved[-1]
 
-    no_cut = mock.patch.multiple(group_program, MET=np.inf, ABOVE=np.inf)
-    with no_cut, mock.patch.object(GroupProgram, "_halves", counted):
+    with mock.patch.object(group_program, "MET", np.inf), mock.patch.object(GroupProgram, "_halves", counted):
         while tried < thinned(150):
             task = drawn(random, 9)
             if task is None or task.histogram.rows < 7:
@@ -250,125 +246,6 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
         added, raised = added + model.low.size - plain.low.size, raised + (first[1] > first[0] + 1e-6)
     assert added > thinned(200)
     assert raised > thinned(10)
-
-
-def cuts_of(random, kinds, most):
-    """Some cuts over random sets of row classes, with prices."""
-    many = int(random.integers(0, most))
-    every = random.integers(1, 4, many)
-    has = random.random((many, kinds.count.size)) < random.choice([0.3, 0.6, 1.0], (many, 1))
-    return SetCuts.of(has, every, kinds.count)._replace(price=random.choice([0.0, 0.3, 1.0], many))
-
-
-def test_with_prices_of_cuts_all_groups_up_to_a_cost_are_listed_and_bounds_of_patterns_are_below_them():
-    random, tried, partly, cut_short, dearer = np.random.default_rng(46), 0, 0, 0, 0
-    for _ in range(thinned(200)):
-        task = drawn(random, 7)
-        if task is None:
-            continue
-        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
-        search, cuts = GroupSearch(kinds, places, found, need, loss), cuts_of(random, kinds, 6)
-        spare, use = random.normal(0.1, 0.5, places.pattern.size), np.zeros(loss.size)
-        rows = np.repeat(np.arange(kinds.count.size), kinds.count).tolist()
-        where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.row_class, places.pattern, strict=True))}
-        cheapest = np.argsort(loss, kind="stable").tolist()
-        every, pattern = {}, {}
-        for n in range(1, min(len(rows), largest(need, len(rows))) + 1):
-            for some in set(combinations(rows, n)):
-                if not may_be(need, kinds, some):
-                    continue
-                pattern[some] = next(p for p in cheapest if all((t, p) in where for t in some))
-                own = sum(spare[where[t, pattern[some]]] for t in some)
-                paid = sum(
-                    price * (sum(has[t] for t in some) // m)
-                    for has, m, price in zip(cuts.has, cuts.every, cuts.price, strict=True)
-                )
-                every[some], dearer = own + paid, dearer + (paid > 0)
-        if not every:
-            continue
-        for dearest in np.quantile(list(every.values()), [0.0, 0.3, 1.0]) + 1e-7:
-            listed = search.below(spare, use, cuts, dearest)
-            groups = [tuple(np.repeat(c.indices, c.data.astype(int)).tolist()) for c in columns(listed.at)]
-            of = [tuple(sorted(places.row_class[list(some)].tolist())) for some in groups]
-            assert set(of) == {some for some, cost in every.items() if cost <= dearest}
-            assert len(of) == len(set(of))
-            assert listed.cost == pytest.approx([every[some] for some in of])
-            for limit in (1, 3, 1000):
-                falling = search.below(spare, use, cuts, dearest, tried=limit)
-                assert set(np.round(falling.cost, 6)) <= set(np.round(listed.cost, 6))
-                for some, cost in every.items():
-                    assert min(falling.least[search.rank[pattern[some]]], dearest) <= cost + 1e-6
-                cut_short += limit < 1000 and falling.cost.size == 0
-                if limit == 1000:
-                    assert min(falling.cost) == pytest.approx(min(every.values()))
-                    assert min(falling.least.min(), dearest) == pytest.approx(min(every.values()), abs=1e-6)
-        tried, partly = tried + 1, partly + (0 < len(of) < len(every))
-    assert tried > thinned(80)
-    assert dearer > thinned(1000)
-    assert cut_short > thinned(20)
-
-
-def test_prices_of_all_groups_with_cuts_prove_no_more_than_the_optimum_and_leave_its_groups():
-    random, tried, cut, whole = np.random.default_rng(47), 0, 0, 0
-    while tried < thinned(150):
-        task = drawn(random, 9)
-        if task is None or task.histogram.rows < 6 or task.requirement.smallest < 2:
-            continue
-        tried += 1
-        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
-        best, none = least_loss(task.histogram, need, task.recoding), csc_array((places.pattern.size, 0))
-        unit, until = 1 / Costs.of(task.histogram, task.recoding).scale, clock() + 60
-        for enough in (best - unit, best, 1.5 * best + 1.0):
-            priced = PricedGroups(GroupSearch(kinds, places, found, need, loss), loss, none)
-            has = random.random((12, kinds.count.size)) < 0.6
-            priced._keep_to(SetCuts.of(has, random.integers(2, 4, 12), kinds.count))
-            proved = []
-            while priced.solve(enough, until):
-                proved.append(priced.proved)
-            proved.append(priced.proved)
-            assert all(a <= b for a, b in pairwise(proved))
-            assert proved[-1] <= best + 1e-6
-            bound = priced.price @ kinds.count - priced.cuts.price @ priced.cuts.most
-            assert proved[-1] <= bound + 1e-6
-            assert (priced.cuts.price >= 0).all()
-            cut += (priced.cuts.price > 1e-6).sum()
-            program = priced.listed(enough, 1.0, 10_000)
-            program.tighten(enough, until)
-            assert enough < best - 1e-9 or program.proved <= best + 1e-6
-            dived = program.dives(enough, unit, until)
-            most = min([enough, *(cost_of(x, task, kinds, places, loss) - unit for x in dived)])
-            answers, least = program.branched(most, unit, until)
-            costs = [cost_of(x, task, kinds, places, loss) for x in (*dived, *answers)]
-            assert least <= best + 1e-6
-            assert all(best - 1e-6 <= cost <= enough + 1e-6 for cost in costs)
-            if enough >= best and (kinds.count == 1).all():
-                assert min(costs) == pytest.approx(best, abs=1e-6)
-                whole += 1
-    assert cut > thinned(60)
-    assert whole > thinned(60)
-
-
-def test_a_set_is_crowded_by_what_the_search_for_it_says():
-    from shoal.kernels.tables.subsets import crowded_set
-
-    random, above = np.random.default_rng(48), 0
-    for _ in range(60):
-        classes, groups = int(random.integers(2, 9)), int(random.integers(1, 9))
-        rows = csr_array(random.integers(0, 3, (classes, groups)) * (random.random((classes, groups)) < 0.5) * 1.0)
-        often, count = random.choice([0.25, 0.5, 1.0], groups), random.integers(1, 3, classes).astype(float)
-        of_classes = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-        for every in (1, 2, 3):
-            inside = random.random(classes) < 0.5
-            before = inside.copy()
-
-            def by(some, often=often, every=every, rows=rows, count=count):
-                return often @ np.floor((some @ rows.toarray()) / every) - some @ count // every
-
-            found = crowded_set(of_classes, often, count, every, inside, 12)
-            assert found == pytest.approx(by(inside))
-            assert found >= by(before) - 1e-9
-            above += found > by(before) + 1e-9
-    assert above > 40
 
 
 def cost_of(x, task, kinds, places, loss):

@@ -450,7 +450,7 @@ def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monke
 
     monkeypatch.setattr(pattern_program_of, "decide", deaf)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
-    monkeypatch.setattr(pattern_program_of._PatternSearch, "_by_groups", lambda *_: None)  # which would end before
+    monkeypatch.setattr(pattern_program_of.GroupProgram, "listed", lambda *_: None)  # which would end before
     try:
         with mock.patch.dict(small.SECONDS, {"balanced": 4.0}):
             stopped = auto(Task(table, Requirement(5, (1,), (3,)), Recoding.stars(table))).certificate.details["proof"]

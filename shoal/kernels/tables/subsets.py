@@ -317,14 +317,15 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
+TRIED = 100  # limit of the rows tried, for each group for which there is space
+
+
 class GroupsAsked(NamedTuple):
     """The conditions of the groups that ``few_groups`` lists.
 
     least, most  int64  rows;  values int64  least number of different values;  share int64  at most 1/share of the rows
                         have one value
     dearest      float64  largest cost of a group
-    falling      bool     of each published row, only groups that cost less than those before
-    tried        int64    limit of the rows tried: for each published row if ``falling``, otherwise for all of them
     """
 
     least: int
@@ -332,138 +333,25 @@ class GroupsAsked(NamedTuple):
     values: int
     share: int
     dearest: float
-    falling: bool
-    tried: int
-
-
-class CutPrices(NamedTuple):
-    """Cuts: the sum over groups of floor(rows in a set of row classes / every) is at most what the cut says.
-
-    of     int64[n]            row class of each place
-    start  int64[r + 1], cut int64[..]   the cuts whose sets contain each row class;  has bool[c, r] the same
-    every  int64[c];  price float64[c]   what a group pays, at least 0, for every so many rows in the set
-    """
-
-    of: np.ndarray
-    start: np.ndarray
-    cut: np.ndarray
-    has: np.ndarray
-    every: np.ndarray
-    price: np.ndarray
-
-
-class GroupsListed(NamedTuple):
-    """Where ``few_groups`` writes groups: start int64[c + 1], place int32[...] the place of each row of each group,
-    cost float64[c].
-
-    least  float64[q]  no group of a published row costs less, unless one before it fits the group as well
-    """
-
-    start: np.ndarray
-    place: np.ndarray
-    cost: np.ndarray
-    least: np.ndarray
-
-
-TANGENTS = 25  # times at most that the prices of cuts are made linear for one published row
-TOUCHES = 1e-9  # by which the linear prices are too low where they change
-NEARNESS, WAITS = 0.02, 6  # worth of rows together in a group for ``crowded_set``; steps that a class waits
-
-
-@njit(**INNER)
-def _linear(least, cuts, j, form, size, held):
-    """What a linear price of cut j counts for a group of some size with so many rows in its set, of price 1.
-
-    form 1: (rows in the set - every + 1) / every;  form 2: 1 - (rows not in the set) / (least - every + 1);  0: nothing
-    """
-    every = cuts.every[j]
-    if form == 1:
-        return (held - every + 1.0) / every
-    if form == 2 and every <= least:
-        return 1.0 - (size - held) / (least - every + 1.0)
-    return 0.0 if form == 0 else -np.inf
-
-
-@njit(**INNER)
-def _tangents(asked, cuts, base, use, own, n, held, form):
-    """Linear prices of the cuts for one published row, and what its cheapest group costs at least.
-
-    base float64[n] what each of its rows costs, without cuts;  use what a group costs beside its rows
-    own  int64[n]   the row class of each;  held int64[c] zeros;  form int64[c] out
-    Returns (what a group costs beside its rows, the rows' costs float64[n], what no group is below).
-
-    From the cheapest group at linear prices, those cuts whose prices are too low for it change their form, as long as
-    some do; the largest bound on the way counts.
-    """
-    top = min(asked.most, n)
-    now, first, best = np.zeros(cuts.every.size, np.int64), use, -np.inf
-    cost = base[:n].copy()
-    costs, beside = cost.copy(), use
-    for _ in range(TANGENTS):
-        rank = np.argsort(cost, kind="mergesort")
-        total, size = first, 0
-        while size < n and (size < asked.least or (cost[rank[size]] < 0.0 and size < top)):
-            total += cost[rank[size]]
-            size += 1
-        if total > best:
-            best, beside = total, first
-            costs[:], form[:] = cost, now
-        if total > asked.dearest:
-            break
-        for x in range(size):
-            for e in range(cuts.start[own[rank[x]]], cuts.start[own[rank[x]] + 1]):
-                held[cuts.cut[e]] += 1
-        changed = False
-        for j in range(cuts.every.size):
-            counted = _linear(asked.least, cuts, j, now[j], size, held[j])
-            if held[j] // cuts.every[j] <= counted + TOUCHES:
-                continue
-            new = 0
-            for other in range(1, 3):
-                if _linear(asked.least, cuts, j, other, size, held[j]) > counted + TOUCHES:
-                    new, counted = other, _linear(asked.least, cuts, j, other, size, held[j])
-            if new == 0:
-                continue
-            for side in range(2):
-                old = now[j] if side == 0 else new
-                price = -cuts.price[j] if side == 0 else cuts.price[j]
-                if old == 1:
-                    first -= price * (cuts.every[j] - 1.0) / cuts.every[j]
-                elif old == 2:
-                    first += price
-                for x in range(n):
-                    if old == 1 and cuts.has[j, own[x]]:
-                        cost[x] += price / cuts.every[j]
-                    elif old == 2 and not cuts.has[j, own[x]]:
-                        cost[x] -= price / (asked.least - cuts.every[j] + 1.0)
-            now[j], changed = new, True
-        for x in range(size):
-            for e in range(cuts.start[own[rank[x]]], cuts.start[own[rank[x]] + 1]):
-                held[cuts.cut[e]] = 0
-        if not changed:
-            break
-    return beside, costs, best
 
 
 @njit(cache=True, nogil=True)
-def few_groups(fits, asked, use, kind, within, cuts, out):
+def few_groups(fits, asked, use, kind, within, start, place):
     """The cheap groups of each published row, without those that an earlier published row also fits.
 
-    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``;  cuts ``CutPrices``
-    use    float64[q]      cost of a group in addition to its rows and cuts
+    fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
+    use    float64[q]      cost of a group in addition to its rows
     kind   int64[n]        type of each place;  within uint64[t, w]  for each type, a bit for each published row that
            fits
-    out    ``GroupsListed``
+    start  int64[c + 1], place int32[...]   out: the place of each row of each group
     Returns their number; -1 if there is not enough space, or too many rows were tried.
 
-    Depth first, rows by rising cost at linear prices of the cuts, which are never more than the cuts' own. Later rows
-    cost no less, so a group adds at least the cost of the next rows: the least number needed, or all with a negative
-    cost. Cuts without a linear price are paid as soon as a group has the rows.
+    Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
+    least number needed, or all with a negative cost.
     """
     first, order, rows, value, cost = fits
-    start, place = out.start, out.place
-    found, words, last, all_tried = 0, within.shape[1], 0, 0
-    longest, many, start[0] = 0, 0, 0
+    found, words, last, tried = 0, within.shape[1], 0, 0
+    longest, many = 0, 0
     for q in range(use.size):
         held = np.int64(0)
         for x in range(first[q], first[q + 1]):
@@ -471,52 +359,33 @@ def few_groups(fits, asked, use, kind, within, cuts, out):
         longest = max(longest, held)
     for y in range(value.size):
         many = max(many, value[y] + 1)
-    listed, costs, own = np.empty(longest, np.int64), np.empty(longest), np.empty(longest, np.int64)
     row, fresh, upto = np.empty(longest, np.int64), np.empty(longest, np.bool_), np.zeros(longest + 1)
     deepest = min(asked.most, longest) + 1
     at, chosen, paid = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest)
-    whole, owed = np.zeros(deepest), np.zeros(deepest)
     common, held_of = np.zeros((deepest, words), np.uint64), np.zeros(many, np.int64)
-    in_set, form = np.zeros(cuts.every.size, np.int64), np.zeros(cuts.every.size, np.int64)
     for w in range(words):
         common[0, w] = ~np.uint64(0)
     for q in range(use.size):
-        n, below, out.least[q] = 0, 0, np.inf
+        n, below = 0, 0
         for x in range(first[q], first[q + 1]):
-            for _ in range(min(rows[order[x]], asked.most)):
-                listed[n], costs[n], own[n] = order[x], cost[order[x]], cuts.of[order[x]]
+            for copy in range(min(rows[order[x]], asked.most)):
+                row[n], fresh[n] = order[x], copy == 0
+                upto[n + 1] = upto[n] + cost[order[x]]
+                below += cost[order[x]] < 0.0
                 n += 1
         if n < asked.least:
             continue
-        beside, linear, bound = _tangents(asked, cuts, costs, use[q], own, n, in_set, form)
-        out.least[q] = bound
-        if bound > asked.dearest:
-            continue
-        rank = np.argsort(linear, kind="mergesort")
-        for x in range(n):
-            row[x] = listed[rank[x]]
-            fresh[x] = x == 0 or row[x] != row[x - 1]
-            upto[x + 1] = upto[x] + linear[rank[x]]
-            below += linear[rank[x]] < 0.0
-        top, depth, tried, ended = min(asked.most, n), 0, 0, True
-        dearest, cheapest = asked.dearest, np.inf
-        at[0], paid[0], whole[0], owed[0] = 0, beside, use[q], 0.0
+        # Depth first over the groups of each published row: the row at the current index joins, or is passed over.
+        top, depth = min(asked.most, n), 0
+        at[0], paid[0] = 0, use[q]
         while depth >= 0:
             x = at[depth]
             need = max(asked.least - depth, 1)
             more = min(max(need, min(below - x, top - depth)), n - x)
-            if (
-                not ended
-                or depth == top
-                or x + need > n
-                or paid[depth] + owed[depth] + upto[x + more] - upto[x] > dearest
-            ):
+            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.dearest:
                 depth -= 1
                 if depth >= 0:
-                    y = row[chosen[depth]]
-                    held_of[value[y]] -= 1
-                    for e in range(cuts.start[cuts.of[y]], cuts.start[cuts.of[y] + 1]):
-                        in_set[cuts.cut[e]] -= 1
+                    held_of[value[row[chosen[depth]]]] -= 1
                 continue
             at[depth] = x + 1
             while at[depth] < n and not fresh[at[depth]]:  # equal rows are passed over together
@@ -525,25 +394,16 @@ def few_groups(fits, asked, use, kind, within, cuts, out):
             if (held_of[value[y]] + 1) * asked.share > asked.most:
                 continue
             tried += 1
-            if not asked.falling and all_tried + tried > asked.tried:
+            if tried > TRIED * start.size:
                 return -1
             chosen[depth] = x
             held_of[value[y]] += 1
-            whole[depth + 1], owed[depth + 1] = whole[depth] + cost[y], owed[depth]
-            for e in range(cuts.start[cuts.of[y]], cuts.start[cuts.of[y] + 1]):
-                j = cuts.cut[e]
-                in_set[j] += 1
-                if in_set[j] % cuts.every[j] == 0:
-                    whole[depth + 1] += cuts.price[j]
-                    if form[j] == 0:
-                        owed[depth + 1] += cuts.price[j]
-            paid[depth + 1] = paid[depth] + upto[x + 1] - upto[x]
+            paid[depth + 1] = paid[depth] + cost[y]
             for w in range(words):
                 common[depth + 1, w] = common[depth, w] & within[kind[y], w]
             depth += 1
             at[depth] = x + 1
-            ended = tried < asked.tried
-            if depth < asked.least or whole[depth] > dearest:
+            if depth < asked.least or paid[depth] > asked.dearest:
                 continue
             different, alike = 0, np.int64(0)
             for v in range(many):
@@ -564,65 +424,9 @@ def few_groups(fits, asked, use, kind, within, cuts, out):
             for z in range(depth):
                 place[last + z] = row[chosen[z]]
             last += depth
-            out.cost[found], cheapest = whole[depth], min(cheapest, whole[depth])
             found += 1
             start[found] = last
-            if asked.falling:
-                dearest = whole[depth] - TOUCHES
-        all_tried += tried
-        if ended:
-            out.least[q] = max(out.least[q], min(cheapest, dearest))
     return found
-
-
-@njit(cache=True, nogil=True)
-def crowded_set(of_classes, often, count, every, inside, steps):
-    """A set of row classes that a solution crowds: the sum over groups of how often they are used, times floor(rows in
-    the set / every), less floor(all rows of the set / every).
-
-    of_classes  (start int64[r + 1], group int64[..], rows float64[..])  the groups with rows of each class
-    often       float64[g];  count float64[r];  every int64
-    inside      bool[r]      the set to begin with, and out: the best one on the way
-    steps       int64        a class enters or leaves the set in each, and waits for a few; O(steps x rows in groups)
-    Returns by how much the best is above.
-    """
-    start, group, rows = of_classes
-    held, size, total = np.zeros(often.size), 0.0, 0.0
-    for t in range(count.size):
-        if inside[t]:
-            size += count[t]
-            for e in range(start[t], start[t + 1]):
-                held[group[e]] += rows[e]
-    for g in range(often.size):
-        total += often[g] * np.floor(held[g] / every)
-    best, found, waits = total - np.floor(size / every), inside.copy(), np.zeros(count.size, np.int64)
-    for step in range(1, steps + 1):
-        chosen, worth, gained = -1, -np.inf, 0.0
-        for t in range(count.size):
-            if start[t] == start[t + 1]:
-                continue
-            side, gain, near = -1.0 if inside[t] else 1.0, 0.0, 0.0
-            for e in range(start[t], start[t + 1]):
-                one, other = held[group[e]] / every, (held[group[e]] + side * rows[e]) / every
-                gain += often[group[e]] * (np.floor(other) - np.floor(one))
-                near += often[group[e]] * (other * other - one * one)
-            now = total + gain - np.floor((size + side * count[t]) / every)
-            # Of sets that are crowded alike, one that has much of few groups leads on.
-            ahead = now + NEARNESS * (near - side * count[t] / every)
-            if ahead > worth and (waits[t] <= step or now > best + TOUCHES):
-                chosen, worth, gained = t, ahead, gain
-        if chosen < 0:
-            break
-        side = -1.0 if inside[chosen] else 1.0
-        for e in range(start[chosen], start[chosen + 1]):
-            held[group[e]] += side * rows[e]
-        total, size = total + gained, size + side * count[chosen]
-        inside[chosen], waits[chosen] = not inside[chosen], step + WAITS
-        if total - np.floor(size / every) > best + TOUCHES:
-            best = total - np.floor(size / every)
-            found[:] = inside
-    inside[:] = found
-    return best
 
 
 @njit(cache=True, nogil=True)

@@ -12,10 +12,9 @@ Each turn of the linear program raises the bound, and leaves out what costs too 
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 
 from shoal.clock import clock
 from shoal.model.privacy import Requirement
@@ -39,21 +38,10 @@ MET = 1.02  # what three rows must sum to, of the 1 allowed
 LINES, OFTEN = 60, 5  # cuts added at once, and of those with one row
 FEWER = 0.8  # share of the groups of which the others leave the program
 CUTS, LITTLE, TURNS = 60, 5e-3, 4  # turns at most, or until so many gain less than this share of what is missing
-COLUMNS = 100_000  # groups over which a search branches at most
+COLUMNS = 40_000  # groups over which a search branches at most
 DIVES, DEEP = 8, 3  # dives, and the depth up to which one differs from those before
 TRIED, PARTLY, LEAST = 8, 1e-4, 1e-4  # pairs of rows whose branches are tried; how far from whole they are; least gain
 CAREFUL = 1e-6  # of the losses, by which listing and fixing err to the safe side
-TRIED_FOR_EACH = 100  # rows for each group that there is room for, at most
-CHEAP = 1e-9  # price of a cut that counts
-# For prices of groups that are not listed:
-ROUNDS, LPS = 80, 60  # rounds of cuts at most, and linear programs in each
-MIXED = 0.5  # share of the best prices in those that groups are looked for at
-ROOM, TRIED_IN_ONE, TAKEN = 50_000, 20_000, 200  # groups found at once, rows tried for a pattern, groups taken in
-CLOSE = 2e-5  # share by which the groups found may cost more than is proved before cuts follow
-WIDE = 0.3  # part of what lies between bound and cost, beyond which groups leave
-PATIENCE, GAINED = 4, 0.012  # rounds that gain less than this share of what is missing: the last ones
-SHRUNK, BRANCHED = 0.75, 40_000  # what is missing, of what was when groups were last listed; so many groups suffice
-STARTS, STEPS, ABOVE = 24, 40, 0.02  # sets to begin with, classes that enter or leave, by how much a cut is violated
 
 
 def largest(need: Requirement, rows: int) -> int:
@@ -63,309 +51,6 @@ def largest(need: Requirement, rows: int) -> int:
         return min(2 * need.k - 1, rows)
     l = need.frequency[need.sensitive_columns[column]]
     return min(2 * l * -(-need.k // l) - 1, rows) if sorts[0].values == 1 else rows
-
-
-def listable(row_classes: RowClasses, need: Requirement) -> bool:
-    """Whether one thing is asked of a group, and the row classes are few."""
-    return len(conditions_of(need)) == 1 and not need.rules and row_classes.count.size <= KINDS
-
-
-def pattern_of(at: csc_array, places: PatternFits) -> np.ndarray:
-    """int64[c]: the pattern of each group, csc_array[n, c] of rows by place."""
-    return np.asarray(places.pattern[at.indices[at.indptr[:-1]]])
-
-
-class SetCuts(NamedTuple):
-    """The sum over groups of floor(rows in a set of row classes / every) is at most ``most`` in every partition.
-
-    has bool[c, r] the sets;  every int64[c];  most float64[c];  price float64[c] at least 0
-    """
-
-    has: np.ndarray
-    every: np.ndarray
-    most: np.ndarray
-    price: np.ndarray
-
-    @classmethod
-    def of(cls, has: np.ndarray, every: np.ndarray, count: np.ndarray) -> SetCuts:
-        """Cuts without prices.
-
-        Each row is in one group, so all groups together have the rows of the set, and the sum of their numbers divided
-        by ``every``, each rounded down, is at most that of the set (Chvatal 1973; Gomory 1958).
-        """
-        return cls(has, every, np.floor(has @ count / every), np.zeros(every.size))
-
-    def also(self, other: SetCuts) -> SetCuts:
-        """These cuts and others."""
-        return SetCuts(*(np.concatenate(both) for both in zip(self, other, strict=True)))
-
-    def only(self, some: np.ndarray) -> SetCuts:
-        """Some of them, bool[c]."""
-        return SetCuts(*(field[some] for field in self))
-
-    def counted(self, rows: csc_array) -> csr_array:
-        """csr_array[c, g]: what groups, csc_array[r, g] of rows by class, count in each cut."""
-        out = csr_array(csr_array(self.has.astype(float)) @ rows)
-        out.data = np.floor(out.data / np.repeat(self.every, np.diff(out.indptr)))
-        out.eliminate_zeros()
-        return out
-
-
-def no_cuts(row_classes: RowClasses) -> SetCuts:
-    return SetCuts.of(np.zeros((0, row_classes.count.size), bool), np.zeros(0, np.int64), row_classes.count)
-
-
-class Listed(NamedTuple):
-    """Groups csc_array[n, c] of rows by place, what each costs at the prices float64[c], and what no group of a pattern
-    costs less than, float64[q] by rising loss."""
-
-    at: csc_array
-    cost: np.ndarray
-    least: np.ndarray
-
-
-class GroupSearch:
-    """Finds groups that cost little at given prices, where one thing is asked of a group.
-
-    rank int64[q]  place of each pattern by rising loss;  sorts, share, value  what is asked, as kernels take it
-    """
-
-    def __init__(
-        self, row_classes: RowClasses, places: PatternFits, found: Patterns, need: Requirement, loss: np.ndarray
-    ) -> None:
-        self.row_classes, self.places, self.need = row_classes, places, need
-        ((column, _, self.sorts),) = conditions_of(need)
-        self.rows = row_classes.count[places.row_class]
-        self.value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(self.rows.size, np.int64)
-        of_values = column >= 0 and self.sorts[0].values == 1
-        self.share = need.frequency[need.sensitive_columns[column]] if of_values else 1
-        self.rank = np.empty(places.patterns, np.int64)
-        self.rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
-        self.order = np.argsort(self.rank[places.pattern], kind="stable")
-        self.start = np.searchsorted(self.rank[places.pattern][self.order], np.arange(places.patterns + 1))
-        self.within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
-        bit = self.rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
-        np.bitwise_or.at(self.within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
-
-    def below(
-        self, spare: np.ndarray, use: np.ndarray, cuts: SetCuts, dearest: float, capacity: int = LISTED, tried: int = 0
-    ) -> Listed | None:
-        """Groups that cost ``dearest`` at most; None where there is no room for all.
-
-        spare float64[n], use float64[q]  what a row of each place and a use of each pattern cost, cuts apart
-        tried  if not 0, only groups that are cheaper than those before of their pattern, for which so many rows are
-               tried
-        """
-        from shoal.kernels.tables.subsets import CutPrices, GroupsAsked, GroupsListed, PatternRows, few_groups
-
-        need, places, cuts = self.need, self.places, cuts.only(cuts.price > CHEAP)
-        of_class = csr_array(cuts.has.T)
-        paid = CutPrices(
-            places.row_class,
-            of_class.indptr.astype(np.int64),
-            of_class.indices.astype(np.int64),
-            np.ascontiguousarray(cuts.has),
-            cuts.every,
-            cuts.price,
-        )
-        out = GroupsListed(
-            np.zeros(capacity + 1, np.int64),
-            np.empty(PLACED * capacity // LISTED, np.int32),
-            np.empty(capacity),
-            np.empty(places.patterns),
-        )
-        most = largest(need, int(self.row_classes.count.sum()))
-        least, values = need.smallest, self.sorts[0].values
-        asked = GroupsAsked(least, most, values, self.share, dearest, tried > 0, tried or TRIED_FOR_EACH * capacity)
-        fits = PatternRows(self.start, self.order, self.rows, self.value, spare)
-        by_rank = use[np.argsort(self.rank)]
-        kind = self.row_classes.type[places.row_class]
-        many = few_groups(fits, asked, by_rank, kind, self.within, paid, out)
-        if many < 0:
-            return None
-        start = out.start[: many + 1].astype(np.int32)
-        place = out.place[: start[-1]]
-        at = csc_array((np.ones(place.size), place, start), shape=(self.rows.size, many))
-        at.sum_duplicates()
-        return Listed(at, out.cost[:many], out.least)
-
-
-class PricedGroups:
-    """The linear program over all groups, with cuts over sets of rows; groups enter it where its prices ask for them.
-
-    proved  what no partition costs less than;  price float64[r] of the row classes and ``cuts`` with those that prove
-    it;  at csc_array[n, c], rows csc_array[r, c], cost float64[c]  the groups in it
-    """
-
-    def __init__(self, search: GroupSearch, loss: np.ndarray, at: csc_array) -> None:
-        self.search, self.loss = search, loss
-        places, count = search.places, search.row_classes.count
-        self.count, n = count.astype(float), count.size
-        self.kinds = csr_array(
-            (np.ones(search.rows.size), (places.row_class, np.arange(search.rows.size))), shape=(n, search.rows.size)
-        )
-        size = np.bincount(search.rank[places.pattern], weights=search.rows, minlength=places.patterns)
-        self.most, self.groups = size // search.need.smallest, self.count.sum() // search.need.smallest
-        self.proved, self.price = -np.inf, np.zeros(n)
-        self.values: list[float] = []
-        self.missing, self.random = np.inf, np.random.default_rng(0)
-        self.solver = Solver(solver="simplex", presolve="off")
-        self.solver.add_rows(self.count, self.count)
-        # A row without a group costs more than all rows in groups: there is a solution before there are columns.
-        dear = float(loss.max(initial=0.0)) * float(count.sum()) + 1.0
-        self.solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
-        self.cuts = self.lines = no_cuts(search.row_classes)
-        self.at, self.rows, self.cost = csc_array((search.rows.size, 0)), csc_array((n, 0)), np.zeros(0)
-        self._into(at)
-        everyone = np.ones((1, n), bool), np.array([search.need.smallest])
-        self._keep_to(SetCuts.of(*everyone, self.count))
-
-    def solve(self, enough: float, until: float) -> bool:
-        """Rounds of cuts until what is missing to ``enough`` is a share smaller; False: more would gain little.
-
-        Prices between the best known and the program's move less (Wentges 1997).  Each round ends after ``LPS`` linear
-        programs at most, and there are ``ROUNDS`` rounds at most.
-        """
-        while len(self.values) <= ROUNDS:
-            value = self._priced(until)
-            if value is None or self.proved > enough or clock() > until:
-                return False
-            self.values.append(value)
-            before = self.values[-1 - PATIENCE] if len(self.values) > PATIENCE else -np.inf
-            x, least = self.solver.x[self.count.size :], self.search.need.smallest
-            more = crowded_cuts(self.rows, x, self.count, least, self.random)
-            if more is None or value - before < GAINED * (enough - value):
-                return False
-            self._leave(enough)
-            self._keep_to(more)
-            if enough - self.proved < SHRUNK * self.missing:
-                self.missing = enough - self.proved
-                return True
-        return False
-
-    def listed(self, enough: float, part: float, capacity: int) -> GroupProgram | None:
-        """All groups that a partition of cost ``enough`` may use, or those up to a part of what is left to it."""
-        found = self._below(self.price, self.cuts, part * (enough - self.proved) + CAREFUL, capacity)
-        if found is None:
-            return None
-        out = GroupProgram(self.search.row_classes.count, found.at, self.search.places, self.loss)
-        out.proved, out.spare = self.proved, found.cost
-        priced = self.cuts.only(self.cuts.price > CHEAP)
-        if priced.every.size and out.cost.size:
-            out.keep_to(priced.counted(out.rows), priced.most)
-        return out
-
-    def _below(self, price: np.ndarray, cuts: SetCuts, dearest: float, capacity: int, tried: int = 0) -> Listed | None:
-        places = self.search.places
-        spare = self.loss[places.pattern] - price[places.row_class]
-        return self.search.below(spare, np.zeros(places.patterns), cuts, dearest, capacity, tried)
-
-    def _priced(self, until: float) -> float | None:
-        """The value of the linear program over all groups, about; None: no time."""
-        grown = False
-        for _ in range(LPS):
-            # With new columns the last solution is still one; with new lines, its prices still are.
-            self.solver.setOptionValue("simplex_strategy", 4 if grown else 1)
-            self.solver.limit(max(until - clock(), 0.0))
-            if not self.solver.solved():
-                return None
-            value, dual = float(self.solver.getInfo().objective_function_value), self.solver.duals
-            n = self.count.size
-            price, cuts = dual[:n], self.lines._replace(price=np.maximum(-dual[n:], 0.0))
-            grown = False
-            for share in (MIXED, 0.0) if np.isfinite(self.proved) else (0.0,):
-                at = share * self.price + (1 - share) * price
-                mixed = cuts._replace(price=share * self.cuts.price + (1 - share) * cuts.price)
-                found = self._below(at, mixed, -SEEN, ROOM, TRIED_IN_ONE)
-                if found is None:
-                    return None
-                low = np.minimum(found.least, 0.0)
-                below = max(float(self.most @ low), float(self.groups * low.min(initial=0.0)))
-                proved = float(at @ self.count - mixed.price @ mixed.most) + below
-                if proved > self.proved:
-                    self.proved, self.price, self.cuts = proved, at, mixed
-                if self._into(found.at, price, cuts):
-                    grown = True
-                    break
-            if not grown or value - self.proved < CLOSE * abs(value):
-                break
-        return value
-
-    def _into(self, at: csc_array, price: np.ndarray | None = None, cuts: SetCuts | None = None) -> int:
-        """Groups into the program; with prices, only the cheapest of those that cost less than nothing."""
-        rows = csc_array(self.kinds @ at)
-        cost = self.loss[pattern_of(at, self.search.places)] * np.asarray(at.sum(axis=0)).reshape(-1)
-        if price is not None and cuts is not None:
-            spare = cost - rows.T @ price + cuts.counted(rows).T @ cuts.price
-            less = np.flatnonzero(spare < -SEEN)
-            less = less[np.argsort(spare[less], kind="stable")][:TAKEN]
-            at, rows, cost = csc_array(at[:, less]), csc_array(rows[:, less]), cost[less]
-        many = cost.size
-        if many:
-            both = csc_array(vstack([rows, self.lines.counted(rows)]))
-            none, any_ = np.zeros(many), np.full(many, np.inf)
-            self.solver.addCols(many, cost, none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
-            self.at, self.rows = csc_array(hstack([self.at, at])), csc_array(hstack([self.rows, rows]))
-            self.cost = np.append(self.cost, cost)
-        return int(many)
-
-    def _keep_to(self, more: SetCuts) -> None:
-        lines, many, at = more.counted(self.rows), more.every.size, self.count.size
-        low = np.full(many, -np.inf)
-        self.solver.addRows(
-            many, low, more.most, lines.nnz, lines.indptr[:-1], (lines.indices + at).astype(np.int32), lines.data
-        )
-        self.lines, self.cuts = self.lines.also(more), self.cuts.also(more)
-
-    def _leave(self, enough: float) -> None:
-        """Groups leave that cost much, and cuts without a price."""
-        n, x = self.count.size, self.solver.x[self.count.size :]
-        spare = self.cost - self.rows.T @ self.price + self.cuts.counted(self.rows).T @ self.cuts.price
-        kept = (spare <= WIDE * (enough - self.proved)) | (x > SEEN)
-        if kept.sum() < FEWER * kept.size:
-            gone = np.flatnonzero(~kept) + n
-            self.solver.deleteCols(gone.size, gone.astype(np.int32))
-            self.at, self.rows, self.cost = csc_array(self.at[:, kept]), csc_array(self.rows[:, kept]), self.cost[kept]
-        tight = (-self.solver.duals[n:] > CHEAP) | (self.cuts.price > CHEAP)
-        if not tight.all():
-            gone = np.flatnonzero(~tight) + n
-            self.solver.deleteRows(gone.size, gone.astype(np.int32))
-            self.lines, self.cuts = self.lines.only(tight), self.cuts.only(tight)
-
-
-def crowded_cuts(
-    rows: csc_array, x: np.ndarray, count: np.ndarray, least: int, random: np.random.Generator
-) -> SetCuts | None:
-    """Cuts that a solution violates, those most violated; None if none are found.
-
-    rows csc_array[r, c], x float64[c]  of the groups, and how often the solution uses each
-    count float64[r] rows of each class;  least  rows of the smallest group
-    """
-    from shoal.kernels.tables.subsets import crowded_set
-
-    used = np.flatnonzero(x > SEEN)
-    partly = used[np.abs(x[used] - np.rint(x[used])) > SEEN]
-    if not partly.size:
-        return None
-    by_class = csr_array(rows[:, used])
-    of_classes = by_class.indptr.astype(np.int64), by_class.indices.astype(np.int64), by_class.data
-    has = rows[:, partly].toarray() > 0
-    sets = [np.ones(count.size, bool)]
-    for _ in range(STARTS):
-        some = random.choice(partly.size, min(int(random.integers(1, 4)), partly.size), replace=False)
-        sets.append(has[:, some].any(axis=1))
-    found: dict[tuple[int, bytes], float] = {}
-    for begin in sets:
-        for every in range(2, max(least, 2) + 1):
-            inside = begin.copy()
-            above = crowded_set(of_classes, x[used], count, every, inside, STEPS)
-            if above > ABOVE:
-                found[every, inside.tobytes()] = above
-    best = sorted(found, key=lambda key: (-found[key], key))[:LINES]
-    if not best:
-        return None
-    sets = [np.frombuffer(inside, bool) for _, inside in best]
-    return SetCuts.of(np.array(sets), np.array([every for every, _ in best]), count)
 
 
 class GroupProgram:
@@ -384,7 +69,7 @@ class GroupProgram:
         )
         self.count, self.at, self.rows = count.astype(float), at, csc_array(kinds @ at)
         self.size = np.asarray(at.sum(axis=0)).reshape(-1)
-        self.cost = loss[pattern_of(at, places)] * self.size
+        self.cost = loss[places.pattern[at.indices[at.indptr[:-1]]]] * self.size
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.spare = -np.inf, np.zeros(self.cost.size)
@@ -407,7 +92,6 @@ class GroupProgram:
         prices: tuple[np.ndarray, SharedPrices],
         model: PatternModel,
         part: float = 1.0,
-        capacity: int = LISTED,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
 
@@ -416,52 +100,67 @@ class GroupProgram:
         model   with lines over several patterns, which the groups keep to as well
         part    of what lies between the bound and that cost: with less than all, only groups that are nearer
         """
-        if not listable(row_classes, need):
+        from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
+
+        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > KINDS:
             return None
+        ((column, _, sorts),) = conditions_of(need)
         (loss, enough), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
-        search = GroupSearch(row_classes, places, found, need, loss)
+        value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
         spare = loss[places.pattern] - price[places.row_class] + shared.rows
         # A pattern may have several groups, each with a negative cost.
         size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-        least = least_groups(places, rows, search.value, spare, search.sorts, shared.uses).cost
+        least = least_groups(places, rows, value, spare, sorts, shared.uses).cost
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
         proved = shared.proved + float(price @ row_classes.count) + below
-        once = shared.uses.min(axis=0)
-        listed = search.below(spare, once, no_cuts(row_classes), part * (enough - proved) + CAREFUL, capacity)
-        if listed is None:
+        slack = part * (enough - proved) + CAREFUL
+        rank = np.empty(places.patterns, np.int64)
+        rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
+        order = np.lexsort((spare, rank[places.pattern]))
+        start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
+        within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
+        bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
+        np.bitwise_or.at(within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
+        several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
+        most = largest(need, int(row_classes.count.sum()))
+        asked = GroupsAsked(need.smallest, most, sorts[0].values, several, slack)
+        begin, place = np.zeros(LISTED + 1, np.int64), np.empty(PLACED, np.int32)
+        uses = shared.uses.min(axis=0)[np.argsort(rank)]
+        kind = row_classes.type[places.row_class]
+        many = few_groups(PatternRows(start, order, rows, value, spare), asked, uses, kind, within, begin, place)
+        if many < 0:
             return None
-        out = cls(row_classes.count, listed.at, places, loss)
-        out.proved, out.spare = proved, listed.cost
+        place = place[: begin[many]]
+        at = csc_array((np.ones(place.size), place, begin[: many + 1].astype(np.int32)), shape=(rows.size, many))
+        at.sum_duplicates()
+        out = cls(row_classes.count, at, places, loss)
+        out.proved = proved
+        out.spare = at.T @ spare + shared.uses.min(axis=0)[places.pattern[place[begin[:many]]]]
         several_of = np.flatnonzero(model.owner >= model.patterns)
-        if several_of.size and out.cost.size:
-            lines, pattern = csc_array(model.lines[several_of]), pattern_of(listed.at, places)
-            use, share = model.uses.column.reshape(-1, places.patterns), search.share
-            sort = out.size.astype(np.int64) // share - part_sizes(need.k, share)[0] if share > 1 else 0
-            of_groups = lines[:, : model.n] @ listed.at + lines[:, use[sort, pattern]]
+        if several_of.size and many:
+            lines, pattern = csc_array(model.lines[several_of]), places.pattern[at.indices[at.indptr[:-1]]]
+            use = model.uses.column.reshape(-1, places.patterns)
+            sort = out.size.astype(np.int64) // several - part_sizes(need.k, several)[0] if several > 1 else 0
+            of_groups = lines[:, : model.n] @ at + lines[:, use[sort, pattern]]
             out.keep_to(csr_array(-of_groups), -model.low[several_of])
         return out
 
     def tighten(self, enough: float, until: float) -> None:
         """The linear program, with cuts, until the moment; what a partition of cost ``enough`` cannot use leaves."""
         before: list[float] = []
-        random = np.random.default_rng(0)
         while self.cost.size:
             solved = self._solved(None, until)
             if solved is None:
                 return
             before.append(solved[0])
             three = self._met(self._x())
-            inside, least = csc_array(self.rows[:, self.inside]), int(self.size.min())
-            crowded = crowded_cuts(inside, self._x(), self.count, least, random)
             self.leave(enough)
             slow = len(before) > TURNS and solved[0] - before[-1 - TURNS] < LITTLE * (enough - solved[0])
             if self.proved > enough or clock() > until or len(before) > CUTS or slow:
                 return
-            if (not len(three) and crowded is None) or not self.cost.size:
+            if not len(three) or not self.cost.size:
                 return
             self._cut(three)
-            if crowded is not None:
-                self.keep_to(crowded.counted(self.rows), crowded.most)
 
     def dives(self, enough: float, unit: float, until: float) -> list[np.ndarray]:
         """Partitions of cost ``enough`` at most, each cheaper than the one before by ``unit`` or more: rows by place.
@@ -508,7 +207,7 @@ class GroupProgram:
         if self.cost.size > COLUMNS:
             return found, min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
-        has = self.rows.astype(bool).toarray()
+        has = self.rows.toarray() > 0
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
             if least > enough + CAREFUL:

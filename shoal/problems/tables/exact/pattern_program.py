@@ -20,22 +20,14 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csr_array, vstack
 
 from shoal.clock import clock
 from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
-from shoal.problems.tables.exact.group_program import (
-    BRANCHED,
-    LISTED,
-    GroupProgram,
-    GroupSearch,
-    PricedGroups,
-    largest,
-    listable,
-)
+from shoal.problems.tables.exact.group_program import GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -144,16 +136,10 @@ NEAR = 0.4  # part of what lies between bound and cost, within which patterns ar
 USED = 1e-7  # rows of a pattern that count as used
 LAST = 1  # seed of the second proof
 LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
-PRICING = 0.75  # share of the seconds for prices of all groups
-TIGHTENING = 0.35  # share of the seconds for cuts over listed groups
-DIVING = 0.04  # share of the seconds for dives between these prices
-LISTING = 0.15  # share of the seconds for dives into these
+LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of what lies between bound and cost, up to which groups are listed
 FEW = 4_000  # places up to which a proof is tried however far the bound is
 CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
-
-
-Listing = Callable[[float, float, int], GroupProgram | None]  # from a cost, a part, and room for groups
 
 
 class ProgramLimits(NamedTuple):
@@ -219,8 +205,6 @@ class _PatternSearch:
         self.lower, self.price = 0, np.zeros(row_classes.count.size)
         self.by_columns = len(conditions_of(self.need)) == 1
         self.shared: SharedPrices | None = None
-        self.groups: csc_array | None = None
-        self.nearby: Future[ProgramResult] | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
         """The best partition so far, whose patterns are looked up."""
@@ -236,27 +220,14 @@ class _PatternSearch:
     def run(self, hopeless: float) -> str | None:
         """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
         # As one program it is slower with the dense lines of three rows, which wait for fewer places.
-        if not self.by_columns:
-            rows = self._relaxed(self._broken)
-        elif self._sized:  # lines over groups are sharper
-            rows = self._relaxed(no_lines, FIRST)
-        else:
-            rows = self._relaxed(self._broken_or_met, FIRST)
+        rows = self._relaxed(self._broken_or_met, FIRST) if self.by_columns else self._relaxed(self._broken)
         if rows is None:
             return "seconds"
-        with BackgroundCalls() as run:
-            second = self._sized and run.cores > 1
-            if second and self.upper > self.lower:
-                self.nearby = run.start(self._program(self._used(rows), SUPPORT))
-            elif self.upper > self.lower:
-                self._supported(rows, SUPPORT)
-            if self._far(hopeless):
-                self._look_nearby(run, SUPPORT * (self.deadline - clock()) + LATE)
-                if self._far(hopeless):
-                    return "gap"
-            self._by_groups(run)
-            self._look_nearby(run)
-            self.nearby = None
+        if self.upper > self.lower:
+            self._supported(rows, SUPPORT)
+        if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
+            return "gap"
+        self._by_groups()
         for turn in range(NARROWINGS):
             kept = self._within(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
@@ -266,22 +237,10 @@ class _PatternSearch:
                 break
             if self.upper > self.lower:
                 self._supported(rows, SUPPORT)
-            with BackgroundCalls() as run:
-                self._by_groups(run)
+            self._by_groups()
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
-
-    def _far(self, hopeless: float) -> bool:
-        """Whether the cost is so far from the bound that no proof is tried."""
-        few = self.places.row_class.size <= FEW
-        return self.upper > self.lower and not few and self.upper > hopeless * self.lower
-
-    def _look_nearby(self, run: BackgroundCalls, seconds: float = 0.0) -> None:
-        """What the program over few patterns has found is kept, if it ends within some seconds."""
-        if self.nearby is not None and (self.nearby.done() or run.first(self.nearby, seconds=seconds) is not None):
-            found, self.nearby = self.nearby, None
-            self._take(run.result(found))
 
     def _relaxed(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
         """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
@@ -304,7 +263,6 @@ class _PatternSearch:
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
             relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
         self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
-        self.groups = relaxed.groups
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise(min(value * self.costs.scale, self.upper))
@@ -312,88 +270,48 @@ class _PatternSearch:
 
     def _supported(self, rows: np.ndarray, share: float) -> None:
         """What the patterns of the linear program, by its rows of every place, and of the best partition make."""
-        self._take(self._program(self._used(rows), share)(Event()))
-
-    def _used(self, rows: np.ndarray) -> np.ndarray:
-        """Columns, bool[c], of the patterns that the linear program and the best partition use."""
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
-        return np.asarray(used[self.model.pattern])
+        self._take(self._program(used[self.model.pattern], share)(Event()))
 
-    def _by_groups(self, run: BackgroundCalls) -> None:
+    def _by_groups(self) -> None:
         """A search over all groups that something cheaper may use, where these can be listed.
 
         Where they are too many, dives into part of them may find a cheaper partition, below which they are fewer.
         """
-        if self.shared is None or self.lower >= self.upper or not listable(self.row_classes, self.need):
-            return
-        listed: Listing = self._listed
-        few = not self._sized or self._listed(self._enough, 1.0, BRANCHED) is not None
-        if not few and self.groups is not None:
-            priced = self._priced(self.groups)
-            until = clock() + PRICING * (self.deadline - clock())
-            while priced.solve(self._enough, until):
-                self._raise(min(priced.proved * self.costs.scale, self.upper))
-                self._look_nearby(run)
-                if self._decided(priced.listed, BRANCHED):
-                    return
-            self._raise(min(priced.proved * self.costs.scale, self.upper))
-            listed, self.groups = priced.listed, None
-        self._decided(listed, LISTED)
-
-    @property
-    def _sized(self) -> bool:
-        """Whether one thing is asked of a group, and some optimum has no large ones, so that all can have prices."""
-        rows = int(self.row_classes.count.sum())
-        return listable(self.row_classes, self.need) and largest(self.need, rows) < rows
-
-    @property
-    def _enough(self) -> float:
-        """The largest cost of a partition that is cheaper than the known one."""
-        return (self.upper - self.step) / self.costs.scale
-
-    def _decided(self, listed: Listing, capacity: int) -> bool:
-        """Whether there is room for all groups that something cheaper may use, over which a search follows.
-
-        Where there is not, dives into part of them may find a cheaper partition, below which they are fewer.
-        """
-        part, unit = 0, self.step / self.costs.scale
-        while part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
-            groups = listed(self._enough, PARTS[part], capacity)
+        part = 0
+        while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
+            enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
+            losses = self.found.loss / self.costs.scale, enough
+            groups = GroupProgram.listed(
+                self.row_classes,
+                self.places,
+                self.found,
+                self.need,
+                losses,
+                (self.price, self.shared),
+                self.model,
+                PARTS[part],
+            )
             if groups is None:
                 part += 1
                 continue
             upper, whole = self.upper, part == 0
-            share = LISTING if whole or capacity == LISTED else DIVING
-            if whole or capacity == LISTED:
-                groups.tighten(self._enough, clock() + TIGHTENING * (self.deadline - clock()))
-            for x in groups.dives(self._enough, unit, clock() + share * (self.deadline - clock())):
+            groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
+            for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
                 self._keep(x)
             if self.upper < upper:
                 part = 0
                 if not whole:
                     continue
             elif not whole:
-                return False
-            groups.leave(self._enough)
-            found, proved = groups.branched(self._enough, unit, self.deadline)
+                return
+            enough = (self.upper - self.step) / self.costs.scale
+            groups.leave(enough)
+            found, proved = groups.branched(enough, unit, self.deadline)
             for x in found:
                 self._keep(x)
             self._raise(min(proved * self.costs.scale, self.upper))
-            return True
-        return False
-
-    def _listed(self, enough: float, part: float, capacity: int) -> GroupProgram | None:
-        """The groups that something of cost ``enough`` may use, at the prices of the patterns' linear program."""
-        if self.shared is None:
-            return None
-        losses, prices = (self.found.loss / self.costs.scale, enough), (self.price, self.shared)
-        given = self.row_classes, self.places, self.found, self.need
-        return GroupProgram.listed(*given, losses, prices, self.model, part, capacity)
-
-    def _priced(self, groups: csc_array) -> PricedGroups:
-        """Prices of all groups, which begin with these, and leave fewer to be listed."""
-        loss = self.found.loss / self.costs.scale
-        return PricedGroups(GroupSearch(self.row_classes, self.places, self.found, self.need, loss), loss, groups)
+            return
 
     def _within(self, part: float) -> tuple[np.ndarray, float]:
         """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
@@ -413,8 +331,7 @@ class _PatternSearch:
         self.places = PatternFits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
-        rows, self.groups = self._relaxed(self._broken_or_met, SUPPORT), None  # all groups had prices before
-        return rows
+        return self._relaxed(self._broken_or_met, SUPPORT)
 
     def _prove(self) -> None:
         """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
@@ -523,11 +440,6 @@ class _PatternSearch:
         if found.model.low.size > self.model.low.size:
             self.model = found.model
         return found
-
-
-def no_lines(model: PatternModel, _: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """No line is violated."""
-    return csr_array((0, model.cost.size)), np.zeros(0)
 
 
 def published(

@@ -354,14 +354,12 @@ class Relaxed(NamedTuple):
 
     model with the lines that have a price;  price float64[r] of the row classes
     shared  what the prices of lines of several patterns prove;  rows float64[n] of every place
-    groups  csc_array[n, c] rows of every place in the groups found, None if patterns are not cut into groups
     """
 
     model: PatternModel
     price: np.ndarray
     shared: SharedPrices
     rows: np.ndarray
-    groups: csc_array | None = None
 
 
 class ColumnProgram:
@@ -432,8 +430,7 @@ class ColumnProgram:
             at = dual[: price.size], np.maximum(dual[price.size :], 0.0)
         tight = best[1] > DEAR
         model = self.model.with_lines(csr_array(self.lines[tight]), self.low[tight]) if tight.any() else self.model
-        groups = csc_array(self.groups[: self.model.n])
-        return Relaxed(model, best[0], self._shared(best[1]), self._rows()[: self.model.n], groups)
+        return Relaxed(model, best[0], self._shared(best[1]), self._rows()[: self.model.n])
 
     def _shared(self, price: np.ndarray) -> SharedPrices:
         """What prices of the cuts prove, and what they add to uses and rows."""
