@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,27 +86,6 @@ def test_clusters_are_searched_as_hard_as_asked() -> None:
     short = shoal.gathering.cellular(points, 5, effort="balanced", seed=1).cost
     timed = shoal.gathering.cellular(points, 5, effort=3, seed=1).cost
     assert timed < short
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "old"),
-    [
-        (shoal.labels.cover, (SIZES, 10, "exact"), "time_limit"),
-        (shoal.gathering.gather, (POINTS[:12], 3), "seconds"),
-        (shoal.gathering.cellular, (POINTS[:12], 3), "seconds"),
-    ],
-)
-def test_an_old_name_is_taken_with_a_warning(call: Callable[..., Any], given: tuple[Any, ...], old: str) -> None:
-    with pytest.warns(DeprecationWarning, match=f"{old}.* effort") as said:
-        found = call(*given, **{old: 7.5})
-    assert said[0].filename == __file__
-    assert found.certificate.details["run"]["effort"] == 7.5
-    with pytest.warns(DeprecationWarning, match=old):
-        both = call(*given, effort="fast", **{old: 7.5})
-    assert both.certificate.details["run"]["effort"] == "fast"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert call(*given, effort=7.5).certificate.cost == found.certificate.cost
 
 
 def test_commands_take_the_same_word(tmp_path: Path) -> None:

@@ -70,9 +70,7 @@ class LabelSearch(NamedTuple):
     order: str = flag("sorted", "For fold and spread: sorted, given, or random.")
     seed: int | None = flag(None, "Seed for --order random.")
     epsilon: float = flag(0.5, "Precision of the methods scheme and bicriteria.")
-    effort: str = flag(
-        "balanced", "--effort", "--time-limit", "For auto and exact: fast, balanced, thorough, or seconds at most."
-    )
+    effort: str = flag("balanced", "For auto and exact: fast, balanced, thorough, or seconds at most.")
 
 
 @app.command()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -164,24 +163,6 @@ def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
     for name in given:
         if name not in kind.__annotations__:
             raise PolicyError.unknown(what, name, kind.__annotations__)
-
-
-def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Accept the old keywords of a call with a DeprecationWarning. If both are given, the new keyword takes
-    precedence."""
-
-    def of(call: Callable[P, R]) -> Callable[P, R]:
-        @wraps(call)
-        def run(*args: P.args, **kwargs: P.kwargs) -> R:
-            for old in names.keys() & kwargs.keys():
-                said = f"{old}= of {call.__name__} is called {names[old]}= now"
-                warnings.warn(said, DeprecationWarning, stacklevel=2)
-                kwargs.setdefault(names[old], kwargs.pop(old))
-            return call(*args, **kwargs)
-
-        return run
-
-    return of
 
 
 class FrozenMapping(dict[Any, Any]):

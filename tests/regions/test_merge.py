@@ -111,18 +111,6 @@ def test_a_light_component_joins_the_nearest_one_across_the_date_line():
     assert result.regions == 4
 
 
-def test_former_words_are_taken_with_a_warning():
-    given = {"coordinates": [(0.0, 0.0), (1.0, 0.0)], "geographic": False, "seed": 1}
-    with pytest.warns(DeprecationWarning, match="light= of merge is called islands= now") as said:
-        found = shoal.regions.merge([], [9, 1], 5, light="join", **given)
-    assert said[0].filename == __file__
-    assert found.joined.tolist() == [[0, 1]]
-    assert shoal.regions.merge([], [9, 1], 5, **given).left_out.tolist() == [1]
-    with pytest.warns(DeprecationWarning, match="boundaries= of merge is called boundary= now"):
-        parted = shoal.regions.merge([(0, 1)], [9, 9], 5, boundaries=["a", "b"], seed=1)
-    assert parted.regions == 2
-
-
 def test_joining_respects_boundaries_and_leaves_out_what_cannot_be_helped():
     places = [(0.0, 0.0), (1.0, 0.0), (1.1, 0.0)]
     result = shoal.regions.merge(

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import Effort, coordinates, number, recorded, renamed, seed_of
+from shoal.model.arguments import Effort, coordinates, number, recorded, seed_of
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
@@ -221,7 +221,6 @@ def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
     return best
 
 
-@renamed(seconds="effort")
 @watched
 @interruptible
 @recorded

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import Effort, known, recorded, renamed, whole_number
+from shoal.model.arguments import Effort, known, recorded, whole_number
 from shoal.model.arguments import number as number_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
@@ -251,7 +251,6 @@ METHODS: dict[str, Callable[[GatherAsk], GatherAnswer]] = {
 }
 
 
-@renamed(seconds="effort")
 @watched
 @interruptible
 @recorded

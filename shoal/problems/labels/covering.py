@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import Effort, known, number, recorded, renamed, whole
+from shoal.model.arguments import Effort, known, number, recorded, whole
 from shoal.model.certificate import Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.labels.approximations import spread_labels
@@ -162,7 +162,6 @@ def _best_of_all(given: BinCoveringInstance, objective: str) -> np.ndarray:
 ORDERED = ("fold", "spread")  # the methods whose result depends on the requested order
 
 
-@renamed(time_limit="effort")
 @watched
 @interruptible
 @recorded

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import drawn, keywords, recorded, renamed
+from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.limits import RegionLimits, counted_ashore, is_limited, of_level, refuse_unions
@@ -58,7 +58,6 @@ from shoal.problems.threads import interruptible
 from shoal.watching import watched, within
 
 
-@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 @interruptible
 @recorded
@@ -249,7 +248,6 @@ def _why_not(g: Contiguity, request: Request, bounded: bool) -> str:
     return f"no connected set of areas {within}({count} in all) meets all thresholds {need.tolist()} at once; lower one"
 
 
-@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
     """Regions at rising thresholds, a hierarchy in which each level merges the regions of the level below.
@@ -359,7 +357,6 @@ def check_choices(options: Mapping[str, Any]) -> None:
         )
 
 
-@renamed(light="islands", boundaries="boundary", soft_boundaries="soft_boundary")
 @watched
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
