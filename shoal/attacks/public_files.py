@@ -273,9 +273,9 @@ def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.n
         for column in columns if isinstance(columns, list) else []:
             if not isinstance(column, Mapping) or column.get("name") != name or held.get("step"):
                 continue
-            said = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
-            if all(isinstance(said.get(v), (int, float)) for v in values):
-                return np.array([said[v] for v in values], np.float64).astype(np.int64)
+            before = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
+            if all(isinstance(before.get(v), (int, float)) for v in values):
+                return np.array([before[v] for v in values], np.float64).astype(np.int64)
     return None
 
 

@@ -407,12 +407,12 @@ def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: 
     held = by_values(texts)
     if held is not None and held.role == DIRECT:
         return held
-    said = by_name(name)
-    if said is None and label is not None and (told := by_name(label)) is not None:
-        said = told._replace(reason=f"its label suggests {told.what}")
-    if said is not None and said.role == DIRECT and numbers_nobody(distinct, rows):
-        said = None
-    return said or held
+    recognized = by_name(name)
+    if recognized is None and label is not None and (told := by_name(label)) is not None:
+        recognized = told._replace(reason=f"its label suggests {told.what}")
+    if recognized is not None and recognized.role == DIRECT and numbers_nobody(distinct, rows):
+        recognized = None
+    return recognized or held
 
 
 class Cycle(NamedTuple):

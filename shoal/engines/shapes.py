@@ -86,12 +86,14 @@ def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> 
     """
     if unmatched not in UNMATCHED:
         raise PolicyError.unknown("way to treat ids without a partner", unmatched, UNMATCHED)
-    said = [f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names]
-    if said and unmatched == "refuse":
+    sentences = [
+        f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names
+    ]
+    if sentences and unmatched == "refuse":
         raise InputError(
-            "; ".join(said) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
+            "; ".join(sentences) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
         )
-    return said
+    return sentences
 
 
 Shape = list[list[np.ndarray]]

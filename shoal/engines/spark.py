@@ -330,10 +330,10 @@ def _answers(asked: Any) -> Iterator[tuple[int, bytes]]:
         try:
             answers = asked.toArrow()
         except Exception as error:  # Spark's own message may quote the tasks
-            said = str(error)
-            if "crashed" in said and attempt < _TRIES - 1:
+            message = str(error)
+            if "crashed" in message and attempt < _TRIES - 1:
                 continue
-            if "ModuleNotFoundError" in said:
+            if "ModuleNotFoundError" in message:
                 raise InputError(
                     "the workers of Spark lack a package: install shoal on them, in the version that runs here"
                 ) from None

@@ -48,8 +48,8 @@ def unread_sheets(path: Any, sheet: str | None) -> list[Sentence]:
 
     names = fastexcel.read_excel(path).sheet_names
     first, few = names[0], _named_few(names[1:])
-    said = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with "
-    return [Sentence(f"{said}⟨table=...⟩")] if few else []
+    sentence = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with "
+    return [Sentence(f"{sentence}⟨table=...⟩")] if few else []
 
 
 def _named_few(names: Sequence[str]) -> str:

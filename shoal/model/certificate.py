@@ -373,14 +373,14 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
     }
     values["certified"] = {}
     for name, source in values["hierarchies"].items():
-        said = hashes.get(name)
+        entry = hashes.get(name)
         if isinstance(source, str) and source == REGIONS:
-            if not isinstance(said, dict) or not isinstance(said.get("sha256"), str):
+            if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
                 raise InputError(f"the certificate names the areas of {name!r} without their hash")
-            values["certified"][name] = said["sha256"]
+            values["certified"][name] = entry["sha256"]
         if isinstance(source, str) and source in (*generated, REGIONS):
             continue
-        if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):
+        if not isinstance(entry, dict) or digest(Hierarchy.of(source)) != entry.get("sha256"):
             raise InputError(f"the hierarchy of {name!r} is not the one certified")
     return values
 

@@ -139,7 +139,7 @@ def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
     if record.harbor is None:
         return []
     recognized = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
-    bare = [(name, said.what) for name, said in recognized if said is not None and said.what in RULED]
+    bare = [(name, found.what) for name, found in recognized if found is not None and found.what in RULED]
     text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
     year = str(record.raw.get("made_at"))[:4]
     if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made around New Year
@@ -194,8 +194,8 @@ def read_population(record: Record, population: Any, given: Mapping[str, Any], f
         pair = record.raw["policy"].get("coordinates")
         census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
         sources = hierarchies_of(record, given, folder, tuple(record.hierarchies))[0]
-    said = record.said
-    read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
+    release = record.release
+    read = reading_of(policy, release.publish, sources, release.stars, release.blanks, release.sheet)
 
     def add(frame: pl.DataFrame, audit: Audit) -> Audit:
         found = outside(frame, policy, census, read, None)
@@ -390,9 +390,9 @@ def _of_table(
 
 def _in_lake(place: str | Path, certificate: Path) -> Path:
     """The file of a table's current version; InputError if it isn't the certified one."""
-    said = read_record(certificate).get("release")
+    entry = read_record(certificate).get("release")
     files = lakes.current(place).files
-    if not isinstance(said, Mapping) or [p.name for p in files] != [said.get("file")]:
+    if not isinstance(entry, Mapping) or [p.name for p in files] != [entry.get("file")]:
         raise InputError(
             f"the current version of {str(place)!r} is not the release that {certificate.name!r} speaks of"
         )
@@ -416,17 +416,19 @@ def _alone(
     findings += left_as_they_were(record, held.columns)
     if not record.private:
         return findings + used_by, audit
-    return findings + (_classes(held, record, trees) if record.said.publish == "hierarchy" else []), audit
+    return findings + (_classes(held, record, trees) if record.release.publish == "hierarchy" else []), audit
 
 
 def _classes(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
     """The findings on the classes of given hierarchies, compared with the record."""
-    said = record.said
-    assert said.changed is not None and said.loss is not None  # noqa: PT018 - a record states both
-    at_hand = {n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in said.stars and n not in said.blanks}
-    every = set(at_hand) >= {n for n in record.hierarchies if n in said.stars}
-    ncp = said.loss["ncp"] if every else None
-    return judge_classes(held.cells, held.counts, at_hand, record.policy.star, said.stars, said.changed, ncp)
+    release = record.release
+    assert release.changed is not None and release.loss is not None  # noqa: PT018 - a record states both
+    at_hand = {
+        n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in release.stars and n not in release.blanks
+    }
+    every = set(at_hand) >= {n for n in record.hierarchies if n in release.stars}
+    ncp = release.loss["ncp"] if every else None
+    return judge_classes(held.cells, held.counts, at_hand, record.policy.star, release.stars, release.changed, ncp)
 
 
 def _matched(
@@ -449,7 +451,7 @@ def _matched(
         source, seen = limited(source, policy.limits)
         findings += [limited_cells(record, seen)] if record.private else []
     findings.append(unchanged_columns(record, source))
-    return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
+    return findings + compare(source, read_rows(path, record.separator), record.release, used, progress)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
