@@ -356,7 +356,7 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     if (held := _residue_finding(reading, table, separator)) is not None:
         out.append(held)
     if path is not None:
-        out += public_files.found_next_to_it(reading, path)
+        out += public_files.figures_in_public_files(reading, path)
     if people is not None and people.rows == reading.rows:
         out.append(_against_original(reading, people))
     return out

@@ -206,7 +206,7 @@ def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
             yield from figure_keys(held, under)
 
 
-def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
+def figures_in_public_files(reading: Reading, path: Path) -> list[Figure]:
     """Whether a public file next to the release states figures of the original, and the hidden cells they determine."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}

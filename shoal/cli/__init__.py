@@ -49,9 +49,9 @@ def main() -> None:
         # if a parent process ignores SIGINT, so do we
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _pressed)
-        from shoal.engines.atomic import on_termination, say_anything
+        from shoal.engines.atomic import escape_unencodable, on_termination
 
-        say_anything()
+        escape_unencodable()
         on_termination(_stop)
         _run()
     except Terminated:
@@ -96,9 +96,9 @@ def program() -> Any:
     from typer.utils import get_params_from_function
 
     from shoal.cli import anonymize, audit, explore, gather, labels, regions, tiles, verify  # noqa: F401
-    from shoal.cli.app import app, dress
+    from shoal.cli.app import app, describe_commands
 
-    dress(app)
+    describe_commands(app)
     built: Any = typer.main.get_command(app)
     for given in app.registered_commands:
         declared = get_params_from_function(given.callback)  # type: ignore[arg-type]

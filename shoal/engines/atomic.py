@@ -145,7 +145,7 @@ def on_termination(handler: Callable[[int, Any], None]) -> None:
             signal.signal(number, handler)
 
 
-def say_anything() -> None:
+def escape_unencodable() -> None:
     """Write characters that the terminal's encoding lacks as escape codes instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError, OSError):

@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.engines.codes import as_text, encode
 from shoal.engines.frames import FrameTable
-from shoal.engines.recognize import AGES, DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import AGES, DIRECT, ODD_CODES, by_name, by_values, identifies_nobody
 from shoal.engines.table import Counted, Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
@@ -85,7 +85,7 @@ def _rule(column: pl.Series, known: bool) -> tuple[str, str]:
         return ("birth" if recognized is not None and recognized.what == AGES else "date"), ""
     if recognized is None:
         return "", ""
-    if recognized.role == DIRECT and not known and not numbers_nobody(column.n_unique(), len(column)):
+    if recognized.role == DIRECT and not known and not identifies_nobody(column.n_unique(), len(column)):
         return "", recognized.reason
     if recognized.what == "a zip code":
         return "zip", ""

@@ -267,7 +267,7 @@ def by_name(name: str) -> Kind | None:
     return None
 
 
-def ages_told(limited: Iterable[str], published: Sequence[str]) -> list[tuple[str, str]]:
+def ages_revealed(limited: Iterable[str], published: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of columns, by name: one with limits, and one without that tells its values.
 
     An age tells the year of birth, and a birth date tells the age. published: all columns except those that are
@@ -391,7 +391,7 @@ def by_values(texts: Sequence[str]) -> Kind | None:
     return None
 
 
-def numbers_nobody(distinct: int, rows: int) -> bool:
+def identifies_nobody(distinct: int, rows: int) -> bool:
     """Whether there are so few values on so many rows that they can't identify single people, whatever the column's
     name."""
     return distinct <= FEW and distinct * 3 <= rows
@@ -410,7 +410,7 @@ def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: 
     recognized = by_name(name)
     if recognized is None and label is not None and (told := by_name(label)) is not None:
         recognized = told._replace(reason=f"its label suggests {told.what}")
-    if recognized is not None and recognized.role == DIRECT and numbers_nobody(distinct, rows):
+    if recognized is not None and recognized.role == DIRECT and identifies_nobody(distinct, rows):
         recognized = None
     return recognized or held
 

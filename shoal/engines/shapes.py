@@ -4,7 +4,7 @@ A shape is a list of polygons, a polygon a list of rings (the outer ring, then i
 without its first point repeated at the end.
 
 Ids of two files are compared as text. ``restored`` restores leading zeros that one file lost, and ``partners`` lists
-ids that only one file has. ``mended``, ``closed``, and ``measures`` need the extra ``geo``.
+ids that only one file has. ``without_self_crossings``, ``closed``, and ``measures`` need the extra ``geo``.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def has_geometry() -> bool:
     return True
 
 
-def mended(shape: Shape) -> Shape:
+def without_self_crossings(shape: Shape) -> Shape:
     """The shape with self-crossing polygons split at the crossings; unchanged without the geometry library."""
     if not has_geometry():
         return shape

@@ -81,7 +81,7 @@ class Source(NamedTuple):
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 
-def spoiled(name: str, kind: str, error: Exception) -> InputError:
+def wrong_format(name: str, kind: str, error: Exception) -> InputError:
     """The error for a file that isn't in the format of its ending."""
     return InputError(
         f"{name!r} cannot be read as {kind} ({type(error).__name__}); it is damaged or something else: write it again, "

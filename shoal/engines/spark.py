@@ -1,6 +1,6 @@
 """Apache Spark, classic and Connect: its dialect, and files that executors read in place.
 
-A session that is started here, on this machine, hides its rows from other users: see ``_for_us_alone``.
+A session that is started here, on this machine, hides its rows from other users: see ``_private_session_settings``.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def session(scope: Scope) -> Any:
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
     master = scope.master or ("" if any(name in os.environ for name in _SET_UP) else "local")
-    for name, value in (_for_us_alone() if re.match(r"local(\[|$)", master) else {}).items():
+    for name, value in (_private_session_settings() if re.match(r"local(\[|$)", master) else {}).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
@@ -184,7 +184,7 @@ def session(scope: Scope) -> Any:
         ) from None
 
 
-def _for_us_alone() -> dict[str, str]:
+def _private_session_settings() -> dict[str, str]:
     """Settings of a session whose executors belong to this process.
 
     By default, Spark would write rows to temporary files that every user of the machine can read, and accept

@@ -26,7 +26,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.columns import begins_before, flat, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
-from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
+from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.cards import several
@@ -82,7 +82,7 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
     except PolicyError:
         raise
     except Exception as error:
-        raise spoiled(source.name, "Excel", error) from None
+        raise wrong_format(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
     _named(names, source.name)
     if faulty:
@@ -188,7 +188,7 @@ def read_table(
     except pl.exceptions.DuplicateError:
         raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
     except pl.exceptions.PolarsError as error:
-        raise spoiled(source.name, "Parquet", error) from None
+        raise wrong_format(source.name, "Parquet", error) from None
     if not all(name.strip() for name in frame.columns):
         raise InputError(f"{source.name!r}: a column has no name; name it")
     if rows and not frame.height:

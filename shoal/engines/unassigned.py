@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, numbers_nobody
+from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, identifies_nobody
 from shoal.engines.table import SingledOut, Table
 from shoal.errors import InputError
 from shoal.model.histogram import dense, narrowest
@@ -140,7 +140,7 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     repeated = (
         recognized is not None and recognized.what == REMARKS and not alone
     )  # if a few remarks repeat, it isn't free text
-    if recognized is not None and recognized.role == DIRECT and not repeated and not numbers_nobody(distinct, rows):
+    if recognized is not None and recognized.role == DIRECT and not repeated and not identifies_nobody(distinct, rows):
         return recognized.reason
     if alone and free_text(texts):
         return "it holds free text, which can name people"

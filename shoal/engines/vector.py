@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.engines.atomic import replace
-from shoal.engines.shapes import Shape, by_id, features, mended, spelled
+from shoal.engines.shapes import Shape, by_id, features, spelled, without_self_crossings
 from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.arguments import missing
@@ -68,7 +68,7 @@ class DrawnAreas(NamedTuple):
 
     def shapes(self) -> dict[str, Shape]:
         """The drawn shapes, by name; self-crossing rings are split."""
-        return dict(zip(self.names, map(mended, self.seen), strict=True))
+        return dict(zip(self.names, map(without_self_crossings, self.seen), strict=True))
 
 
 def areas_of(

@@ -143,9 +143,9 @@ class PublicCertificate:
     def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
         """The inverse of ``as_dict``; raises CertificateError for other content."""
         with _a_certificate():
-            stray = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
-            if stray:
-                raise CertificateError(f"not a public certificate: it states {stray[0]!r}")
+            unknown_entries = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
+            if unknown_entries:
+                raise CertificateError(f"not a public certificate: it states {unknown_entries[0]!r}")
             ratio, cost = data["ratio_at_most"], data["cost"]
             if not isinstance(ratio, (str, type(None))):
                 ratio = float(ratio)
@@ -525,7 +525,7 @@ def content(
     }
 
 
-def stray(public: Mapping[str, Any]) -> list[str]:
+def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     """The entries of a certificate file that no file of its kind has."""
     known, found = public.get("facts"), public.get("certificate")
     odd = sorted(set(public) - ENTRIES)

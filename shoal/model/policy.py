@@ -26,9 +26,9 @@ from shoal.model.refusals import (
     limits_of_columns,
     minimality_of,
     refuse_coarsen,
+    refuse_empty_names,
     refuse_hierarchies,
     refuse_missing,
-    refuse_nameless,
     refuse_notations,
     refuse_population,
     refuse_regions,
@@ -216,7 +216,7 @@ class Policy:
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
-        refuse_nameless(self)
+        refuse_empty_names(self)
         refuse_population(self)
         refuse_missing(self)
         self._check_roles()

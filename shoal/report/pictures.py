@@ -491,7 +491,7 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
     """The number of groups by multiple of k: one line per range, from k up; ranges grow if one group is very large."""
     least, most = min(loads), max(loads)
     starts = [least + row * max(1, -(-(most - least + 1) // ROWS)) for row in range(ROWS)]
-    if _dwarfed(loads, k):
+    if _largest_hides_others(loads, k):
         starts = sorted(
             {math.ceil(max(least, 1) * ((most + 1) / max(least, 1)) ** (row / ROWS)) for row in range(ROWS)}
         )
@@ -507,7 +507,7 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
     return lines
 
 
-def _dwarfed(loads: Sequence[int], k: int) -> bool:
+def _largest_hides_others(loads: Sequence[int], k: int) -> bool:
     """Whether the largest group is so large that other bars would be invisible."""
     return max(loads) > DWARFED * max(sorted(loads)[len(loads) // 2], k)
 
@@ -523,7 +523,7 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     wide, tall, left, top = 820, 300, 90, 50
     top_value = max(falling[0], k)
     step = wide / len(shown)
-    dwarfed = _dwarfed(loads, k)
+    dwarfed = _largest_hides_others(loads, k)
     floor = min(falling[-1], k) / 2  # lower end of the logarithmic scale
 
     def y(value: float) -> float:

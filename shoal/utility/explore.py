@@ -353,12 +353,12 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
     """Points, with those marked that no other point dominates in risk, diversity, and loss."""
 
-    def beats(a: GridPoint, b: GridPoint) -> bool:
+    def dominates(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]
         return all(x <= y for x, y in pair) and any(x < y for x, y in pair)  # type: ignore[operator]
 
     real = [p for p in points if p.loss is not None]
-    return tuple(replace(p, frontier=p.loss is not None and not any(beats(q, p) for q in real)) for p in points)
+    return tuple(replace(p, frontier=p.loss is not None and not any(dominates(q, p) for q in real)) for p in points)
 
 
 def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -> Policy:

@@ -531,7 +531,7 @@ def _suppressed(held: ReleaseContents, record: Record) -> Finding:
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
 
 
-def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
+def least_suppressed_rows(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
     """A lower bound for completely starred rows: those that look so, minus the rows that lack a value in the
     original."""
     allowed = int(record.policy.max_suppressed * record.rows + 1e-9)

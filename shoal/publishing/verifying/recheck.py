@@ -30,7 +30,7 @@ from shoal.model.certificate import (
     differs,
     read_json,
     rung,
-    stray,
+    unknown_entries,
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
@@ -71,8 +71,10 @@ def recheck(
             f"{', '.join(crosswalk_problems())}"
         )
     own = hash_of(path) if path.is_file() else ""
-    if stray(record):
-        raise InputError(f"the certificate file holds {stray(record)[0]!r}, which no certificate of {kind} has")
+    if unknown_entries(record):
+        raise InputError(
+            f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
+        )
     about, stated = _parts(record, path.name, own, PublicCertificate)
     part = about.get("part")
     drawn = isinstance(part, str) and part.startswith(OUTLINES)
@@ -338,11 +340,11 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     if PRIVATE not in record:
-        stray = sorted(
+        unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
         )
-        if stray:
-            raise InputError(f"the certificate file holds {stray[0]!r}, which no certificate of a table has")
+        if unknown_entries:
+            raise InputError(f"the certificate file holds {unknown_entries[0]!r}, which no certificate of a table has")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),

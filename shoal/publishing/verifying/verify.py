@@ -46,9 +46,9 @@ from shoal.publishing.verifying.own_rows import (
     Outer,
     filled_cells,
     incomplete,
+    least_suppressed_rows,
     limited_cells,
     own_findings,
-    suppressed_beside,
     unchanged_columns,
 )
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
@@ -70,7 +70,7 @@ def hierarchies_of(
         if name not in record.hierarchies:
             raise InputError(f"the certificate names no hierarchy of a column {name!r}")
     areas = [n for n, (source, _) in record.hierarchies.items() if source == REGIONS and n not in given]
-    given = {**given, **dict.fromkeys(areas, _tree_beside(record, folder))} if areas else given
+    given = {**given, **dict.fromkeys(areas, _areas_near_certificate(record, folder))} if areas else given
     for name, (source, expected) in record.hierarchies.items():
         if source == REGIONS and given[name] is None:
             if name in needed:
@@ -103,7 +103,7 @@ def hierarchies_of(
     return out, findings
 
 
-def _tree_beside(record: Record, folder: Path) -> Hierarchy | None:
+def _areas_near_certificate(record: Record, folder: Path) -> Hierarchy | None:
     """The graph of areas in the certificate, if its files are next to it or in this folder."""
     asked = record.raw["policy"]
     names = [Path(str(asked[what])).name for what in ("areas", "edges") if asked.get(what) is not None]
@@ -134,7 +134,7 @@ def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certific
     return {**dict.fromkeys(names, tree), **(given or {})}
 
 
-def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
+def not_recoded_by_harbor(record: Record, columns: Sequence[str]) -> list[Finding]:
     """Whether Safe Harbor omitted a column whose name indicates zip codes, ages, or birth dates."""
     if record.harbor is None:
         return []
@@ -413,7 +413,7 @@ def _alone(
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
         raise InputError("the certificate file asks for numbers that no table can have") from None
-    findings += left_as_they_were(record, held.columns)
+    findings += not_recoded_by_harbor(record, held.columns)
     if not record.private:
         return findings + used_by, audit
     return findings + (_classes(held, record, trees) if record.release.publish == "hierarchy" else []), audit
@@ -446,7 +446,7 @@ def _matched(
         findings += [filled_cells(record, cells)] if record.private else []
     if policy.max_suppressed and complete and not record.private:
         held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
-        findings.append(suppressed_beside(held, record, source))
+        findings.append(least_suppressed_rows(held, record, source))
     if policy.limits and complete:
         source, seen = limited(source, policy.limits)
         findings += [limited_cells(record, seen)] if record.private else []
