@@ -5,8 +5,8 @@ removes the constraints from a task one after another, the outermost first. Each
 once or a few times, with a stricter request in its place, and checks or repairs the result.
 
 **A population** (``with_population``). The number of people that a group covers depends on its published form, which
-may be coarser than the group's rows require. Two requests are solved, and the cheaper answer is used: one with a stricter
-condition on the group's own tuples, and one that first raises every tuple to a form that covers enough people
+may be coarser than the rows of the group require. Two requests are solved, and the cheaper answer is used: one with
+a stricter condition on the group's own tuples, and one that first raises every tuple to a form that covers enough people
 (``Forms``). Then every group gets the cheapest form that covers its rows and enough people. docs/models.md ("A
 population") explains when a release exists, and the bound.
 
