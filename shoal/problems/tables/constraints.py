@@ -6,8 +6,8 @@ once or a few times, with a stricter request in its place, and checks or repairs
 
 **A population** (``with_population``). The number of people that a group covers depends on its published form, which
 may be coarser than the rows of the group require. Two requests are solved, and the cheaper answer is used: one with
-a stricter condition on the group's own tuples, and one that first raises every tuple to a form that covers enough people
-(``Forms``). Then every group gets the cheapest form that covers its rows and enough people. docs/models.md ("A
+a stricter condition on the group's own tuples, and one that first raises every tuple to a form that covers enough
+people (``Forms``). Then every group gets the cheapest form that covers its rows and enough people. docs/models.md ("A
 population") explains when a release exists, and the bound.
 
 **A limit on the mean risk** (``within_risk``): the number of classes over the number of rows. Every group must have
