@@ -174,8 +174,8 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(call)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             for old in names.keys() & kwargs.keys():
-                message = f"{old}= of {call.__name__} is called {names[old]}= now"
-                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                said = f"{old}= of {call.__name__} is called {names[old]}= now"
+                warnings.warn(said, DeprecationWarning, stacklevel=2)
                 kwargs.setdefault(names[old], kwargs.pop(old))
             return call(*args, **kwargs)
 
