@@ -80,7 +80,7 @@ def decide(
     part = csr_array(model.lines[:, cols])
     rows = np.flatnonzero((np.diff(part.indptr) > 0) & ((model.owner >= 0) | (model.low > 0)))
     if np.setdiff1d(np.flatnonzero((model.owner < 0) & (model.low > 0)), rows).size:
-        return None, math.inf  # these columns publish some rows as no pattern
+        return None, math.inf  # these columns leave some rows unpublished
     part = csr_array(part[rows])
     program = program_of(model, cols, part, rows, model.whole[cols])
     solver = Solver()
