@@ -341,7 +341,7 @@ def least_of_whole_units(table: pl.DataFrame, quasi: list[str], sensitive: str, 
     from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, requirement
     from shoal.model.recoding import Recoding
     from shoal.problems import tables
-    from shoal.problems.tables.groups import good_groups
+    from shoal.problems.tables.groups import groups_that_meet
     from shoal.problems.tables.methods import minimality_merge
 
     codes = np.column_stack([table[c].rank("dense").to_numpy() - 1 for c in (*quasi, sensitive)]).astype(np.int64)
@@ -350,7 +350,7 @@ def least_of_whole_units(table: pl.DataFrame, quasi: list[str], sensitive: str, 
     need = requirement([KAnonymity(k), LDiversity(l), AlphaKAnonymity(p, 1)], (sensitive,), held)
 
     def eligible(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-        return good_groups(held, need, cell, group, np.ones(cell.size, np.int64), groups)
+        return groups_that_meet(held, need, cell, group, np.ones(cell.size, np.int64), groups)
 
     def solve(register: Histogram, smallest: int, haste: bool) -> Any:
         own = requirement([KAnonymity(smallest)], (), register)

@@ -36,7 +36,7 @@ class Mention(NamedTuple):
 
 
 class Sentence(str):
-    """A sentence that may name settings. As a string it uses Python's form; ``said`` uses that of another front end."""
+    """A sentence that may name settings: as a string in Python's form, by ``worded`` in that of another front end."""
 
     marked: str
 
@@ -75,8 +75,8 @@ class ShoalError(ValueError):
     @property
     def sentence(self) -> Sentence:
         """The message, with its marked settings."""
-        said: Sentence = self.args[0]
-        return said
+        sentence: Sentence = self.args[0]
+        return sentence
 
     @property
     def settings(self) -> tuple[str, ...]:

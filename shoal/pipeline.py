@@ -20,7 +20,7 @@ from shoal.engines.frames import classes
 from shoal.engines.open import open_table
 from shoal.engines.order import ShuffleKey
 from shoal.engines.prepared import beyond, filled, safe_harbor
-from shoal.engines.recognize import ages_told
+from shoal.engines.recognize import ages_revealed
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
 from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
@@ -58,13 +58,13 @@ from shoal.publishing.people import (
 from shoal.publishing.recodings import (
     ColumnText,
     at_limits,
-    blurred_columns,
     of_columns,
     ordered_as_equal,
     published_classes,
     recodings,
     replacement,
     shown,
+    stars_published_as_missing,
 )
 from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
 from shoal.publishing.tables.figures import figures_of_original
@@ -436,7 +436,7 @@ def _recode(
     replacements = [
         replacement(c, q, asked.numeric_stars, as_text) for c, q in zip(columns, counted.quasi, strict=True)
     ]
-    blurred = blurred_columns(columns, replacements)
+    blurred = stars_published_as_missing(columns, replacements)
     merged, replacements = classes(grouping.partition, replacements)
     left, left_merged = without_units(counted, merged, asked)  # person columns must not influence the order of rows
     expected = Expected(
@@ -467,8 +467,8 @@ def _recode(
         notes=(
             *read.sheets,
             *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
-            *filled_words(read.filled), *limit_words(asked.limits, limited), *_told_beside(read.table, asked),
-            *of_columns(left, columns, cells.texts, recoding, asked),
+            *filled_words(read.filled), *limit_words(asked.limits, limited),
+            *_revealed_beyond_limits(read.table, asked), *of_columns(left, columns, cells.texts, recoding, asked),
         ),
     )  # fmt: skip
     frame, slices, tuples, row_counts = placed.rows
@@ -541,7 +541,7 @@ def _only_judged_columns(table: Table, asked: Policy) -> bool:
     return not table.in_memory and set(table.columns) <= judged
 
 
-def _told_beside(table: Table, asked: Policy) -> list[Sentence]:
+def _revealed_beyond_limits(table: Table, asked: Policy) -> list[Sentence]:
     """A sentence for each column without limits that tells the values beyond another column's limits."""
     published = [c for c in table.columns if c not in (*asked.identifiers, *asked.units)]
     return [
@@ -550,7 +550,7 @@ def _told_beside(table: Table, asked: Policy) -> list[Sentence]:
             f"Remove {one!r} (⟨identifiers⟩), or give it a limit too (⟨top⟩, ⟨bottom⟩); a birth date can have a limit "
             "if it is a year alone"
         )
-        for name, one in (ages_told(asked.limits, published) if asked.limits else ())
+        for name, one in (ages_revealed(asked.limits, published) if asked.limits else ())
     ]
 
 

@@ -166,12 +166,12 @@ class Series(Shown):
             if held.about["mode"] == "again":
                 _refuse_beyond(scope.memory, read)
             added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
-            said = {
+            statement = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,
             }  # fmt: skip
             part = make_part(
-                added.frame, policy, said, scratch, carried=carried, sign=sign, made_up=added.made_up,
+                added.frame, policy, statement, scratch, carried=carried, sign=sign, made_up=added.made_up,
                 waiting=added.waiting, held_back=added.held,
             )  # fmt: skip
             if self.mode == "increment":
@@ -210,12 +210,12 @@ class Series(Shown):
             policy = replace(asked.policy(self._asked(held.policy, None)), identifiers=())
             progress("reading the first part", None)
             first = pl.read_csv(held.release(1), infer_schema=False)
-            said = {
+            statement = {
                 "id": held.about["id"], "mode": "views", "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": 0, "view": asked.as_dict(),
                 "others": [_shown(held, number) for number in range(1, held.parts + 1)],
             }  # fmt: skip
-            part = make_part(shuffled(views.view(first, asked, held.policy)), policy, said, scratch, sign=sign)
+            part = make_part(shuffled(views.view(first, asked, held.policy)), policy, statement, scratch, sign=sign)
             progress("writing and reading back", None)
             after = held.ledger.after(pl.LazyFrame(schema=series_folder.SCHEMA))
             held.add(part.release, part.certificate, after, judged_bytes(policy))
@@ -291,9 +291,12 @@ class Series(Shown):
 
 def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
     """The description of a part in the certificates of later views."""
-    said = read_json(held.release(number).with_name(series_folder.CERTIFICATE))
-    quasi, sensitive = said["policy"]["quasi_identifiers"], said["policy"]["sensitive"]
-    shown = said["series"].get("view") or {"columns": [*quasi, *sensitive], "publish": said["policy"]["publish"]}
+    certificate = read_json(held.release(number).with_name(series_folder.CERTIFICATE))
+    quasi, sensitive = certificate["policy"]["quasi_identifiers"], certificate["policy"]["sensitive"]
+    shown = certificate["series"].get("view") or {
+        "columns": [*quasi, *sensitive],
+        "publish": certificate["policy"]["publish"],
+    }
     return {"number": number, "certificate": held.digests[number], **shown}
 
 

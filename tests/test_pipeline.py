@@ -405,7 +405,7 @@ def test_a_wrong_solver_is_caught(monkeypatch: pytest.MonkeyPatch, breach: str, 
     """By the question put to every group, and where that is wrong as well (not asked) by the judge."""
     monkeypatch.setattr("shoal.problems.tables.constraints.algorithm", lambda *_: wrong_solver(breach))
     if not asked:
-        monkeypatch.setattr("shoal.problems.tables.constraints.good_groups", lambda *_: np.ones(1, bool))
+        monkeypatch.setattr("shoal.problems.tables.constraints.groups_that_meet", lambda *_: np.ones(1, bool))
     frame = pl.DataFrame({"a": [1, 2, 1, 2], "b": [1, 1, 2, 2], "s": ["p", "p", "q", "q"]})
     says = "places 5 rows" if breach == "rows" else "does not meet the models" if asked else "nothing was published"
     with pytest.raises(shoal.ShoalError, match=says) as found:

@@ -16,7 +16,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import OfPersons, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Task
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.separate import merged
 from tests.commands import run
 from tests.kept import forge, holding, kept, verify
@@ -111,8 +111,8 @@ def test_a_union_of_two_good_groups_may_be_a_bad_one():
     model = OfPersons(shoal.LDiversity(2), "who", column="ill")
     need = requirement([model], histogram.sensitive_names, histogram)
     cells, once = np.arange(4), np.ones(4, np.int64)
-    assert good_groups(histogram, need, cells, np.array([0, 0, 1, 1]), once, 2).all()
-    assert not good_groups(histogram, need, cells, np.zeros(4, np.int64), once, 1).any()
+    assert groups_that_meet(histogram, need, cells, np.array([0, 0, 1, 1]), once, 2).all()
+    assert not groups_that_meet(histogram, need, cells, np.zeros(4, np.int64), once, 1).any()
     assert not need.closed
     rows = pl.DataFrame({"ward": [0, 0, 1, 1], "ill": ["flu", "cold"] * 2, "who": list("acbc")})
     asked = {"quasi_identifiers": ["ward"], "sensitive": ["ill"], "person": "who", "l": 2}
@@ -231,9 +231,9 @@ def test_a_class_that_fails_gives_up_a_group_and_not_all_its_rows() -> None:
     place = np.array([key[tuple(cell)] for cell in cells])
     task = Task(histogram, need, Recoding.stars(histogram), Effort.of("fast"))
     once = np.ones(place.size, np.int64)
-    assert good_groups(histogram, need, place, label, once, 4).all()
-    assert not good_groups(histogram, need, place, cells[:, 0], once, 2)[0]
+    assert groups_that_meet(histogram, need, place, label, once, 4).all()
+    assert not groups_that_meet(histogram, need, place, cells[:, 0], once, 2)[0]
     made = merged(task, Partition.of(place, label, once))
-    assert good_groups(histogram, need, made.cell, made.group, made.count, made.groups).all()
+    assert groups_that_meet(histogram, need, made.cell, made.group, made.count, made.groups).all()
     assert sorted(made.sizes.tolist()) == [4, 12]
     assert task.recoding.cost(histogram, made) == 4  # 16 where all of ward 0 joined ward 1

@@ -19,27 +19,27 @@ def shoal(*words: str, folder: str) -> dict[str, Any]:
     """What a command of shoal prints with --json; an exception that Airflow understands unless it exits with 0."""
     done = subprocess.run(["shoal", *words, "--json"], cwd=folder, capture_output=True, text=True)
     try:
-        said: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
         raise AirflowException(f"killed with status {done.returncode}") from None  # try again
-    error = said.get("error", {"kind": "check", "message": f"{words[0]} found something that does not hold"})
+    error = answer.get("error", {"kind": "check", "message": f"{words[0]} found something that does not hold"})
     if done.returncode == 0:
-        return said
+        return answer
     raise (AirflowException if error["kind"] in AGAIN else AirflowFailException)(error["message"])
 
 
 def publish(folder: str = FOLDER) -> str:
     """Publish; returns the certificate's path.  An attempt that was finished is not repeated."""
     policy, secret = "visits.policy.toml", "visits.secret"
-    said = shoal(
+    answer = shoal(
         "anonymize", "visits.csv", "--policy", policy, "--secret", secret, "-o", "release.csv", "--if-changed",
         folder=folder,
     )  # fmt: skip
-    return str(said["certificate_file"])
+    return str(answer["certificate_file"])
 
 
 def check(folder: str = FOLDER) -> int:
-    """Check the release that lies there; returns the number of checks that hold."""
+    """Check the release; returns the number of checks that hold."""
     return len(shoal("verify", "release.csv", folder=folder)["findings"])
 
 

@@ -88,8 +88,8 @@ def _guessed(
         score += chance[reading.classes[classes, o]]
     if truth.column is not None:
         values = truth.have.shape[1]
-        said = original.sensitive[truth.column][known][there].astype(np.int64)
-        both = np.bincount(own[there][said >= 0] * values + said[said >= 0], minlength=wide * values)
+        codes = original.sensitive[truth.column][known][there].astype(np.int64)
+        both = np.bincount(own[there][codes >= 0] * values + codes[codes >= 0], minlength=wide * values)
         table = np.log((both.reshape(wide, values).T + 0.3) / (once + 3)[None])
         score += table[np.maximum(pairs[:, 1], 0)]
     cell = reading.classes[classes, column]

@@ -50,17 +50,17 @@ class Residue:
 
     values  column -> values in the file that no row has
     order   signs of another order of rows
-    said    everything else, in words
+    others  everything else, in words
     """
 
     values: dict[str, set[str]] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
 
     @property
     def leaks(self) -> bool:
         """Whether anything was found."""
-        return bool(self.values or self.order or self.said)
+        return bool(self.values or self.order or self.others)
 
 
 def residue(table: Any, frame: pl.DataFrame, separator: str | None = None) -> Residue | None:
@@ -118,7 +118,7 @@ def _pandas(table: Any, frame: pl.DataFrame, found: Residue) -> None:
     if index.nlevels > 1 or index.names != [None] or list(index) != list(range(len(index))):
         found.order.append("the index of the frame is not 0, 1, 2, ...: it may show the original order of the rows")
     if table.attrs:
-        found.said.append(f"attributes of the frame: {', '.join(map(str, table.attrs))}")
+        found.others.append(f"attributes of the frame: {', '.join(map(str, table.attrs))}")
 
 
 def _arrow(table: Any, frame: pl.DataFrame, found: Residue) -> None:
@@ -152,14 +152,14 @@ def _parquet(path: Path, frame: pl.DataFrame, found: Residue) -> None:
             column = group.column(c)
             _statistics(column, part, found)
             if column.bloom_filter_offset:
-                found.said.append(f"a Bloom filter of {column.path_in_schema!r}, which says what values there were")
+                found.others.append(f"a Bloom filter of {column.path_in_schema!r}, which says what values there were")
         if any(group.column(c).has_dictionary_page for c in range(group.num_columns)) and names:
             _dictionaries(file.read_row_group(g, columns=names), part, found)
     _metadata(plain.schema_arrow, whole.metadata or {}, frame, found)
     if lost := _between(whole, path.stat().st_size):
-        found.said.append(f"{lost:,} bytes between the columns to which nothing refers")
+        found.others.append(f"{lost:,} bytes between the columns to which nothing refers")
     found.order[:] = dict.fromkeys(found.order)
-    found.said[:] = dict.fromkeys(found.said)
+    found.others[:] = dict.fromkeys(found.others)
 
 
 def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
@@ -174,11 +174,13 @@ def _statistics(column: Any, part: pl.DataFrame, found: Residue) -> None:
         _unseen(found, part, name, ends)
     missing, rows = part[name].null_count(), part.height
     if held.has_null_count and held.null_count != missing and not part[name].dtype.is_nested():
-        found.said.append(f"statistics of {name!r} count {held.null_count:,} missing values, its rows {missing:,}")
+        found.others.append(f"statistics of {name!r} count {held.null_count:,} missing values, its rows {missing:,}")
     if held.has_distinct_count and held.distinct_count and held.distinct_count > part[name].drop_nulls().n_unique():
-        found.said.append(f"statistics of {name!r} count {held.distinct_count:,} different values, more than rows show")
+        found.others.append(
+            f"statistics of {name!r} count {held.distinct_count:,} different values, more than rows show"
+        )
     if column.num_values != rows and not part[name].dtype.is_nested():
-        found.said.append(f"the column chunk of {name!r} holds {column.num_values:,} values for {rows:,} rows")
+        found.others.append(f"the column chunk of {name!r} holds {column.num_values:,} values for {rows:,} rows")
 
 
 def _dictionaries(table: Any, part: pl.DataFrame, found: Residue) -> None:
@@ -204,25 +206,25 @@ def _metadata(schema: Any, keys: Mapping[bytes, bytes], frame: pl.DataFrame, fou
             continue
         text = value.decode("utf-8", "replace")
         figures = sorted(set(figure_keys(_parsed(text))))
-        found.said.append(f"metadata {name!r}" + (f" with {', '.join(figures)} of the original" if figures else ""))
+        found.others.append(f"metadata {name!r}" + (f" with {', '.join(figures)} of the original" if figures else ""))
     for one in schema:
         for key, value in (one.metadata or {}).items():
             if key.startswith(b"_PL_ENUM_VALUES"):
                 _unseen(found, frame, one.name, list(_levels(value)))
             elif not key.startswith((b"PARQUET:field_id", b"_PL_", b"ARROW:extension")):
-                found.said.append(f"metadata {key.decode('utf-8', 'replace')!r} of column {one.name!r}")
-    said = _parsed(keys.get(b"pandas", b"{}").decode("utf-8", "replace"))
-    for index in said.get("index_columns", []) if isinstance(said, Mapping) else []:
+                found.others.append(f"metadata {key.decode('utf-8', 'replace')!r} of column {one.name!r}")
+    pandas_metadata = _parsed(keys.get(b"pandas", b"{}").decode("utf-8", "replace"))
+    for index in pandas_metadata.get("index_columns", []) if isinstance(pandas_metadata, Mapping) else []:
         if isinstance(index, str):
             found.order.append(f"a stored index of pandas, {index!r}")
         elif isinstance(index, Mapping) and (index.get("stop") != frame.height or index.get("start")):
-            found.said.append(f"an index of pandas that runs from {index.get('start')} to {index.get('stop')}")
-    for column in said.get("columns", []) if isinstance(said, Mapping) else []:
+            found.others.append(f"an index of pandas that runs from {index.get('start')} to {index.get('stop')}")
+    for column in pandas_metadata.get("columns", []) if isinstance(pandas_metadata, Mapping) else []:
         more = column.get("metadata") if isinstance(column, Mapping) else None
         many = more.get("num_categories") if isinstance(more, Mapping) else None
         of = column.get("name") if isinstance(column, Mapping) else None
         if isinstance(many, int) and of in frame.columns and many > frame[of].drop_nulls().n_unique():
-            found.said.append(f"pandas says that {of!r} had {many:,} categories")
+            found.others.append(f"pandas says that {of!r} had {many:,} categories")
 
 
 def _codebook(path: Path, frame: pl.DataFrame, found: Residue) -> None:
@@ -231,7 +233,7 @@ def _codebook(path: Path, frame: pl.DataFrame, found: Residue) -> None:
     for name, labels in labels_and_notes.values.items():
         if name in frame.columns and frame[name].dtype == pl.String:
             _unseen(found, frame, name, labels)
-    found.said += [f"a note of {len(note):,} characters" for note in labels_and_notes.notes]
+    found.others += [f"a note of {len(note):,} characters" for note in labels_and_notes.notes]
 
 
 def _levels(text: bytes) -> Iterator[str]:
@@ -292,7 +294,7 @@ def _csv(path: Path, frame: pl.DataFrame, separator: str | None, found: Residue)
                     _written(text, quoted[c])
     for name, forms in zip(columns, quoted, strict=True):
         if many := sum(f == 3 for f in forms.values()):
-            found.said.append(f"{many:,} values of {name!r} are written with and without quotes")
+            found.others.append(f"{many:,} values of {name!r} are written with and without quotes")
 
 
 def _written(text: str, forms: dict[str, int]) -> None:
@@ -325,22 +327,22 @@ def _excel(path: Path, frame: pl.DataFrame, found: Residue) -> None:
         sheets = [n for n in parts if re.fullmatch(r"xl/worksheets/[^/]+\.xml", n)]
         states = re.findall(r'<sheet\b[^>]*state="(\w*[hH]idden)"', text("xl/workbook.xml"))
         if len(sheets) > 1 or states:
-            found.said.append(f"{len(sheets)} sheets, {len(states)} of them hidden")
+            found.others.append(f"{len(sheets)} sheets, {len(states)} of them hidden")
         hidden = sum(len(re.findall(r'<(?:row|col)\b[^>]*\bhidden="(?:1|true)"', text(n))) for n in sheets)
         if hidden:
-            found.said.append(f"{hidden:,} hidden rows or columns")
+            found.others.append(f"{hidden:,} hidden rows or columns")
         for part, words in (
             ("xl/pivotCache/", "a cached pivot table"), ("xl/comments", "comments"), ("xl/externalLinks/", "links"),
             ("xl/threadedComments", "comments"), ("docProps/custom.xml", "custom properties"),
             ("xl/revisions", "earlier revisions"), ("xl/embeddings", "embedded files"), ("customXml/", "custom XML"),
         ):  # fmt: skip
             if any(n.startswith(part) for n in parts):
-                found.said.append(words)
+                found.others.append(words)
         core = text("docProps/core.xml") if "docProps/core.xml" in parts else ""
         for tag in ("dc:creator", "cp:lastModifiedBy"):
             if (who := re.search(rf"<{tag}>([^<]+)</{tag}>", core)) and who[1].strip():
-                found.said.append(f"who wrote it ({tag.partition(':')[2]})")
-    found.said[:] = dict.fromkeys(found.said)
+                found.others.append(f"who wrote it ({tag.partition(':')[2]})")
+    found.others[:] = dict.fromkeys(found.others)
 
 
 _ROWS = 100_000  # rows that are compared with the rows at other positions
@@ -354,7 +356,7 @@ def found(reading: Reading, table: Any, people: People | None, separator: str | 
     if (held := _residue_finding(reading, table, separator)) is not None:
         out.append(held)
     if path is not None:
-        out += public_files.found_next_to_it(reading, path)
+        out += public_files.figures_in_public_files(reading, path)
     if people is not None and people.rows == reading.rows:
         out.append(_against_original(reading, people))
     return out
@@ -373,7 +375,7 @@ def _residue_finding(reading: Reading, table: Any, separator: str | None) -> Fig
         "parts", "1 where it tells what no row shows, 0 where it does not", leaks, leaks, leaks, {"the rows": 0.0},
         None, reading.rows, leaks, None, "write a new file with new columns, from published values only",
         {"columns": ", ".join(unseen) or "none", "order": "; ".join(held.order) or "none",
-         "others": "; ".join(held.said) or "none"},
+         "others": "; ".join(held.others) or "none"},
     )  # fmt: skip
 
 
@@ -386,10 +388,10 @@ def _against_itself(reading: Reading) -> Figure:
         codes = coded.codes.astype(np.int64)
         if coded.size < 2:
             continue
-        for said, z in (("order", _rank_test(codes)), ("runs", _runs_test(codes))):
+        for test, z in (("order", _rank_test(codes)), ("runs", _runs_test(codes))):
             tests += 1
             if abs(z) > abs(worst):
-                worst, name_of = z, f"{name} ({said})"
+                worst, name_of = z, f"{name} ({test})"
     limit = 5.0 + np.log10(max(tests, 1))  # in standard deviations; by chance, one release in a million exceeds it
     leaks = abs(worst) > limit
     return Figure(

@@ -364,11 +364,11 @@ def by_classifier(
             if (guess == v).sum() >= _WORST
         ]
         worst = max(groups, default=None)
-        said = "members of the table" if who == "members" else "people who are not in the table"
+        asked_about = "members of the table" if who == "members" else "people who are not in the table"
         out.append(
             Figure(
                 "inference", f"{column} by a classifier, {who}", LEARNED,
-                f"the intruder trains naive Bayes on the release and asks it about {said}",
+                f"the intruder trains naive Bayes on the release and asks it about {asked_about}",
                 f"guesses of {column} that are right", float(hit.mean()), low, high,
                 {"the commonest value": base}, None, len(hit), float(hit.mean()) if who == "members" else None,
                 None if worst is None else (f"{worst[1]:,} people guessed alike, at least", worst[0]),

@@ -206,7 +206,7 @@ def figure_keys(figures: Any, under: str = "") -> Iterator[str]:
             yield from figure_keys(held, under)
 
 
-def found_next_to_it(reading: Reading, path: Path) -> list[Figure]:
+def figures_in_public_files(reading: Reading, path: Path) -> list[Figure]:
     """Whether a public file next to the release states figures of the original, and the hidden cells they determine."""
     files = neighbors(path)
     leaks = {(one.name, key) for one, held in files if not is_private(one) for key in figure_keys(held)}
@@ -273,9 +273,9 @@ def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.n
         for column in columns if isinstance(columns, list) else []:
             if not isinstance(column, Mapping) or column.get("name") != name or held.get("step"):
                 continue
-            said = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
-            if all(isinstance(said.get(v), (int, float)) for v in values):
-                return np.array([said[v] for v in values], np.float64).astype(np.int64)
+            before = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
+            if all(isinstance(before.get(v), (int, float)) for v in values):
+                return np.array([before[v] for v in values], np.float64).astype(np.int64)
     return None
 
 

@@ -49,9 +49,9 @@ def main() -> None:
         # if a parent process ignores SIGINT, so do we
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _pressed)
-        from shoal.engines.atomic import on_termination, say_anything
+        from shoal.engines.atomic import escape_unencodable, on_termination
 
-        say_anything()
+        escape_unencodable()
         on_termination(_stop)
         _run()
     except Terminated:
@@ -72,9 +72,9 @@ def _run() -> None:
         setting = next((option_of(name) for name in error.settings), None)
         _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column)
     except OSError as error:
-        said = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
+        message = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
         name = str(error.filename) if error.filename else ""
-        _refuse(said if not name or os.path.basename(name) in said else f"{said} ({name})", 2, "OSError")
+        _refuse(message if not name or os.path.basename(name) in message else f"{message} ({name})", 2, "OSError")
     except MemoryError:
         _refuse("out of memory; no file is half written", 2, "MemoryError")
     except (SystemExit, Terminated, KeyboardInterrupt):
@@ -96,9 +96,9 @@ def program() -> Any:
     from typer.utils import get_params_from_function
 
     from shoal.cli import anonymize, audit, explore, gather, labels, regions, tiles, verify  # noqa: F401
-    from shoal.cli.app import app, dress
+    from shoal.cli.app import app, describe_commands
 
-    dress(app)
+    describe_commands(app)
     built: Any = typer.main.get_command(app)
     for given in app.registered_commands:
         declared = get_params_from_function(given.callback)  # type: ignore[arg-type]
@@ -230,8 +230,8 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
     if context is None:  # the parser does not always name the command
         command = next((word for word in typed if word in commands), None)
     params = commands[command].params if command is not None and command in commands else ()
-    said = str(error.format_message())
-    unknown = re.match(r"No such command '([^']*)'", said)
+    message = str(error.format_message())
+    unknown = re.match(r"No such command '([^']*)'", message)
     if unknown is not None:
         return _no_command(unknown[1])
     kind = type(error).__name__
@@ -240,8 +240,8 @@ def sentence(error: Any, commands: Mapping[str, Any], typed: Sequence[str]) -> s
     if kind == "MissingParameter" and error.param is not None:
         return f"{_named(error.param)} is missing: {_help(error.param)}; {_example(command)}"
     if kind in ("BadParameter", "BadOptionUsage", "UsageError", "BadArgumentUsage"):
-        return f"{_bad_value(error, said, context, params, typed)} {_help_of(command)}"
-    return f"{said.rstrip('.')} {_help_of(command)}"
+        return f"{_bad_value(error, message, context, params, typed)} {_help_of(command)}"
+    return f"{message.rstrip('.')} {_help_of(command)}"
 
 
 def _example(command: str | None) -> str:
@@ -276,28 +276,28 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
     own.append("--help")
     words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
     meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1)
-    said = f"shoal {command or ''}".rstrip() + f" has no {name}"
+    message = f"shoal {command or ''}".rstrip() + f" has no {name}"
     if meant:
-        return f"{said}; did you mean {meant[0]}?"
+        return f"{message}; did you mean {meant[0]}?"
     if command is None:
-        return f"{said}; name a command first, for example: {PAGES['anonymize'].examples[0]}"
+        return f"{message}; name a command first, for example: {PAGES['anonymize'].examples[0]}"
     if "TABLE" in SYNONYMS.get(name, ()) and words:
-        return f"{said}; {words[0]} is named without a flag"
-    return said
+        return f"{message}; {words[0]} is named without a flag"
+    return message
 
 
-def _bad_value(error: Any, said: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
+def _bad_value(error: Any, message: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:
     parameter = getattr(error, "param", None)
-    wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", said)
+    wrong = re.search(r"'([^']*)' is not a valid ([a-z ]+)", message)
     if wrong is not None and parameter is not None:
         return f"{_named(parameter)} is {wrong[1]!r}, and it has to be {_KINDS.get(wrong[2].strip(), wrong[2])}"
-    unread = re.search(r"Input should be a valid ([a-z]+)", said)  # the message in newer versions of the parser
+    unread = re.search(r"Input should be a valid ([a-z]+)", message)  # the message in newer versions of the parser
     if unread is not None and parameter is not None:
         value = _typed(parameter, typed)
         value_said = ":" if value is None else f" is {value!r}, and"
         kind = {"number": "float"}.get(unread[1], unread[1])
         return f"{_named(parameter)}{value_said} it has to be {_KINDS.get(kind, kind)}"
-    extra = re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", said)
+    extra = re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", message)
     if extra is not None:
         own = context.command.params if context is not None else params
         if not any("--quasi" in p.opts for p in own):
@@ -309,12 +309,12 @@ def _bad_value(error: Any, said: str, context: Any, params: Sequence[Any], typed
             f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
             "and a name that holds blanks needs quotes"
         )
-    needs = re.match(r"Option '([^']*)' requires an argument", said)
+    needs = re.match(r"Option '([^']*)' requires an argument", message)
     if needs is not None:
         own = context.command.params if context is not None else params
         option = next((p for p in own if needs[1] in p.opts), None)
         return f"{needs[1]} needs a value" + ("" if option is None else f": {_help(option)}")
-    return said.rstrip(".")
+    return message.rstrip(".")
 
 
 def _typed(parameter: Any, typed: Sequence[str]) -> str | None:

@@ -97,7 +97,7 @@ def anonymize(
         "--policy",
         "A TOML file with the same settings; or a certificate, for the next table: people in both are less protected.",
     ),
-    said: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
+    options: dict[str, Any] = asks(PUBLISHED, models=True, method=f"One of {METHODS}; auto by default."),
     files: ReleaseFiles = ReleaseFiles(),
     decision: Decision = Decision(),
     source: SourceOptions = SourceOptions(),
@@ -114,8 +114,8 @@ def anonymize(
 
     files = files._replace(report=decision.page(files.report))
     data = source_of(tables, source.glob)
-    with misspelled_first(data, None, said, lambda table: open_table(table, source.engine, scope=source.scope())):
-        asked = _policy_with_options(policy, said)
+    with misspelled_first(data, None, options, lambda table: open_table(table, source.engine, scope=source.scope())):
+        asked = _policy_with_options(policy, options)
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     in_memory = not is_server(data) and engine_of(data, engine, scope) == "polars"
     place = Destination.of(files, data, source.glob, in_memory)

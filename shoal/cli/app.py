@@ -260,7 +260,7 @@ FIRST = (
 )
 
 
-def dress(app: Any) -> None:
+def describe_commands(app: Any) -> None:
     """Gives every command of a typer application its short help, its examples, and its position in the list."""
     order = list(PAGES)
     for command in app.registered_commands:

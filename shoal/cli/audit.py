@@ -68,7 +68,7 @@ class EarlierReleases(NamedTuple):
 def audit(
     tables: list[str] = TABLES,
     policy: Path | None = flag(None, "--policy", "A TOML file, or a certificate: its roles, and its models as checks."),
-    said: dict[str, Any] = asks(
+    options: dict[str, Any] = asks(
         [*Judged.__annotations__], models=True, hierarchies="column=file.csv by which it was recoded. Repeatable."
     ),
     measured: AuditOptions = AuditOptions(),
@@ -81,7 +81,7 @@ def audit(
     from shoal.publishing.tables.audited import audit as look
 
     asked = None if policy is None else Policy.read(policy)
-    how = {**said, **source._asdict(), **measured._asdict(), **earlier.settings()}
+    how = {**options, **source._asdict(), **measured._asdict(), **earlier.settings()}
     with working("measuring"):
         found = look(source_of(tables, source.glob), asked, **how)
     met = found.passes is not False  # None: no model was requested

@@ -48,9 +48,9 @@ def in_flags(sentence: str) -> str:
 def refusal(error: ShoalError) -> str:
     """An error's message for the command line. Settings from the command line are named as options, those from a policy
     file as its keys."""
-    said = error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
+    message = error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
     from_file = error.file is not None and set(error.settings) & set(error.keys)
-    return f"in {error.file}, {said}" if from_file else said
+    return f"in {error.file}, {message}" if from_file else message
 
 
 def _key(named: Mention) -> str:
@@ -359,12 +359,12 @@ def working(what: str) -> Iterator[None]:
 
     with progress() as tell:
 
-        def said(share: float) -> None:
+        def report(share: float) -> None:
             estimate(what, share)
             tell(what if logged else f"{what}; {share:.0%} of the search done{estimate.left()}", share)
 
         tell(what, None)
-        with listening(said):
+        with listening(report):
             yield
 
 

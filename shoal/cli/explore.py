@@ -53,7 +53,7 @@ class RequestGrid(NamedTuple):
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file."),
     policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
-    said: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
+    options: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
     grid: RequestGrid = RequestGrid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),
     engine: str | None = setting("engine"),
@@ -66,11 +66,11 @@ def explore(
     from shoal.model.policy import Policy
     from shoal.utility.explore import explore as look
 
-    check_outputs([(output, PAGE)], [table, policy, said.get("population")], overwrite=force)
+    check_outputs([(output, PAGE)], [table, policy, options.get("population")], overwrite=force)
     tried = grid.asked()
     present(table, folders=True)
     publish = "hierarchy" if "hierarchy" in (tried["publish"] or ()) else None
-    settings = said if publish is None else {**said, "publish": publish}
+    settings = options if publish is None else {**options, "publish": publish}
     if policy is None:
         asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:

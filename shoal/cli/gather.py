@@ -194,20 +194,25 @@ def _run(
     from shoal.publishing.crosswalks.clusters import choices
 
     begun = time.perf_counter()
-    conditions_of, said, search = asked
-    request, names, r, epsilon = distance.read(), said.get("sensitive", []), said["r"], said.get("epsilon", 0.0)
+    conditions_of, options, search = asked
+    request, names, r, epsilon = (
+        distance.read(),
+        options.get("sensitive", []),
+        options["r"],
+        options.get("epsilon", 0.0),
+    )
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
     files = files._replace(report=decision.page(files.report))
     files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, layer=distance.layer, **text._asdict())
-    _refuse(frame, request, names, said, how.center)
+    _refuse(frame, request, names, options, how.center)
     features = Features.of(frame, request)
-    codes = codes_of(frame, names) if said.get("l") or said.get("distinct_l") else None
+    codes = codes_of(frame, names) if options.get("l") or options.get("distinct_l") else None
     solve = partial(
         getattr(gathering, problem), tuple(features.values), metric=features.metric, sensitive=codes,
-        **{**keywords(conditions_of, said), **search._asdict()},
+        **{**keywords(conditions_of, options), **search._asdict()},
     )  # fmt: skip
     read = time.perf_counter()
     with working(f"gathering {frame.height:,} records"):
@@ -266,18 +271,18 @@ def _optimality(ratio: Any) -> str:
 
 
 def _refuse(
-    frame: pl.DataFrame, request: FeatureColumns, names: list[str], said: Mapping[str, Any], center: str
+    frame: pl.DataFrame, request: FeatureColumns, names: list[str], options: Mapping[str, Any], center: str
 ) -> None:
     """Refuses, before any work, what cannot be clustered."""
     from shoal.engines.store import column
     from shoal.publishing.crosswalks.clusters import distinct_names
 
-    if (said.get("l") or said.get("distinct_l")) and not names:
+    if (options.get("l") or options.get("distinct_l")) and not names:
         raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
     distinct_names([*request.columns, *(request.place or ()), *names])
     for name in (*request.columns, *(request.place or ()), *names):
         column(frame, name)
-    r = said["r"]
+    r = options["r"]
     if frame.height < max(r, 1):
         raise InfeasibleError(
             f"the table has {several(frame.height, 'record')}, so no cluster of r = {r} exists; the largest r possible "

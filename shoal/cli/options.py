@@ -159,9 +159,9 @@ def conditions(table: Mapping[str, Condition], *needed: str) -> Any:
     return SettingOptions(tuple(table), False, needed, {}, {name: entry.setting for name, entry in table.items()})
 
 
-def keywords(table: Mapping[str, Condition], said: Mapping[str, Any]) -> dict[str, Any]:
+def keywords(table: Mapping[str, Condition], options: Mapping[str, Any]) -> dict[str, Any]:
     """The conditions that name no column, as keyword arguments of the function that solves the problem."""
-    return {table[name].keyword: value for name, value in said.items() if not table[name].names_columns}
+    return {table[name].keyword: value for name, value in options.items() if not table[name].names_columns}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -275,8 +275,8 @@ def _each_level(entry: Setting, given: str) -> int | tuple[int, ...]:
     try:
         return levels(given)
     except ValueError:
-        said = "is no whole number; with --levels give one for each: 100,20"
-        raise PolicyError(f"{entry.option} {given!r} {said}") from None
+        problem = "is no whole number; with --levels give one for each: 100,20"
+        raise PolicyError(f"{entry.option} {given!r} {problem}") from None
 
 
 def _number_or_word(text: str) -> float | str:
@@ -294,5 +294,5 @@ def _numbers(entry: Setting, given: str) -> tuple[Any, ...]:
             raise ValueError
         return tuple(kind(part) for kind, part in zip(entry.values, parts, strict=True))
     except ValueError:
-        said = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in entry.values)
-        raise PolicyError(f"{entry.option} {given!r}: give two numbers separated by a comma, {said}") from None
+        kinds = ", then ".join({int: "a whole number", float: "a number"}[kind] for kind in entry.values)
+        raise PolicyError(f"{entry.option} {given!r}: give two numbers separated by a comma, {kinds}") from None

@@ -241,7 +241,7 @@ def figures(nest: Nested, given: Geography, degrees: bool, stands: Disconnected)
         "areas": len(given.ids),
         "neighbors": len(given.edges),
         "drawing": {**given.facts, **stands.facts},
-        "said": list(given.said),
+        "said": list(given.notes),
         "coordinates": "geographic" if degrees else "projected",
         "regions": found.regions,
         "regions_at_most": found.upper_bound,
@@ -263,7 +263,7 @@ def figures(nest: Nested, given: Geography, degrees: bool, stands: Disconnected)
 def _condition_lines(found: Regions) -> list[str]:
     """How many areas and regions the exclusions, maxima, and soft boundaries concern."""
     facts = found.certificate.details
-    said = {
+    templates = {
         "excluded": "{} excluded",
         "water": "{} of water, which connects no others",
         "water_attached": "of the water, {} in a neighboring region",
@@ -273,12 +273,12 @@ def _condition_lines(found: Regions) -> list[str]:
         "regions_across_soft_boundaries": "{} across soft boundaries",
     }
     silent = ("excluded", "left_out_by_maxima", "above_a_maximum_alone")  # not reported if 0
-    known = {name: facts[name] for name in said if facts.get(name) is not None}
+    known = {name: facts[name] for name in templates if facts.get(name) is not None}
     counted = {
         name: value if name == "variance_inside" else several(value, "region" if name.startswith("regions") else "area")
         for name, value in known.items()
     }
-    return [said[name].format(value) for name, value in counted.items() if known[name] or name not in silent]
+    return [templates[name].format(value) for name, value in counted.items() if known[name] or name not in silent]
 
 
 def _light_lines(light: list[dict[str, Any]], placed: bool) -> list[str]:
@@ -293,8 +293,8 @@ def _light_lines(light: list[dict[str, Any]], placed: bool) -> list[str]:
         areas = part["areas"]
         shown = ", ".join(areas[:6]) + (f" and {len(areas) - 6} more" if len(areas) > 6 else "")
         weight = part["weight"]
-        said = f"{weight:,}" if isinstance(weight, int) else " / ".join(f"{w:,}" for w in weight)
-        lines.append(f"  {shown}: {said}, {part['outcome']}")
+        weight_text = f"{weight:,}" if isinstance(weight, int) else " / ".join(f"{w:,}" for w in weight)
+        lines.append(f"  {shown}: {weight_text}, {part['outcome']}")
     if len(light) > 12:
         lines.append(f"  and {len(light) - 12} more (--json lists all)")
     if any(part["outcome"] == "left out" for part in light):
@@ -337,7 +337,7 @@ def regions(
         None, help="A row for each pair of neighbors; by default, areas whose polygons share a border are neighbors."
     ),
     reading: AreaSources = AreaSources(),
-    said: dict[str, Any] = conditions(AREA_CONDITIONS),
+    conditions_given: dict[str, Any] = conditions(AREA_CONDITIONS),
     kept: LoneAreas = LoneAreas(),
     search: RegionSearch = RegionSearch(),
     files: RegionFiles = RegionFiles(),
@@ -360,7 +360,10 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = complete(AREA_CONDITIONS, said), np.column_stack([given.whole(name) for name in weight])
+    asked, weights = (
+        complete(AREA_CONDITIONS, conditions_given),
+        np.column_stack([given.whole(name) for name in weight]),
+    )
     wanted = listed(search.objective) or ["similar" if asked["similar"] else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}
@@ -370,7 +373,7 @@ def regions(
         with working(f"merging {len(given.ids):,} areas"):
             nest = nested(given.edges, weights, ks, search.method, effort=effort, **options)
     except InfeasibleError as error:  # the way the files were read may explain it
-        raise InfeasibleError("; ".join((error.sentence.marked, *given.said))) from None
+        raise InfeasibleError("; ".join((error.sentence.marked, *given.notes))) from None
     found, solved = nest.levels[0], time.perf_counter()
     made = release(nest, given, read=sources, weight=weight, id=reading.id, geographic=degrees, **asked)
     compared = _light_and_compared(given, weights, nest, options, search)
@@ -381,7 +384,7 @@ def regions(
     payload = figures(nest, given, degrees, stands) | {"objective": ",".join(wanted), "choices": tried}
     payload |= {"light_components": compared[0], "comparison": compared[1], "seconds": seconds(begun, read, solved)}
     payload |= {**wrote, **reported(made, files.report, **decision._asdict())}
-    lines = [f"{made.title} ({found.method})", *given.said, *stands.said, made.note]
+    lines = [f"{made.title} ({found.method})", *given.notes, *stands.notes, made.note]
     lines += screen(nest, *compared, given.centers() is not None)
     answer(payload, [*lines, *files.written(len(ks), wrote["certificate_file"])], as_json)
 

@@ -163,7 +163,7 @@ def tiles(
     wrote, lines = files.write(made, record, decision)
     payload = _facts(found, made) | {"points": len(places), "objective": search.objective, "coordinates": coordinates}
     unit = " km" if coordinates == "geographic" else ""
-    said = [
+    notes = [
         f"{made.title} ({found.method}, coordinates {coordinates})",
         made.note,
         *([f"{int(coded.sum()):,} rows with codes for coordinates left out"] if coded.any() else []),
@@ -175,7 +175,7 @@ def tiles(
     warnings = [*made.warnings, *([] if files.output is None else [EXACT.format(files.output.name, these)])]
     warned = [f"warning: {text}" for text in warnings]
     payload |= {"warnings": warnings} if warned else {}
-    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*said, *warned, *lines], as_json)
+    answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*notes, *warned, *lines], as_json)
 
 
 def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:

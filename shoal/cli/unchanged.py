@@ -75,14 +75,14 @@ def repeated(
     run = CommandRun(asked, _input_files(read), outputs)
     earlier = _recorded_run(kept, own.command)
     if earlier is None:
-        own.keep = _keeper(kept, run)
+        own.keep = _run_recorder(kept, run)
         return overwrite
     salt = bytes.fromhex(earlier["salt"])
     changed = _first_difference(run, earlier, salt)
     if changed is None:
         _repeat_answer(own, earlier)
     say(f"runs again: {changed}")
-    own.keep = _keeper(kept, run)
+    own.keep = _run_recorder(kept, run)
     return True
 
 
@@ -128,7 +128,7 @@ def _repeat_answer(own: Job, earlier: Mapping[str, Any]) -> None:
     sys.exit(0)
 
 
-def _keeper(record: Path, run: CommandRun) -> Callable[[Mapping[str, Any]], None]:
+def _run_recorder(record: Path, run: CommandRun) -> Callable[[Mapping[str, Any]], None]:
     """A function that adds the run to its record at the end. The inputs' digests are taken now, before they are read:
     if one changes in the meantime, the next run does not count as unchanged."""
     salt = secrets.token_bytes(16)

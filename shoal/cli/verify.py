@@ -196,8 +196,8 @@ class SeriesSettings(NamedTuple):
 
     def given(self) -> dict[str, Any]:
         """The options given, as keyword arguments of ``shoal.Series.start``."""
-        said = {name: value for name, value in self._asdict().items() if value is not None}
-        return said | {"counterfeits": False} if said.pop("no_counterfeits") else said
+        settings = {name: value for name, value in self._asdict().items() if value is not None}
+        return settings | {"counterfeits": False} if settings.pop("no_counterfeits") else settings
 
 
 class PartRows(NamedTuple):
@@ -353,7 +353,7 @@ class RecoderGroups(NamedTuple):
 def fit(
     tables: list[Path] = typer.Argument(help="Tables from which levels are fitted; each must meet the models."),
     output: Path = flag(..., "-o", "--output", "The recoder: a TOML file, with hierarchies of rows as CSV next to it."),
-    said: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
+    options: dict[str, Any] = asks(LEARNED, needed=["quasi_identifiers"]),
     groups: RecoderGroups = RecoderGroups(),
     force: bool = FORCE,
     as_json: bool = JSON_,
@@ -365,7 +365,7 @@ def fit(
     present(*tables, folders=True)
     check_outputs([(output, POLICY)], tables, overwrite=force)
     with working("finding one recoding"):
-        recoder = shoal.Recoder(**said, **groups._asdict()).fit([*tables])
+        recoder = shoal.Recoder(**options, **groups._asdict()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
     lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
@@ -429,7 +429,7 @@ def assign(
 ) -> None:
     """Give new records the tile, region, interval, or label of an earlier answer. Reports records in none, or alone."""
     import shoal
-    from shoal.cli.common import answer as said
+    from shoal.cli.common import answer as print_answer
     from shoal.engines.atomic import check_outputs
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
@@ -439,4 +439,6 @@ def assign(
     if output is not None:
         found.write(output)
     wrote = [] if output is None else [f"wrote {output}"]
-    said({**found.as_dict(), "output": None if output is None else str(output)}, [*found.sentences(), *wrote], as_json)
+    print_answer(
+        {**found.as_dict(), "output": None if output is None else str(output)}, [*found.sentences(), *wrote], as_json
+    )

@@ -300,7 +300,7 @@ class Disconnected(NamedTuple):
     """Figures by name, and a sentence about each."""
 
     facts: dict[str, Any]
-    said: list[str]
+    notes: list[str]
 
 
 def disconnected(
@@ -332,13 +332,13 @@ def disconnected(
     alone = np.bincount(edges.ravel(), minlength=n) == 0
     alone[list(outside)] = False
     isolated, unlived = ([ids[i] for i in np.flatnonzero(alone & own).tolist()] for own in (~bare, bare))
-    said = []
+    sentences = []
     if islands:
         sizes = shown([f"{s:,}" for s in islands])
-        said.append(f"{several(len(islands), 'island')}, sets of areas apart from the largest, of {sizes} areas")
+        sentences.append(f"{several(len(islands), 'island')}, sets of areas apart from the largest, of {sizes} areas")
     if isolated:
-        said.append(f"{several(len(isolated), 'area')} without a neighbor: {shown(isolated)}")
+        sentences.append(f"{several(len(isolated), 'area')} without a neighbor: {shown(isolated)}")
     if unlived:
-        said.append(f"{several(len(unlived), 'empty area')} without a neighbor, left alone: {shown(unlived)}")
+        sentences.append(f"{several(len(unlived), 'empty area')} without a neighbor, left alone: {shown(unlived)}")
     facts = {"islands": len(islands), "isolated": listed(isolated)}
-    return Disconnected(facts | ({"isolated_empty": listed(unlived)} if bare.any() else {}), said)
+    return Disconnected(facts | ({"isolated_empty": listed(unlived)} if bare.any() else {}), sentences)

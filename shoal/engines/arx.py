@@ -172,9 +172,9 @@ def hierarchy_files(project: Project, folder: str) -> dict[str, str]:
 def policy_text(project: Project, path: Path, files: dict[str, str], k: int) -> str:
     """The policy as TOML. ``k`` is used if the project has none."""
     lines = [f"# From the ARX project {path.name!r}. Read it: the words mean the same, the recoding does not.", ""]
-    for role, said in _WORDS.items():
+    for role, comment in _WORDS.items():
         names = [name for name, own in project.roles.items() if own == role]
-        lines += [f"# {said}", f"{role} = [{', '.join(map(quoted, names))}]", ""]
+        lines += [f"# {comment}", f"{role} = [{', '.join(map(quoted, names))}]", ""]
     lines += [f"# not read: {text}".replace("\n", " ") for text in project.unread]
     least = project.k or k
     models = [f'{{model = "KAnonymity", k = {least}}}']

@@ -145,7 +145,7 @@ def on_termination(handler: Callable[[int, Any], None]) -> None:
             signal.signal(number, handler)
 
 
-def say_anything() -> None:
+def escape_unencodable() -> None:
     """Write characters that the terminal's encoding lacks as escape codes instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError, OSError):
@@ -405,15 +405,15 @@ def _named_errors(target: Path) -> Iterator[None]:
         if number is None:
             raise
         if number in _FULL:
-            said = f"no space left in {str(target.parent)!r} for {target.name!r}, which is as it was"
+            message = f"no space left in {str(target.parent)!r} for {target.name!r}, which is as it was"
         elif number in _HELD and target.exists():
-            said = (
+            message = (
                 f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was; if another program "
                 "has it open, close it there"
             )
         else:
-            said = f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was"
-        raise OSError(number, said, str(target)) from None
+            message = f"{os.strerror(number)}: {target.name!r} could not be written, and is as it was"
+        raise OSError(number, message, str(target)) from None
 
 
 def _errno(error: Exception) -> int | None:
@@ -508,10 +508,10 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
                 raise InputError(
                     f"the output {named} is a file that is read; what is read is never changed, name another file"
                 )
-            taken = next((said for other, said in targets if _one(one, other) or _alike(one, other)), "")
+            taken = next((output for other, output in targets if _one(one, other) or _alike(one, other)), "")
             if taken:
-                said = named if "next to" in named or "next to" not in taken else taken
-                raise PolicyError(f"{said} is named for two outputs; name another file")
+                output = named if "next to" in named or "next to" not in taken else taken
+                raise PolicyError(f"{output} is named for two outputs; name another file")
             if not overwrite and any(p.exists() for p in (one, *sides_of(one))):
                 raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")
             targets.append((one, named))

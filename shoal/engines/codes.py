@@ -225,10 +225,10 @@ def _in_notation(series: pl.Series, notation: str) -> Coded:
     setting, one, way = ("dates", "day", "1.2.2024 and 01.02.2024")
     if notation in MARKS:
         setting, one, way = ("decimal", "number", f"7{notation}5 and 7{notation}50")
-    said = f"⟨{setting}[{series.name!r}] = {notation!r}⟩"
+    entry = f"⟨{setting}[{series.name!r}] = {notation!r}⟩"
     if series.dtype != pl.String and not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         kind = _kind_name(series.dtype)
-        raise PolicyError(f"{said}: the column holds {kind} and no texts; leave it out of ⟨{setting}⟩")
+        raise PolicyError(f"{entry}: the column holds {kind} and no texts; leave it out of ⟨{setting}⟩")
     if isinstance(series.dtype, pl.Enum):
         series = series.cast(pl.String)
     coded = _texts(series)
@@ -237,9 +237,9 @@ def _in_notation(series: pl.Series, notation: str) -> Coded:
     if odd := line.null_count():
         what = "date" if one == "day" else one
         few = f"{odd:,} of {several(len(present), 'value')} {'is' if odd == 1 else 'are'} no such {what}"
-        raise PolicyError(f"{said}: {few}; correct them, or leave them empty")
+        raise PolicyError(f"{entry}: {few}; correct them, or leave them empty")
     if line.n_unique() < len(line):
-        raise PolicyError(f"{said}: the column writes one {one} in two ways, such as {way}; write one")
+        raise PolicyError(f"{entry}: the column writes one {one} in two ways, such as {way}; write one")
     order = line.arg_sort().to_numpy()
     rank = np.arange(coded.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
@@ -249,11 +249,11 @@ def _in_notation(series: pl.Series, notation: str) -> Coded:
 
 def _within_limits(series: pl.Series, notation: str) -> Coded:
     """Numbers as texts in their order, with one text for all that reach a limit."""
-    kind, said = series.dtype, f"column {series.name!r} has limits (⟨top⟩, ⟨bottom⟩)"
+    kind, subject = series.dtype, f"column {series.name!r} has limits (⟨top⟩, ⟨bottom⟩)"
     text = kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))
     if not text and (not kind.is_numeric()):
         raise PolicyError(
-            f"{said} and holds {_kind_name(kind)}; only numbers can have them: publish the year of a date alone, or "
+            f"{subject} and holds {_kind_name(kind)}; only numbers can have them: publish the year of a date alone, or "
             "take the column out of both"
         )
     coded = encode(series.cast(pl.String) if isinstance(kind, pl.Enum) else series)
@@ -263,14 +263,14 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
     if odd := sum(p is None for p in plain):
         are = f"{odd:,} of {several(len(known), 'value')} {'is' if odd == 1 else 'are'} no number"
         raise PolicyError(
-            f"{said}, and {are}; correct or empty these, publish the year of a date alone, or take the column out of "
-            "both"
+            f"{subject}, and {are}; correct or empty these, publish the year of a date alone, or take the column out "
+            "of both"
         )
     lies = [within(float(p), notation) for p in plain if p is not None]
     names = [own[i] if limit is None else limit for i, (_, limit) in zip(known, lies, strict=True)]
     at = {name: place for name, (place, _) in zip(names, lies, strict=True)}
     if len({*at.values()}) < len(at):
-        raise PolicyError(f"{said} and writes one number in two ways, such as 7.5 and 7.50; write one")
+        raise PolicyError(f"{subject} and writes one number in two ways, such as 7.5 and 7.50; write one")
     values = [*sorted(at, key=at.__getitem__), *(t for t in own if not t)]
     number = {name: i for i, name in enumerate(values)}
     rank = np.array([number[t] for t in _replaced(own, known, names)], np.int32)
@@ -338,14 +338,14 @@ def _natural_order(words: pl.Series) -> np.ndarray:
 
     An empty word is last, because text files use it for a missing value.
     """
-    said = words.set(words == "", None)
-    present = said.drop_nulls()
+    values = words.set(words == "", None)
+    present = values.drop_nulls()
     if as_numbers(present) is not None:
-        said = said.cast(pl.Float64)
+        values = values.cast(pl.Float64)
     elif (bands := _bands(present)) is not None:
         rank = dict(zip(present.gather(bands).to_list(), range(len(bands)), strict=True))
-        said = said.replace_strict(rank, return_dtype=pl.Int64)
-    return said.arg_sort(nulls_last=True).to_numpy()
+        values = values.replace_strict(rank, return_dtype=pl.Int64)
+    return values.arg_sort(nulls_last=True).to_numpy()
 
 
 def _integers(series: pl.Series, numbers: pl.Series) -> Coded:

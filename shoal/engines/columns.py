@@ -323,4 +323,4 @@ def _why(index: Any, columns: list[str]) -> str:
     if index.nlevels > 1 or index.dtype.kind not in "iu" or not index.is_unique:
         return "it holds more than row numbers (whole numbers, each once)"
     texts = sample(pl.Series(index.to_numpy()))
-    return next((said.reason for said in (by_name(name), by_values(texts)) if said and said.role == DIRECT), "")
+    return next((found.reason for found in (by_name(name), by_values(texts)) if found and found.role == DIRECT), "")

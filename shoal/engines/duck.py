@@ -105,8 +105,8 @@ DUCKDB: Dialect = _DuckDB()
 def _limit(native: Any) -> int:
     """The memory limit in bytes of the connection of a relation."""
     asked = "select current_setting('memory_limit')"
-    ((said,),) = native.query(f"__shoal_{secrets.token_hex(8)}", asked).fetchall()
-    return size(str(said).replace(" ", ""), least=0)
+    ((setting,),) = native.query(f"__shoal_{secrets.token_hex(8)}", asked).fetchall()
+    return size(str(setting).replace(" ", ""), least=0)
 
 
 def answered(native: Any, sql: str) -> pl.DataFrame:
@@ -203,8 +203,8 @@ def relation(connection: Any, sql: str, name: str) -> Any:
         found = connection.sql(sql)
     except duckdb.Error as error:
         kind = type(error).__name__
-        said = f": {str(error).strip().splitlines()[0]}" if kind in READABLE else ""
-        raise InputError(f"{name!r} cannot be read by DuckDB ({kind}){said}") from None
+        reason = f": {str(error).strip().splitlines()[0]}" if kind in READABLE else ""
+        raise InputError(f"{name!r} cannot be read by DuckDB ({kind}){reason}") from None
     if found is None:
         raise InputError(f"{name!r}: the query gives no table; write one SELECT")
     return found
@@ -322,8 +322,8 @@ def _sqlite(source: Source, scope: Scope) -> Any:
             asked = scope.query or f"select * from {quoted(str(scope.table))}"
             return _copied(opened, asked.strip().rstrip(";"), connect(scope), source.name)
     except sqlite3.Error as error:
-        said = "" if isinstance(error, sqlite3.DataError) else f": {error}"
-        raise InputError(f"{source.name!r} cannot be read as SQLite ({type(error).__name__}){said}") from None
+        reason = "" if isinstance(error, sqlite3.DataError) else f": {error}"
+        raise InputError(f"{source.name!r} cannot be read as SQLite ({type(error).__name__}){reason}") from None
 
 
 def _copied(opened: sqlite3.Connection, asked: str, connection: Any, name: str) -> Any:

@@ -28,7 +28,7 @@ from shoal.engines.columns import (
     used,
     without_levels,
 )
-from shoal.engines.order import ShuffleKey, beyond, dealer, draws, laid_out, permutation, row_hashes, shuffled
+from shoal.engines.order import ShuffleKey, beyond, draws, generator_of, laid_out, permutation, row_hashes, shuffled
 from shoal.engines.table import (
     Counted,
     Origin,
@@ -267,7 +267,7 @@ class FrameTable:
             shown = [pl.Series.gather(*new[n].pair()).alias(n) for n in names if n not in asked.aside]
             line, key = laid_out(shown, count, key)
         row = np.repeat(line.astype(np.uint32), count[line])
-        dealer(key).shuffle(row)
+        generator_of(key).shuffle(row)
         alone = pl.Categorical(pl.Categories.random())
         text = {n: polars_column(*new[n].pair(), alone) for n in names}  # text files contain only text
         dealt = Tuples(pl.DataFrame(text), row)

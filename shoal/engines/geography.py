@@ -6,7 +6,7 @@ from_graph(graph)       a networkx graph
 from_weights(weights)   libpysal's W or Graph
 from_frame(frame)       a GeoDataFrame
 
-``said`` and ``facts`` report everything that was restored, repaired, or left out.
+``notes`` and ``facts`` report everything that was restored, repaired, or left out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Geography:
     shapes   polygons by id, if known; in degrees if the file's coordinate system is known
     outside  positions of areas that are in no region: they have no polygon, and the caller wants to leave them out
     degrees  whether coordinates are longitude and latitude; None if this is unknown
-    said     what was restored, repaired, or left out, as sentences
+    notes    what was restored, repaired, or left out, as sentences
     facts    the same as figures
     """
 
@@ -55,7 +55,7 @@ class Geography:
     shapes: Mapping[str, Shape] = field(default_factory=dict, repr=False)
     outside: tuple[int, ...] = ()
     degrees: bool | None = None
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def column(self, name: str) -> list[Any]:
@@ -131,14 +131,14 @@ class Geography:
 
     def says(self, name: str) -> np.ndarray:
         """bool[n]: where a column has yes, true, or 1; InputError with the first area that has no truth value."""
-        said = [_SAYS.get("" if missing(v) else str(v).strip().lower()) for v in self.column(name)]
-        if None in said:
-            at = said.index(None)
+        answers = [_SAYS.get("" if missing(v) else str(v).strip().lower()) for v in self.column(name)]
+        if None in answers:
+            at = answers.index(None)
             raise InputError(
                 f"column {name!r} of area {self.ids[at]!r} is neither yes nor no; write yes, true or 1, or no, "
                 "false, 0 or nothing"
             )
-        return np.array(said, np.bool_)
+        return np.array(answers, np.bool_)
 
     def apart(self, empty: np.ndarray | None = None) -> Disconnected:
         """Areas without a neighbor, and sets of several areas that aren't connected with the largest one.
@@ -276,14 +276,14 @@ def _read(
     have, want = set(drawn.names), set(names)
     without = [name for name in names if name not in have]
     extra = [name for name in drawn.names if name not in want]
-    said = partners(unmatched, {("area", "without a polygon"): without, ("polygon", "without an area"): extra})
+    unmatched_ids = partners(unmatched, {("area", "without a polygon"): without, ("polygon", "without an area"): extra})
     known = drawn.shapes()
     given = geography(names, [], held, {name: known[name] for name in names if name in have})
     outside = tuple(i for i, name in enumerate(names) if name not in have) if edges is None else ()
     facts = {"areas_without_polygon": listed(without), "polygons_without_area": listed(extra)}
-    words = [*zeros.words("the areas", "the polygons"), *(f"{s}: left out" for s in said)]
+    words = [*zeros.words("the areas", "the polygons"), *(f"{s}: left out" for s in unmatched_ids)]
     given = replace(
-        _with_drawing(given, drawn, edges is None), outside=outside, said=(*drawn.drawing.said, *words), facts=facts
+        _with_drawing(given, drawn, edges is None), outside=outside, notes=(*drawn.drawing.notes, *words), facts=facts
     )
     if edges is not None:
         return _paired(given, edges, source, target, unmatched)
@@ -295,7 +295,7 @@ def _with_drawing(given: Geography, drawn: DrawnAreas, borders: bool) -> Geograp
     prevail."""
     x, y = given.located()
     plane = not borders and x is not None and y is not None and not (is_longitude(x) and is_latitude(y))
-    return replace(given, degrees=None if plane else drawn.drawing.degrees, said=drawn.drawing.said)
+    return replace(given, degrees=None if plane else drawn.drawing.degrees, notes=drawn.drawing.notes)
 
 
 def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> DrawnAreas:
@@ -310,8 +310,8 @@ def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> G
     """Areas with neighbors from the polygons."""
     place = {name: i for i, name in enumerate(drawn.names)}
     own = [drawn.own[place[name]] if name in place else [] for name in given.ids]
-    pairs, said, facts = _borders(own, drawn.drawing.geographic, tolerance)
-    found = replace(given, edges=pairs, said=(*given.said, *said))
+    pairs, sentences, facts = _borders(own, drawn.drawing.geographic, tolerance)
+    found = replace(given, edges=pairs, notes=(*given.notes, *sentences))
     return replace(found, facts={**given.facts, **facts, **found.apart().facts})
 
 
@@ -319,26 +319,26 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     """Pairs of neighbors, with sentences and figures about the drawing."""
     if tolerance is None and not has_geometry():
         pairs = neighbors(own)
-        said = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
-        return pairs, said, {"neighbors": len(pairs), "tolerance": None}
+        sentences = [f"{len(pairs):,} pairs of neighbors by sides in common alone; borders drawn twice need shoal[geo]"]
+        return pairs, sentences, {"neighbors": len(pairs), "tolerance": None}
     found = adjacency(own, geographic, tolerance)
     unit = " km" if geographic else ""
     facts: dict[str, Any] = {"neighbors": len(found.pairs), "tolerance": found.tolerance}
     facts |= {"unit": "km" if geographic else "as the coordinates", "overlapping_pairs": found.overlaps}
     facts |= {"slivers": found.slivers, "holes": found.holes, "repaired": found.repaired}
-    said = [
+    sentences = [
         f"{several(len(found.pairs), 'pair')} of neighbors, {several(found.overlaps, 'pair')} overlapping, "
         f"{several(found.slivers, 'sliver')}, {several(found.holes, 'hole')}"
         + (f"; borders up to {found.tolerance:.3g}{unit} apart are one" if found.tolerance else "")
     ]
     if found.alone:
-        said.append(
+        sentences.append(
             f"{several(found.alone, 'area')} have no neighbor and lie near another: if the drawing leaves gaps at "
             f"borders, a tolerance of {found.gap:g}{unit} closes them"
         )
     if found.repaired:
-        said.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")
-    return found.pairs, said, facts
+        sentences.append(f"{several(found.repaired, 'area')} had rings that cross themselves, repaired")
+    return found.pairs, sentences, facts
 
 
 def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
@@ -353,14 +353,18 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     pairs = [(zeros.second.get(a, a), zeros.second.get(b, b)) for a, b in pairs]
     known = set(ids)
     unknown = [e for e in dict.fromkeys(end for pair in pairs for end in pair) if e not in known]
-    said = partners(unmatched, {("name", "in the pairs of neighbors without an area"): unknown})
+    unmatched_ids = partners(unmatched, {("name", "in the pairs of neighbors without an area"): unknown})
     kept = [(a, b) for a, b in pairs if a in known and b in known]
     found = geography(ids, kept, given.columns, shapes)
     facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}
     facts |= replace(found, outside=given.outside).apart().facts
-    words = [*zeros.words("the areas", "the pairs"), *(f"{s}: left out" for s in said)]
+    words = [*zeros.words("the areas", "the pairs"), *(f"{s}: left out" for s in unmatched_ids)]
     return replace(
-        found, outside=given.outside, degrees=given.degrees, said=(*given.said, *words), facts={**given.facts, **facts}
+        found,
+        outside=given.outside,
+        degrees=given.degrees,
+        notes=(*given.notes, *words),
+        facts={**given.facts, **facts},
     )
 
 

@@ -176,7 +176,7 @@ class _Delta:
             return "other" if self.folder.exists() and (self.folder.is_file() or any(self.folder.iterdir())) else None
         table = self._table()
         versions = table.history()
-        whole = len(versions) == table.version() + 1 and all(MARK in said for said in versions)
+        whole = len(versions) == table.version() + 1 and all(MARK in comment for comment in versions)
         return "release" if whole else "other"
 
     @contextlib.contextmanager

@@ -103,7 +103,7 @@ def permutation(n: int, key: bytes) -> np.ndarray:
     return np.argsort(draws(n, key))  # probability of equal numbers: less than 1 in 10^7 for a million rows
 
 
-def dealer(key: bytes) -> np.random.Generator:
+def generator_of(key: bytes) -> np.random.Generator:
     """A random generator for rows that are assigned from tuples with counts, without reading rows of the original."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "big"))))
 

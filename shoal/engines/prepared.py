@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.engines.codes import as_text, encode
 from shoal.engines.frames import FrameTable
-from shoal.engines.recognize import AGES, DIRECT, ODD_CODES, by_name, by_values, numbers_nobody
+from shoal.engines.recognize import AGES, DIRECT, ODD_CODES, by_name, by_values, identifies_nobody
 from shoal.engines.table import Counted, Table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
@@ -77,22 +77,22 @@ def _rule(column: pl.Series, known: bool) -> tuple[str, str]:
     """(the rule for a column, why the column is refused); one of them is empty, and both if the column is not
     restricted."""
     texts = sample(column)
-    held, said = by_values(texts), by_name(column.name)
+    held, recognized = by_values(texts), by_name(column.name)
     dates = column.dtype in (pl.Date, pl.Datetime) or (held is not None and held.what == "dates")
     if held is not None and held.role == DIRECT:
         return "", held.reason
     if dates:
-        return ("birth" if said is not None and said.what == AGES else "date"), ""
-    if said is None:
+        return ("birth" if recognized is not None and recognized.what == AGES else "date"), ""
+    if recognized is None:
         return "", ""
-    if said.role == DIRECT and not known and not numbers_nobody(column.n_unique(), len(column)):
-        return "", said.reason
-    if said.what == "a zip code":
+    if recognized.role == DIRECT and not known and not identifies_nobody(column.n_unique(), len(column)):
+        return "", recognized.reason
+    if recognized.what == "a zip code":
         return "zip", ""
-    if said.what == AGES:
+    if recognized.what == AGES:
         return _age_or_year(column), ""
     wide = any(word in column.name.lower() for word in _WIDE)
-    if said.what == "a place" and not known and not wide:
+    if recognized.what == "a place" and not known and not wide:
         return "", "its name says a place below a state"
     return "", ""
 

@@ -128,8 +128,10 @@ class FirstLook(NamedTuple):
     @property
     def sampled(self) -> tuple[str, ...]:
         """A sentence that the figures are from a sample, if they are."""
-        said = f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}; of all rows, fewer are unique"
-        return (said,) if self.rows < self.of else ()
+        sentence = (
+            f"the figures are of {self.rows:,} rows drawn at random from {self.of:,}; of all rows, fewer are unique"
+        )
+        return (sentence,) if self.rows < self.of else ()
 
 
 def looked_at(
@@ -365,10 +367,10 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
     dates = decimal = None
     if series.dtype == pl.String:
         ranged = role != "sensitive"
-        dates, said = local_dates(series, texts, ranged)
+        dates, date_warnings = local_dates(series, texts, ranged)
         decimal, more = decimal_mark(series, texts, ranged) if dates is None else (None, [])
         if role in NOTED:
-            warnings += [*said, *more]
+            warnings += [*date_warnings, *more]
         elif role == "insensitive" and (dates or decimal):
             needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
             warnings.append(f"as a quasi-identifier or sensitive, it needs {needed}, or its values count as texts")
@@ -445,8 +447,8 @@ def _of_letters(texts: Sequence[str]) -> bool:
 
 
 def _named(name: str) -> bool:
-    said = by_name(name)
-    return said is not None and said.role == DIRECT
+    recognized = by_name(name)
+    return recognized is not None and recognized.role == DIRECT
 
 
 def quoted(text: str) -> str:

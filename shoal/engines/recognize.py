@@ -267,7 +267,7 @@ def by_name(name: str) -> Kind | None:
     return None
 
 
-def ages_told(limited: Iterable[str], published: Sequence[str]) -> list[tuple[str, str]]:
+def ages_revealed(limited: Iterable[str], published: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of columns, by name: one with limits, and one without that tells its values.
 
     An age tells the year of birth, and a birth date tells the age. published: all columns except those that are
@@ -391,7 +391,7 @@ def by_values(texts: Sequence[str]) -> Kind | None:
     return None
 
 
-def numbers_nobody(distinct: int, rows: int) -> bool:
+def identifies_nobody(distinct: int, rows: int) -> bool:
     """Whether there are so few values on so many rows that they can't identify single people, whatever the column's
     name."""
     return distinct <= FEW and distinct * 3 <= rows
@@ -407,12 +407,12 @@ def recognize(name: str, texts: Sequence[str], distinct: int, rows: int, label: 
     held = by_values(texts)
     if held is not None and held.role == DIRECT:
         return held
-    said = by_name(name)
-    if said is None and label is not None and (told := by_name(label)) is not None:
-        said = told._replace(reason=f"its label suggests {told.what}")
-    if said is not None and said.role == DIRECT and numbers_nobody(distinct, rows):
-        said = None
-    return said or held
+    recognized = by_name(name)
+    if recognized is None and label is not None and (told := by_name(label)) is not None:
+        recognized = told._replace(reason=f"its label suggests {told.what}")
+    if recognized is not None and recognized.role == DIRECT and identifies_nobody(distinct, rows):
+        recognized = None
+    return recognized or held
 
 
 class Cycle(NamedTuple):

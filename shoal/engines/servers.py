@@ -205,8 +205,8 @@ class _MySQL:
     def certify(self, stage: str, certificate: str) -> None:
         import hashlib
 
-        said = f"{_MARK}; its certificate has the SHA-256 {hashlib.sha256(certificate.encode()).hexdigest()}"
-        _ask(self.own, f"alter table {quoted(stage, '`')} comment = %s", (said,))
+        comment = f"{_MARK}; its certificate has the SHA-256 {hashlib.sha256(certificate.encode()).hexdigest()}"
+        _ask(self.own, f"alter table {quoted(stage, '`')} comment = %s", (comment,))
 
     def put_in_place(self, stage: str, table: str, replace: bool) -> None:
         new, old = quoted(stage, "`"), quoted(table, "`")
@@ -289,8 +289,8 @@ def connect(address: str) -> Server:
     except ShoalError:
         raise
     except Exception as error:
-        said = str(error).lower()
-        if any(word in said for word in _UNKNOWN):
+        message = str(error).lower()
+        if any(word in message for word in _UNKNOWN):
             raise InputError(f"{shown!r} refuses this user, password or database ({type(error).__name__})") from None
         raise InputError(f"{shown!r} cannot be reached ({type(error).__name__})") from None
 
@@ -305,8 +305,8 @@ def in_a_sentence(server: Server) -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("psycopg", "MySQLdb", "ibis")):
             raise
-        said = str(error).lower()
-        if any(word in said for word in _DENIED):
+        message = str(error).lower()
+        if any(word in message for word in _DENIED):
             raise InputError(f"{server.shown!r}: this user may not do that there ({type(error).__name__})") from None
         raise InputError(
             f"{server.shown!r} does not take or give the table ({type(error).__name__}); nothing is left there: see "

@@ -4,7 +4,7 @@ A shape is a list of polygons, a polygon a list of rings (the outer ring, then i
 without its first point repeated at the end.
 
 Ids of two files are compared as text. ``restored`` restores leading zeros that one file lost, and ``partners`` lists
-ids that only one file has. ``mended``, ``closed``, and ``measures`` need the extra ``geo``.
+ids that only one file has. ``without_self_crossings``, ``closed``, and ``measures`` need the extra ``geo``.
 """
 
 from __future__ import annotations
@@ -86,12 +86,14 @@ def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> 
     """
     if unmatched not in UNMATCHED:
         raise PolicyError.unknown("way to treat ids without a partner", unmatched, UNMATCHED)
-    said = [f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names]
-    if said and unmatched == "refuse":
+    sentences = [
+        f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names
+    ]
+    if sentences and unmatched == "refuse":
         raise InputError(
-            "; ".join(said) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
+            "; ".join(sentences) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
         )
-    return said
+    return sentences
 
 
 Shape = list[list[np.ndarray]]
@@ -223,7 +225,7 @@ def has_geometry() -> bool:
     return True
 
 
-def mended(shape: Shape) -> Shape:
+def without_self_crossings(shape: Shape) -> Shape:
     """The shape with self-crossing polygons split at the crossings; unchanged without the geometry library."""
     if not has_geometry():
         return shape

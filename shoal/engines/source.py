@@ -81,7 +81,7 @@ class Source(NamedTuple):
             raise InputError(f"{self.name!r} changed while it was read; read it again when it is complete")
 
 
-def spoiled(name: str, kind: str, error: Exception) -> InputError:
+def wrong_format(name: str, kind: str, error: Exception) -> InputError:
     """The error for a file that isn't in the format of its ending."""
     return InputError(
         f"{name!r} cannot be read as {kind} ({type(error).__name__}); it is damaged or something else: write it again, "
@@ -368,9 +368,9 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
-                said = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
+                input_name = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
                 raise PolicyError(
-                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {said}"
+                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
                 )
         if self.glob and engine in (None, "polars"):
             raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")
@@ -490,10 +490,10 @@ def free_memory(root: Path = Path("/")) -> int | None:
 
 def too_little(error: BaseException) -> str:
     """The message for an engine that ran out of memory; "" for any other failure."""
-    said = f"{type(error).__name__}: {error}"
-    if "Java heap space" in said or "OutOfMemoryError" in said or "GC overhead limit" in said:
+    message = f"{type(error).__name__}: {error}"
+    if "Java heap space" in message or "OutOfMemoryError" in message or "GC overhead limit" in message:
         return DRIVER
-    return DUCKDB if "Out of Memory" in said or "OutOfMemory" in said else ""
+    return DUCKDB if "Out of Memory" in message or "OutOfMemory" in message else ""
 
 
 def _gb(size: float) -> str:

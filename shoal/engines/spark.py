@@ -1,6 +1,6 @@
 """Apache Spark, classic and Connect: its dialect, and files that executors read in place.
 
-A session that is started here, on this machine, hides its rows from other users: see ``_for_us_alone``.
+A session that is started here, on this machine, hides its rows from other users: see ``_private_session_settings``.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def session(scope: Scope) -> Any:
     if scope.master is not None:
         builder = builder.remote(scope.master) if remote else builder.master(scope.master)
     master = scope.master or ("" if any(name in os.environ for name in _SET_UP) else "local")
-    for name, value in (_for_us_alone() if re.match(r"local(\[|$)", master) else {}).items():
+    for name, value in (_private_session_settings() if re.match(r"local(\[|$)", master) else {}).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
@@ -184,7 +184,7 @@ def session(scope: Scope) -> Any:
         ) from None
 
 
-def _for_us_alone() -> dict[str, str]:
+def _private_session_settings() -> dict[str, str]:
     """Settings of a session whose executors belong to this process.
 
     By default, Spark would write rows to temporary files that every user of the machine can read, and accept
@@ -330,10 +330,10 @@ def _answers(asked: Any) -> Iterator[tuple[int, bytes]]:
         try:
             answers = asked.toArrow()
         except Exception as error:  # Spark's own message may quote the tasks
-            said = str(error)
-            if "crashed" in said and attempt < _TRIES - 1:
+            message = str(error)
+            if "crashed" in message and attempt < _TRIES - 1:
                 continue
-            if "ModuleNotFoundError" in said:
+            if "ModuleNotFoundError" in message:
                 raise InputError(
                     "the workers of Spark lack a package: install shoal on them, in the version that runs here"
                 ) from None

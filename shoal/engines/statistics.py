@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.engines.columns import begins_before, flat, refuse_nested
 from shoal.engines.csv import refuse_twice
-from shoal.engines.source import Source, codec_of, locate, spoiled
+from shoal.engines.source import Source, codec_of, locate, wrong_format
 from shoal.errors import InputError, MissingDependencyError
 from shoal.paths import SPSS, STATA, ending, ends, kind_of
 
@@ -120,7 +120,7 @@ def _read_by_readstat(source: Source, encoding: str | None, *, only_facts: bool 
     try:
         return read(str(source.path), output_format="polars", metadataonly=only_facts, **how)
     except Exception as error:  # readers raise all kinds of errors, and may quote a value
-        raise spoiled(source.name, "SPSS, Stata or SAS", error) from None
+        raise wrong_format(source.name, "SPSS, Stata or SAS", error) from None
 
 
 def _plain_column(column: pl.Series, labels: Mapping[Any, str] | None, single: bool) -> pl.Series:
@@ -243,10 +243,10 @@ def store_statistics(frame: pl.DataFrame, path: Path) -> None:
             pyreadstat.write_sav(frame, str(path), compress=ends(path, (".zsav",)))
     except Exception as error:  # the writer doesn't report whether the disk is full, and may quote a value
         raise OSError(5, f"writing {program.name} failed ({type(error).__name__})") from None
-    _undate(path, program)
+    _without_time(path, program)
 
 
-def _undate(path: Path, program: _Program) -> None:
+def _without_time(path: Path, program: _Program) -> None:
     """Replace the time of writing in the file by a constant."""
     with open(path, "r+b") as file:
         head = file.read(512)

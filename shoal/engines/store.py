@@ -26,7 +26,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.columns import begins_before, flat, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
-from shoal.engines.source import Source, database_kind, locate, spoiled, too_little
+from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.cards import several
@@ -48,8 +48,8 @@ def unread_sheets(path: Any, sheet: str | None) -> list[Sentence]:
 
     names = fastexcel.read_excel(path).sheet_names
     first, few = names[0], _named_few(names[1:])
-    said = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with "
-    return [Sentence(f"{said}⟨table=...⟩")] if few else []
+    sentence = f"the file has {len(names)} sheets, and this is the first, {first!r}; to read {few}, name it with "
+    return [Sentence(f"{sentence}⟨table=...⟩")] if few else []
 
 
 def _named_few(names: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
     except PolicyError:
         raise
     except Exception as error:
-        raise spoiled(source.name, "Excel", error) from None
+        raise wrong_format(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
     _named(names, source.name)
     if faulty:
@@ -188,7 +188,7 @@ def read_table(
     except pl.exceptions.DuplicateError:
         raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
     except pl.exceptions.PolarsError as error:
-        raise spoiled(source.name, "Parquet", error) from None
+        raise wrong_format(source.name, "Parquet", error) from None
     if not all(name.strip() for name in frame.columns):
         raise InputError(f"{source.name!r}: a column has no name; name it")
     if rows and not frame.height:

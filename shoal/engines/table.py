@@ -20,8 +20,8 @@ import polars as pl
 
 from shoal.engines.codes import Coded
 from shoal.engines.csv import FileStructure, one_character, structure_of
-from shoal.engines.order import ShuffleKey, dealer, laid_out
-from shoal.engines.source import FilesOfTable, Scope, Source, codec_of, spoiled
+from shoal.engines.order import ShuffleKey, generator_of, laid_out
+from shoal.engines.source import FilesOfTable, Scope, Source, codec_of, wrong_format
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.histogram import Histogram, Partition, dense, mixed_radix
 
@@ -118,7 +118,7 @@ def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
         try:
             agree = held.select(wanted).collect().row(0)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise spoiled(source.name, "Parquet", error) from None
+            raise wrong_format(source.name, "Parquet", error) from None
         for key, same in zip(parts.keys, agree, strict=True):
             if not same:
                 raise InputError(
@@ -155,7 +155,7 @@ def _parquet_schema(source: Source) -> Any:
     try:
         return parquet.read_schema(source.path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise spoiled(source.name, "Parquet", error) from None
+        raise wrong_format(source.name, "Parquet", error) from None
 
 
 class CellKeys(NamedTuple):
@@ -520,7 +520,7 @@ class Expected:
         left, tuples = held["rows"].to_numpy(), held.drop("rows")
         tuples.columns = list(columns)
         line, own = laid_out(tuples.get_columns(), left, key)
-        left, tuples, random = left[line], tuples[line], dealer(own)
+        left, tuples, random = left[line], tuples[line], generator_of(own)
         slices = max(1, round(int(left.sum()) / rows))
         for number_left in range(slices, 0, -1):
             here = random.binomial(left, 1 / number_left) if number_left > 1 else left.copy()

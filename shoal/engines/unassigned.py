@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, numbers_nobody
+from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, identifies_nobody
 from shoal.engines.table import SingledOut, Table
 from shoal.errors import InputError
 from shoal.model.histogram import dense, narrowest
@@ -112,10 +112,10 @@ def named_sensitive(names: Sequence[str]) -> list[str]:
     """A sentence for each sensitive column whose name indicates names of people, because it is published unchanged."""
     recognized = ((name, by_name(name)) for name in names)
     return [
-        f"warning: the sensitive column {name!r} is published as it is, and {said.reason}; name it among the "
+        f"warning: the sensitive column {name!r} is published as it is, and {found.reason}; name it among the "
         "identifiers to leave it out"
-        for name, said in recognized
-        if said is not None and said.role == DIRECT
+        for name, found in recognized
+        if found is not None and found.role == DIRECT
     ]
 
 
@@ -136,10 +136,12 @@ def _why(name: str, alone: int, distinct: int, rows: int, texts: Sequence[str]) 
     held: Kind | None = by_values(texts)
     if held is not None and held.role == DIRECT:
         return held.reason
-    said = by_name(name)
-    repeated = said is not None and said.what == REMARKS and not alone  # if a few remarks repeat, it isn't free text
-    if said is not None and said.role == DIRECT and not repeated and not numbers_nobody(distinct, rows):
-        return said.reason
+    recognized = by_name(name)
+    repeated = (
+        recognized is not None and recognized.what == REMARKS and not alone
+    )  # if a few remarks repeat, it isn't free text
+    if recognized is not None and recognized.role == DIRECT and not repeated and not identifies_nobody(distinct, rows):
+        return recognized.reason
     if alone and free_text(texts):
         return "it holds free text, which can name people"
     if alone > SHARE * rows:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal.engines.atomic import replace
-from shoal.engines.shapes import Shape, by_id, features, mended, spelled
+from shoal.engines.shapes import Shape, by_id, features, spelled, without_self_crossings
 from shoal.engines.source import plain
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from shoal.model.arguments import missing
@@ -40,7 +40,7 @@ class FeaturesOfFile(NamedTuple):
     drawn       the same in longitude and latitude, or in the plane if the file states no system
     geographic  whether the file's own coordinates are degrees
     degrees     whether the coordinates of ``drawn`` are degrees
-    said        sentences on how the file was interpreted
+    notes       sentences on how the file was interpreted
     """
 
     properties: list[dict[str, Any]]
@@ -48,7 +48,7 @@ class FeaturesOfFile(NamedTuple):
     drawn: list[Shape]
     geographic: bool
     degrees: bool
-    said: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 class DrawnAreas(NamedTuple):
@@ -68,7 +68,7 @@ class DrawnAreas(NamedTuple):
 
     def shapes(self) -> dict[str, Shape]:
         """The drawn shapes, by name; self-crossing rings are split."""
-        return dict(zip(self.names, map(mended, self.seen), strict=True))
+        return dict(zip(self.names, map(without_self_crossings, self.seen), strict=True))
 
 
 def areas_of(
@@ -112,7 +112,7 @@ def areas_of(
         }
         if apart - {id}:
             words += f"; of {', '.join(sorted(apart - {id}))}, where pieces differ, the first's value is taken"
-        found = found._replace(said=(*found.said, words))
+        found = found._replace(notes=(*found.notes, words))
     return DrawnAreas(found, list(own), list(first.values()), list(own.values()), list(seen.values()))
 
 
@@ -191,7 +191,7 @@ def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[s
     if ending(path) == ".shp":
         _refuse_parted(path)
     try:
-        layer, said = _layer(pyogrio.list_layers(path), path.name, layer, kind)
+        layer, sentences = _layer(pyogrio.list_layers(path), path.name, layer, kind)
         meta, _, geometry, columns = pyogrio.raw.read(path, layer=layer)
     except (InputError, PolicyError):
         raise
@@ -200,7 +200,7 @@ def _through_gdal(path: Path, layer: str | None, kind: str) -> tuple[Any, dict[s
     if geometry is None:
         raise InputError(f"{path.name} has no geometries in {layer!r}; name a layer with ⟨layer=...⟩ that is a map")
     held = {str(name): c.tolist() for name, c in zip(meta["fields"], columns, strict=True)}
-    return meta["crs"], held, shapely.from_wkb(geometry), said
+    return meta["crs"], held, shapely.from_wkb(geometry), sentences
 
 
 def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
@@ -210,7 +210,7 @@ def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
         _no_layers(path, layer)
         held = _json(path)
         return drawing(features(held, path.name), _stated(held), path.name)
-    crs, columns, shapes, said = _through_gdal(path, layer, "Polygon")
+    crs, columns, shapes, sentences = _through_gdal(path, layer, "Polygon")
     import shapely
 
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -222,7 +222,7 @@ def read_drawing(path: Path, layer: str | None = None) -> FeaturesOfFile:
         "features": [{"properties": p, "geometry": g} for p, g in zip(rows, geometries, strict=True)],
     }
     found = drawing(features(held, path.name), crs, path.name)
-    return found._replace(said=(*said, *found.said))
+    return found._replace(notes=(*sentences, *found.notes))
 
 
 def _refuse_parted(path: Path) -> None:
@@ -283,25 +283,25 @@ def drawing(found: Sequence[tuple[dict[str, Any], Shape]], crs: Any, name: str) 
         raise InputError(f"{name} holds no polygons; areas need them")
     properties = [p for p, _ in found]
     flat = [shape for shape in own if not shape]
-    said = []
+    sentences = []
     if flat:
-        said.append(f"{several(len(flat), 'feature')} of {name} {'is' if len(flat) == 1 else 'are'} no polygon")
+        sentences.append(f"{several(len(flat), 'feature')} of {name} {'is' if len(flat) == 1 else 'are'} no polygon")
     points = [ring for shape in own for polygon in shape for ring in polygon if len(ring)]
     if _is_plain(crs):
         degrees = _plain_degrees(crs, np.concatenate(points) if points else np.empty((0, 2)), name)
         if crs is None and not degrees and points:
-            said.append(
+            sentences.append(
                 f"{name} states no coordinate reference system and its numbers are no degrees: taken as a plane"
             )
-        return FeaturesOfFile(properties, own, own, degrees, degrees, tuple(said))
+        return FeaturesOfFile(properties, own, own, degrees, degrees, tuple(sentences))
     geographic, turned = _to_degrees(crs, name)
     if turned is None:
-        return FeaturesOfFile(properties, own, own, geographic, geographic, tuple(said))
+        return FeaturesOfFile(properties, own, own, geographic, geographic, tuple(sentences))
     drawn = [[[turned(ring) for ring in polygon] for polygon in shape] for shape in own]
     if not all(np.isfinite(ring).all() for shape in drawn for polygon in shape for ring in polygon):
         raise InputError(f"some coordinates of {name} lie outside of what its system {crs} covers; mend its crs")
-    said.append(f"{name} is in {_short(crs)}; drawn in longitude and latitude")
-    return FeaturesOfFile(properties, own, drawn, geographic, True, tuple(said))
+    sentences.append(f"{name} is in {_short(crs)}; drawn in longitude and latitude")
+    return FeaturesOfFile(properties, own, drawn, geographic, True, tuple(sentences))
 
 
 def _is_plain(crs: Any) -> bool:

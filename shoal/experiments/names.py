@@ -75,11 +75,13 @@ def observe(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
     lines = []
     for name, by_k in found.items():
         k, best = by_k["k"], by_k["optimum"]
-        parts = [f"{order} {_versus(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")]
+        parts = [
+            f"{order} {_compared_by_k(by_k, f'spread_{order}', f'fold_{order}')}" for order in ("random", "sorted")
+        ]
         good = all(_ahead(by_k, f"spread_{order}", f"fold_{order}") for order in ("random", "sorted"))
         lines.append(f"{name}, 1: that Spread is superior to Fold is {_verdict(good)}.  Spread is {'; '.join(parts)}")
         parts = [
-            f"{method.title()} against {order} {_versus(by_k, f'{method}_random', f'{method}_{order}')}"
+            f"{method.title()} against {order} {_compared_by_k(by_k, f'{method}_random', f'{method}_{order}')}"
             for method in ("fold", "spread")
             for order in ("sorted", "ascending")
         ]
@@ -113,7 +115,7 @@ def _ahead(by_k: dict[str, np.ndarray], one: str, other: str) -> bool:
     return bool(np.sign(by_k[other] - by_k[one]).sum() > 0)
 
 
-def _versus(by_k: dict[str, np.ndarray], one: str, other: str) -> str:
+def _compared_by_k(by_k: dict[str, np.ndarray], one: str, other: str) -> str:
     """For how many k one curve is below the other, equal to it, or above it."""
     ours, theirs = by_k[one], by_k[other]
     parts = [float(np.mean(where)) for where in (ours < theirs, ours == theirs, ours > theirs)]

@@ -1,33 +1,14 @@
 """Reductions of three-dimensional matching (3DM) to planar graphs, and to points in the plane.
 
-The first is to the partition of a planar graph, all vertices of weight 1, into connected regions of three (Du,
-Eppstein, Goodrich, Lueker 2009, section 2). From the paper come: triples as triangles, connectors, a cross-over with
-choice vertices, and caps that make the graph 3-regular. The paper draws its gadgets. Here they are in words:
+docs/hardness.md describes both (Du, Eppstein, Goodrich, Lueker 2009, sections 2 and 3): connectors, triples, elements
+as choosers, and cross-overs. The paper draws its gadgets. Here they are in words:
 
-* Choice vertex: exactly one of its connectors must take it. Elements are choice vertices.
-* Connector between u and v: a vertex joined to u, to v, and to a leaf. The leaf can only be in the connector's region,
-  so this region takes u or v as its third vertex: exactly one of the two.
-* Triple: a triangle, each corner with a connector. Corners that no connector takes must form a region together. So
-  either all three connectors take their corners (the triple is not chosen), or none does (it is chosen, and takes its
-  elements).
 * Crossing: four triangles, one for each pair of states of the two wires, around a choice vertex that takes exactly one
   of them. Two neighboring triangles agree on one wire's state. Between them is a choice vertex, at which one end of
-  that wire arrives. The chosen triangle takes two of these four vertices, and the wires outside take the other two. So
-  opposite ends get opposite answers, regardless of the other wire.
-
-The second is to points on the integer grid and rectangles of weight exactly three (the same paper, section 3). From the
-paper come: corridors with alternating singles and pairs, triples as three singles that share one rectangle or are in
-three different ones, choosers, cross-overs, and three coincident points at every place outside the corridors. The
-construction here needs no figures. Neighboring places on a corridor are adjacent cells, without gaps:
-
-* Corridors are one cell wide and at least one cell apart. A place (i, j) on them has one point if i + j is even, two if
-  it is odd. A rectangle of weight 3 can't contain an outside place and anything else. So on corridors it is a straight
-  piece, and the straight pieces of weight 3 are a single and a neighboring pair.
-* Chooser: a place with three or four neighbors on corridors; exactly one of them shares its rectangle. Between two
-  singles, a corridor has an odd number of places, so it serves one of its two ends: it is a connector.
-* Triple: singles at distance two in a row, empty cells between them, with a corridor from each. The row is the only
-  rectangle of weight 3 with three singles; it serves all three singles or none.
-* Crossing: as for planar graphs, four triples around a chooser, and a chooser where each wire arrives.
+  that wire arrives. The chosen triangle takes two of these four vertices, and the wires outside take the other two.
+* Corridors of points are one cell wide and at least one cell apart. A place (i, j) on them has one point if i + j is
+  even, two if it is odd. A rectangle of weight 3 can't contain an outside place and anything else. Between two singles,
+  a corridor has an odd number of places, so it serves one of its two ends: it is a connector.
 
 Both draw a matching as wires from triples to elements. Triples are in a row above, each with three wires, one per
 element; elements are in a row below. The wires run straight down in tracks. Neighboring tracks are swapped, one pair at

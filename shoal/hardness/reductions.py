@@ -1,20 +1,11 @@
 """Reductions to tables and to points: instances for which the least cost answers a hard question.
 
 1-in-3 SAT is reduced to the partition of a graph's edges into 4-stars, and that to tables and their least number of
-stars (Blocki and Williams 2010, Theorem 1.5). A 4-star is three edges at one center. A variable is two trees, a top
-tree and a bottom tree, in which every inner vertex has three edges. Three edges join a parent of leaves in one tree to
-one in the other. Centers alternate from level to level, and the joining edges make the trees opposite: in one tree all
-parents of leaves are centers and take the leaf edges, in the other tree none are. Leaf edges of the top tree end at
-clauses with the variable, those of the bottom tree at clauses with its negation. A clause is three vertices, each with
-a private edge to a leaf of its own and an edge from each literal. It must be a center, with the private edge and two
-others. So one literal's tree takes its edge and two do not.
+stars (Blocki and Williams 2010, Theorem 1.5). docs/hardness.md describes the trees of a variable and the vertices of a
+clause, and shows that the graph needn't be bipartite, as the paper adds; the proof needs only that it has no triangle.
 
 Clauses come in threes, so that the number of spare leaf edges of a tree is divisible by three; three spare edges each
 end at a new vertex.
-
-The paper adds that the graph is bipartite. It need not be: leaf edges of the two trees leave from opposite sides, so a
-clause with x and not y requires that their gadgets have opposite colors, and clauses may require this around an odd
-cycle (the paper's own first example does). The proof needs only that there is no triangle.
 
 3-SAT is reduced to r-gather with radius 1 or 2, and dominating set to cellular clustering.
 """

@@ -162,7 +162,7 @@ def shown(values: pl.Series) -> list[str | None]:
     return _flat(values).cast(pl.String, strict=False).to_list()
 
 
-def in_the_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
+def in_time_zone_of(before: pl.Series, after: pl.Series) -> pl.Series:
     """Moments with a time zone in the zone of the release, because DuckDB and Spark only keep UTC."""
     if not isinstance(before.dtype, pl.Datetime) or before.dtype.time_zone is None:
         return before

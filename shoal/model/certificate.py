@@ -143,9 +143,9 @@ class PublicCertificate:
     def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
         """The inverse of ``as_dict``; raises CertificateError for other content."""
         with _a_certificate():
-            stray = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
-            if stray:
-                raise CertificateError(f"not a public certificate: it states {stray[0]!r}")
+            unknown_entries = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
+            if unknown_entries:
+                raise CertificateError(f"not a public certificate: it states {unknown_entries[0]!r}")
             ratio, cost = data["ratio_at_most"], data["cost"]
             if not isinstance(ratio, (str, type(None))):
                 ratio = float(ratio)
@@ -373,14 +373,14 @@ def recipe(path: str | Path, generated: Collection[str], place: str, given: Mapp
     }
     values["certified"] = {}
     for name, source in values["hierarchies"].items():
-        said = hashes.get(name)
+        entry = hashes.get(name)
         if isinstance(source, str) and source == REGIONS:
-            if not isinstance(said, dict) or not isinstance(said.get("sha256"), str):
+            if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
                 raise InputError(f"the certificate names the areas of {name!r} without their hash")
-            values["certified"][name] = said["sha256"]
+            values["certified"][name] = entry["sha256"]
         if isinstance(source, str) and source in (*generated, REGIONS):
             continue
-        if not isinstance(said, dict) or digest(Hierarchy.of(source)) != said.get("sha256"):
+        if not isinstance(entry, dict) or digest(Hierarchy.of(source)) != entry.get("sha256"):
             raise InputError(f"the hierarchy of {name!r} is not the one certified")
     return values
 
@@ -525,7 +525,7 @@ def content(
     }
 
 
-def stray(public: Mapping[str, Any]) -> list[str]:
+def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     """The entries of a certificate file that no file of its kind has."""
     known, found = public.get("facts"), public.get("certificate")
     odd = sorted(set(public) - ENTRIES)

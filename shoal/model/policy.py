@@ -26,9 +26,9 @@ from shoal.model.refusals import (
     limits_of_columns,
     minimality_of,
     refuse_coarsen,
+    refuse_empty_names,
     refuse_hierarchies,
     refuse_missing,
-    refuse_nameless,
     refuse_notations,
     refuse_population,
     refuse_regions,
@@ -65,7 +65,9 @@ def take_models(values: dict[str, Any]) -> Models:
     listed, preset = values.pop("privacy", ()), values.get("preset")
     if preset is not None and (not isinstance(preset, str) or preset not in RULE_BOOKS):
         raise PolicyError.unknown("preset", str(preset), RULE_BOOKS)
-    said = [by_shorthand(name, value) for name in SHORTHANDS if (value := values.pop(name, None)) is not None]
+    from_shorthands = [
+        by_shorthand(name, value) for name in SHORTHANDS if (value := values.pop(name, None)) is not None
+    ]
     again = isinstance(listed, Models)
     models = list(listed) if again else _listed(listed)
     if again and listed.preset not in (None, values.get("preset", listed.preset)):
@@ -73,7 +75,7 @@ def take_models(values: dict[str, Any]) -> Models:
     book = None if preset is None else _book(preset)
     if book is not None and book not in models:
         models.append(book)
-    for model in said:
+    for model in from_shorthands:
         former = [i for i, m in enumerate(models) if again and _alike(m, model) and m != book]
         models = [m for i, m in enumerate(models) if i not in former]
         models.insert(min(former, default=len(models)), model)
@@ -214,7 +216,7 @@ class Policy:
         for name in (self.person, self.household):
             if name is not None and (not isinstance(name, str) or not name):
                 raise PolicyError(f"{name!r} names no column; person and household are one column each")
-        refuse_nameless(self)
+        refuse_empty_names(self)
         refuse_population(self)
         refuse_missing(self)
         self._check_roles()

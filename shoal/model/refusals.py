@@ -138,7 +138,7 @@ def refuse_population(asked: Any) -> None:
         )
 
 
-def refuse_nameless(asked: Any) -> None:
+def refuse_empty_names(asked: Any) -> None:
     """PolicyError for a role of a column with an empty name, which engines can't select; asked is a ``Policy``."""
     if "" in asked.quasi_identifiers or "" in asked.sensitive:
         raise PolicyError("a column without a name is no quasi-identifier and not sensitive; give it a name first")

@@ -221,8 +221,8 @@ def made_now() -> dict[str, Any]:
     If the environment sets SOURCE_DATE_EPOCH, it is the time, so that the same inputs give the same bytes
     (reproducible-builds.org).
     """
-    said = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = float(said) if said.isdecimal() and len(said) < 12 else time.time()
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = float(epoch) if epoch.isdecimal() and len(epoch) < 12 else time.time()
     return {
         "made_by": {"shoal": __version__, "python": platform.python_version(), "polars": pl.__version__},
         "made_at": datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat(timespec="seconds"),

@@ -539,7 +539,7 @@ def _both(column: ColumnText) -> bool:
     return bool(column.starred.any()) and any(t is None for t in column.texts)
 
 
-def blurred_columns(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
+def stars_published_as_missing(columns: Sequence[ColumnText], replacements: Sequence[Replacement]) -> tuple[str, ...]:
     """A sentence for each column in which stars and missing values are published alike."""
     return tuple(
         Sentence(

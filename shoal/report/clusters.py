@@ -308,10 +308,10 @@ def geojson(
 
 
 def draw_circles(
-    path: Path, centers: np.ndarray, radii: np.ndarray, said: Sequence[str], *, geographic: bool = True,
+    path: Path, centers: np.ndarray, radii: np.ndarray, captions: Sequence[str], *, geographic: bool = True,
     title: str = "Clusters", note: str = "",
 ) -> None:  # fmt: skip
-    """Draw a map by the file's ending: .png, .svg, .pdf, or .html, where each circle shows its text of ``said``.
+    """Draw a map by the file's ending: .png, .svg, .pdf, or .html, where each circle shows its caption.
 
     centers  float64[m, 2]: latitude and longitude, or two coordinates of a plane
     radii    float64[m]: kilometers, or lengths in the plane; rounded up to two digits
@@ -332,7 +332,9 @@ def draw_circles(
     sheet = [[np.column_stack([(r[:, 0] - low[0]) * wide, high[1] - r[:, 1]]) * factor for r in s] for s in shapes]
     size = ((high[0] - low[0]) * wide * factor, (high[1] - low[1]) * factor)
     unit = (factor / KM_PER_DEGREE, "km") if geographic else (factor, "units")
-    write_map(path, lambda: _page(sheet, said, size, unit, title, note), lambda to: _plot(to, sheet, size, title, note))
+    write_map(
+        path, lambda: _page(sheet, captions, size, unit, title, note), lambda to: _plot(to, sheet, size, title, note)
+    )
 
 
 def _opacity(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
@@ -342,7 +344,7 @@ def _opacity(sheet: Sequence[Rings], size: tuple[float, float]) -> float:
 
 
 def _page(
-    sheet: Sequence[Rings], said: Sequence[str], size: tuple[float, float], unit: tuple[float, str], title: str,
+    sheet: Sequence[Rings], captions: Sequence[str], size: tuple[float, float], unit: tuple[float, str], title: str,
     note: str,
 ) -> str:  # fmt: skip
     """One HTML file without links.
@@ -354,10 +356,10 @@ def _page(
     wide, tall = size[0] + 2 * pad, size[1] + 2 * pad
     places = [[float(f"{v:.6g}") for v in rings[0].mean(axis=0).tolist()] for rings in held]
     data = {
-        "said": list(said), "places": places, "focus": [0, 0, wide, tall], "scale": unit[0], "length": unit[1],
+        "said": list(captions), "places": places, "focus": [0, 0, wide, tall], "scale": unit[0], "length": unit[1],
         "corner": "left",
     }  # fmt: skip
-    circles = list(zip(map(outline, held), said, strict=True))
+    circles = list(zip(map(outline, held), captions, strict=True))
     return rendered(
         "circle_map.html",
         title=title,

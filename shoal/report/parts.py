@@ -141,14 +141,14 @@ def whole(
     )  # fmt: skip
 
 
-def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, str]]) -> Markup:
+def proof(certificate: Mapping[str, Any], summary: str, found: Sequence[tuple[str, str]]) -> Markup:
     """A certificate: a summary in words, cost and bound, and each argument in a sentence.
 
-    said   the summary
-    found  pages of the guide, each with a section or "": the proof of the bound, and last the promise of the method
+    summary  one paragraph
+    found    pages of the guide, each with a section or "": the proof of the bound, and last the promise of the method
     """
     if "ratio_at_most" in certificate:
-        return paragraph(said)
+        return paragraph(summary)
     bound, theorem, unit = certificate["bound"], certificate["guarantee"]["theorem"], certificate["unit"]
     rows: list[tuple[Any, Any]] = [
         ("cost", shown(certificate["cost"], unit)),
@@ -161,7 +161,7 @@ def proof(certificate: Mapping[str, Any], said: str, found: Sequence[tuple[str, 
     pages = [code(page) + (f", \u201c{section}\u201d" if section else "") for page, section in
              dict.fromkeys((*found, bound_at, theorem_at))]  # fmt: skip
     rows.append(("proofs and sources", "in the guide: " + Markup("; ").join(pages)))
-    return paragraph(said) + table(("", ""), rows, 2, "Cost and proof")
+    return paragraph(summary) + table(("", ""), rows, 2, "Cost and proof")
 
 
 def _linked(text: str, found: tuple[str, str]) -> Markup:
@@ -182,8 +182,8 @@ def again(figures: Mapping[str, Any], command: str | Markup = "") -> Markup:
     rows += [
         (f"hierarchy of {name}", code(found["sha256"])) for name, found in (figures.get("hierarchies") or {}).items()
     ]
-    said = "This page contains all its figures as JSON, and so does the file of its name that ends in .json."
-    out = table(("", ""), rows, 2, "Versions and hashes") + paragraph(said)
+    note = "This page contains all its figures as JSON, and so does the file of its name that ends in .json."
+    out = table(("", ""), rows, 2, "Versions and hashes") + paragraph(note)
     if not written:
         return out
     files = [f["file"] for f in (written, *written.get("also", ())) if f.get("file")]

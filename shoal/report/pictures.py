@@ -56,9 +56,15 @@ def write_map(path: str | Path, page: Callable[[], str], plot: Callable[[Path], 
 
 
 def framed(
-    path: Path, focus: tuple[float, ...], longer: float, said: tuple[str, str], *, least: float = 0, margin: float = 0
+    path: Path,
+    focus: tuple[float, ...],
+    longer: float,
+    title_and_note: tuple[str, str],
+    *,
+    least: float = 0,
+    margin: float = 0,
 ) -> tuple[Any, Any]:
-    """A figure and its axes. focus: left, top, width, height; said: a title above it and a note below.
+    """A figure and its axes. focus: left, top, width, height; title_and_note: a title above it and a note below.
 
     longer, least, margin  inches: the longer side, the least width, and free space on the right
     """
@@ -69,9 +75,9 @@ def framed(
     axes = made.add_axes((0.2 / full[0], 0.45 / full[1], wide / full[0], tall / full[1]))
     axes.set_xlim(x0, x0 + across)
     axes.set_ylim(y0 + down, y0)
-    axes.set_title(said[0], fontsize=12, loc="left")
-    if said[1]:
-        made.text(0.2 / full[0], 0.15 / full[1], said[1], fontsize=8, color="#404040")
+    axes.set_title(title_and_note[0], fontsize=12, loc="left")
+    if title_and_note[1]:
+        made.text(0.2 / full[0], 0.15 / full[1], title_and_note[1], fontsize=8, color="#404040")
     return made, axes
 
 
@@ -411,8 +417,8 @@ def paired_bars(bars: Sequence[Mapping[str, Any]], hidden: int, rows: int, title
         lengths = [("b", 100 * (b["before"] or 0) / peak), ("a", 100 * b["after"] / peak)]
         lines.append((b["label"], lengths, f"{before if known else ''}{b['after']:,.0f}"))
     if hidden:
-        said = f"{hidden:,} ({share(hidden, rows)})"
-        lines.append(("hidden", [("h", 100 * hidden / peak)], said))
+        label = f"{hidden:,} ({share(hidden, rows)})"
+        lines.append(("hidden", [("h", 100 * hidden / peak)], label))
     key = part("pictures.html", "key", known)
     return part("pictures.html", "bars", key, f"rows by {title}, before and after", lines)
 
@@ -485,7 +491,7 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
     """The number of groups by multiple of k: one line per range, from k up; ranges grow if one group is very large."""
     least, most = min(loads), max(loads)
     starts = [least + row * max(1, -(-(most - least + 1) // ROWS)) for row in range(ROWS)]
-    if _dwarfed(loads, k):
+    if _largest_hides_others(loads, k):
         starts = sorted(
             {math.ceil(max(least, 1) * ((most + 1) / max(least, 1)) ** (row / ROWS)) for row in range(ROWS)}
         )
@@ -501,7 +507,7 @@ def as_text(loads: Sequence[int], k: int) -> list[str]:
     return lines
 
 
-def _dwarfed(loads: Sequence[int], k: int) -> bool:
+def _largest_hides_others(loads: Sequence[int], k: int) -> bool:
     """Whether the largest group is so large that other bars would be invisible."""
     return max(loads) > DWARFED * max(sorted(loads)[len(loads) // 2], k)
 
@@ -517,7 +523,7 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
     wide, tall, left, top = 820, 300, 90, 50
     top_value = max(falling[0], k)
     step = wide / len(shown)
-    dwarfed = _dwarfed(loads, k)
+    dwarfed = _largest_hides_others(loads, k)
     floor = min(falling[-1], k) / 2  # lower end of the logarithmic scale
 
     def y(value: float) -> float:
@@ -530,9 +536,9 @@ def as_svg(loads: Sequence[int], k: int, bound: int | None, title: str) -> str:
         for value, name, color, dash, shift in ((k, "k", "#b00020", "", 12), (bound, "least", "#1b5e20", "5 4", -3))
         if value is not None
     ]
-    said = f"{len(falling):,} groups of {falling[-1]:,} to {falling[0]:,} records"
-    said += "" if bound is None else f"; no answer has all below {bound:,}"
+    description = f"{len(falling):,} groups of {falling[-1]:,} to {falling[0]:,} records"
+    description += "" if bound is None else f"; no answer has all below {bound:,}"
     axis = "groups, largest first" + ("; each doubling is as high as another" if dwarfed else "")
     if dwarfed and all(abs(y(top_value) - height) > 14 for height, *_ in lines):
         lines.append((y(top_value), 4, f"{top_value:,}", "", ""))
-    return part("pictures.html", "loads", title, said, axis, (left, top, wide, tall), bars, lines)
+    return part("pictures.html", "loads", title, description, axis, (left, top, wide, tall), bars, lines)

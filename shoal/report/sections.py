@@ -79,7 +79,7 @@ def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
     A public page has no share of it.
     """
     steps = policy.get("range_step") or {}
-    said = (
+    exception = (
         ""
         if exposed is None
         else f"; {100 * exposed:.1f} % of the groups show a value that only one of their rows holds"
@@ -87,14 +87,14 @@ def _ends(policy: Mapping[str, Any], exposed: float | None) -> str:
     if REGIONS in policy["hierarchies"].values():
         return (
             "Ends of regions: a region has the areas of its rows and those that join them, so an area without which "
-            f"it is connected is the area of a row{said}."
+            f"it is connected is the area of a row{exception}."
         )
     grid = (
         f" {', '.join(steps)} {'ends' if len(steps) == 1 else 'each ends'} on a grid and shows none." if steps else ""
     )
     return (
         "Ends of ranges: a range goes from the least to the greatest value of its group, and a set names them all. So "
-        f"each end and each member is the value of at least one row of the group{said}. range_step (--range-step) "
+        f"each end and each member is the value of at least one row of the group{exception}. range_step (--range-step) "
         f"widens ranges to round ends.{grid}"
     )
 
@@ -238,8 +238,8 @@ def _forms(policy: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "ranges end at steps of", ", ".join(f"{number(step)} in {n}" for n, step in policy["range_step"].items())
     limits = named_notations({"top": policy.get("top") or {}, "bottom": policy.get("bottom") or {}})
     if limits:
-        said = ", ".join(f"{' and '.join(notation.split())} in {name}" for name, notation in limits.items())
-        yield "values beyond limits are written", f"{said}; the loss counts such a value as one that is published"
+        notations = ", ".join(f"{' and '.join(notation.split())} in {name}" for name, notation in limits.items())
+        yield "values beyond limits are written", f"{notations}; the loss counts such a value as one that is published"
     if policy["star"] != "*":
         yield "a hidden value is written", policy["star"]
 
@@ -313,7 +313,7 @@ def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
               (("Named insensitive", known), ("No role named", others)) if names]  # fmt: skip
     lines = sorted(((name, alone) for name, alone in found["alone"].items() if alone), key=lambda line: -line[1])
     together = found["together"]
-    said = (
+    markup = (
         paragraph(
             f"Together these columns single out {together:,} of {rows:,} rows: someone who knows their values finds "
             "these people despite the groups.",
@@ -322,9 +322,9 @@ def unchanged_columns(found: Mapping[str, Any], rows: int) -> Markup:
         if together
         else paragraph("Together these columns single out no one: every combination occurs in at least two rows.")
     )
-    said += paragraph(" ".join(listed))
+    markup += paragraph(" ".join(listed))
     head = ("column", "rows whose value no other row holds")
-    return said + (table(head, lines, 1, "Columns that single out rows by themselves") if lines else "")
+    return markup + (table(head, lines, 1, "Columns that single out rows by themselves") if lines else "")
 
 
 SINGLED = 0.05  # if insensitive columns single out more than this share of the rows, a release is weak

@@ -87,13 +87,13 @@ UNITS = {
 def shown(value: float, unit: str, least: bool = False) -> str:
     """A cost with its unit in plain words. least: it is a lower bound, and is rounded down"""
     counted = isinstance(value, int)
-    said = floored(value) if least else number(value)
+    figure = floored(value) if least else number(value)
     if unit.startswith("points x "):
-        return f"{said} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
+        return f"{figure} {unit.removeprefix('points x ')}, each record with its cluster's radius added up"
     named = UNITS.get(unit, unit)
     if value == 1 and named.split(" ")[0] == "units":
         named = "unit" + named.removeprefix("units")
-    return f"a {named} of {said}" if unit in UNITS and not counted else f"{said} {named}"
+    return f"a {named} of {figure}" if unit in UNITS and not counted else f"{figure} {named}"
 
 
 def share(part_of: float, whole_of: float) -> str:
@@ -110,11 +110,11 @@ def certificate_words(release: Mapping[str, Any]) -> str:
     if proof["unit"] not in UNITS:  # a length, for centers
         far = "from a center to the farthest row of its group (1 is the whole span of a column)"
         proof = {**proof, "unit": f"{proof['unit']} {far}"}
-    said = proved(proof, f"every release {what}", what == _OF_THIS_KIND)
+    words = proved(proof, f"every release {what}", what == _OF_THIS_KIND)
     return (
-        said.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
+        words.replace(f"a {UNITS['ncp']}", "a weighted loss per value")
         if "weighted_ncp" in release.get("loss", ())
-        else said
+        else words
     )
 
 
@@ -322,7 +322,7 @@ THEOREMS = {
 
 def theorem_words(text: str) -> str:
     """A theorem or an argument in a sentence; empty if the text already is a sentence."""
-    return BOUNDS.get(text) or next((said for word, said in THEOREMS.items() if word.lower() in text.lower()), "")
+    return BOUNDS.get(text) or next((words for word, words in THEOREMS.items() if word.lower() in text.lower()), "")
 
 
 MEASURES = {

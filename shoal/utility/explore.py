@@ -353,12 +353,12 @@ def with_bounds(points: Sequence[GridPoint], methods: Sequence[str]) -> tuple[Gr
 def with_frontier(points: Sequence[GridPoint]) -> tuple[GridPoint, ...]:
     """Points, with those marked that no other point dominates in risk, diversity, and loss."""
 
-    def beats(a: GridPoint, b: GridPoint) -> bool:
+    def dominates(a: GridPoint, b: GridPoint) -> bool:
         pair = [(a.risk, b.risk), (-a.l, -b.l), (a.loss, b.loss)]
         return all(x <= y for x, y in pair) and any(x < y for x, y in pair)  # type: ignore[operator]
 
     real = [p for p in points if p.loss is not None]
-    return tuple(replace(p, frontier=p.loss is not None and not any(beats(q, p) for q in real)) for p in points)
+    return tuple(replace(p, frontier=p.loss is not None and not any(dominates(q, p) for q in real)) for p in points)
 
 
 def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -> Policy:
@@ -479,18 +479,22 @@ def repeated(stated: Certificate, again: Certificate) -> Finding:
     """Whether a repeated run has the certified cost."""
     if again.unit == stated.unit and abs(again.cost - stated.cost) <= ROUNDING * abs(stated.cost):
         return Finding("repeated", True, f"made again, it costs {again.cost:.9g} {again.unit}, as certified")
-    said = f"{stated.cost:.9g} {stated.unit} certified; made again, it costs {again.cost:.9g} {again.unit}"
-    return Finding("repeated", True, f"{said}: by another version, machine or order of rows perhaps", STATED)
+    text = f"{stated.cost:.9g} {stated.unit} certified; made again, it costs {again.cost:.9g} {again.unit}"
+    return Finding("repeated", True, f"{text}: by another version, machine or order of rows perhaps", STATED)
 
 
 def judged(stated: Certificate, again: Certificate) -> Finding:
     """The certified bound, compared with the cost and the bound of a second search for the same request."""
-    said = f"{stated.lower_bound:.9g} {stated.unit} certified"
+    stated_bound = f"{stated.lower_bound:.9g} {stated.unit} certified"
     if again.unit != stated.unit:
-        return Finding("bound", True, f"{said}; searched again by {again.unit}, which says nothing of it", STATED)
+        return Finding(
+            "bound", True, f"{stated_bound}; searched again by {again.unit}, which says nothing of it", STATED
+        )
     if again.cost < stated.lower_bound * (1 - ROUNDING):
-        return Finding("bound", False, f"{said}, and an answer that costs {again.cost:.9g} was found")
+        return Finding("bound", False, f"{stated_bound}, and an answer that costs {again.cost:.9g} was found")
     if again.lower_bound >= stated.lower_bound * (1 - ROUNDING):
-        return Finding("bound", True, f"{said}, {again.lower_bound:.9g} proved again")
-    text = f"{said}, {again.lower_bound:.9g} proved again, and no answer that costs less than certified was found"
+        return Finding("bound", True, f"{stated_bound}, {again.lower_bound:.9g} proved again")
+    text = (
+        f"{stated_bound}, {again.lower_bound:.9g} proved again, and no answer that costs less than certified was found"
+    )
     return Finding("bound", True, text, STATED)

@@ -180,7 +180,7 @@ def test_statistics_of_other_rows(tmp_path: Path) -> None:
     held = Residue()
     _statistics(Column(), SHOWN, held)
     assert held.values == {"n": {"0", "99"}}
-    assert len(held.said) == 3
+    assert len(held.others) == 3
     Statistics.min, Statistics.max, Statistics.null_count, Statistics.distinct_count, Column.num_values = 1, 3, 0, 3, 6
     clean = Residue()
     _statistics(Column(), SHOWN, clean)

@@ -303,4 +303,4 @@ def test_labels_of_another_tool_tell_of_hidden_values(tmp_path: Path, ending: st
     found = residue(path, read_table(path))
     assert found is not None
     assert found.values == {"v": {"the mayor"}}
-    assert len(found.said) == len(more)
+    assert len(found.others) == len(more)

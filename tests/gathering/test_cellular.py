@@ -12,7 +12,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering.duals import excess
 from shoal.problems.gathering import cellular_methods as methods
 from shoal.problems.gathering import exact
-from shoal.problems.gathering.cellular_methods import Distances, procedure_one, tight, unshare
+from shoal.problems.gathering.cellular_methods import Distances, procedure_one, tight, without_shared_points
 from shoal.problems.gathering.space import space_of
 from tests.amount import thinned
 from tests.families import gathering as families
@@ -189,7 +189,7 @@ def test_every_step_of_the_theorems_on_thousands_of_metrics():
         total = sum(s.size * d[v, s].max() for v, s in zip(priced.center, shared, strict=True))
         last = 3 * r * min(cap, d.max()) if out else 0.0
         assert total <= 3 * priced.alpha[priced.labels >= 0].sum() * ALIKE + last
-        final = unshare(d, table.ranked, r, priced)
+        final = without_shared_points(d, table.ranked, r, priced)
         kept = final.labels >= 0
         assert (np.bincount(final.labels[kept]) >= r).all()
         assert (~kept).sum() <= out
@@ -213,7 +213,7 @@ def test_leftovers_on_both_sides_are_grouped_around_the_middle(r):
     points, labels, centers = families.leftovers_on_both_sides(r)
     d = distances(points)
     ranked = np.argsort(d, axis=1, kind="stable").astype(np.int32)
-    found = unshare(d, ranked, r, methods.PricedClusters(labels, centers, np.zeros(len(d))))
+    found = without_shared_points(d, ranked, r, methods.PricedClusters(labels, centers, np.zeros(len(d))))
     assert found.radius == 3  # around a leftover's center it would be 5
 
 

@@ -13,7 +13,7 @@ from shoal.problems.gathering.cellular_methods import (
     priced_cost,
     procedure_one,
     tight,
-    unshare,
+    without_shared_points,
 )
 from tests.families import gathering as families
 from tests.oracles.gathering import cellular_optimum, distances, gather_optimum, satisfiable
@@ -105,9 +105,11 @@ def test_sharing_after_procedure_one_is_no_constant_factor():
         points, r, best = families.shared_idle_point(r)
         table = Distances(shoal.problems.gathering.space.space_of(points))
         none = np.zeros(table.n)
-        printed = priced_cost(unshare(table.distances, table.ranked, r, procedure_one(table, r, none, float(r))))
+        printed = priced_cost(
+            without_shared_points(table.distances, table.ranked, r, procedure_one(table, r, none, float(r)))
+        )
         assert printed == pytest.approx((r + 2) * (r + 1))
-        repaired = priced_cost(unshare(table.distances, table.ranked, r, tight(table, r, none, float(r))))
+        repaired = priced_cost(without_shared_points(table.distances, table.ranked, r, tight(table, r, none, float(r))))
         assert repaired <= 2 * best
         found = shoal.gathering.cellular(points, r)
         assert found.cost == pytest.approx(best)
@@ -122,7 +124,7 @@ def test_a_leftover_goes_with_an_open_cluster_no_wider_than_itself():
     for c, v in enumerate(center):
         members = np.union1d(np.flatnonzero(labels == c), table.ranked[v, :r])
         shared += members.size * table.distances[v, members].max()
-    found = unshare(table.distances, table.ranked, r, PricedClusters(labels, center, np.zeros(table.n)))
+    found = without_shared_points(table.distances, table.ranked, r, PricedClusters(labels, center, np.zeros(table.n)))
     assert np.bincount(found.labels).min() >= r
     assert priced_cost(found) <= 6 * shared
 

@@ -15,7 +15,7 @@ from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Ranges, Recoding
 from shoal.problems import tables
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.methods import minimality_merge
 from shoal.publishing.tables.limits import share_models
 
@@ -156,7 +156,7 @@ def whole_way(publish, after=lambda table, partition, eligible: partition):
         need = requirement([KAnonymity(2), *share_models(asked)], ("s",), table)
 
         def eligible(cell, group, groups, table=table, need=need):
-            return good_groups(table, need, cell, group, np.ones(cell.size, np.int64), groups)
+            return groups_that_meet(table, need, cell, group, np.ones(cell.size, np.int64), groups)
 
         for members in permutations(range(3)):
             try:

@@ -212,7 +212,7 @@ def test_the_stated_system_is_honored(tmp_path, ending):
     assert found.geographic()
     assert len(found.edges) == 7
     assert np.allclose(found.centers()[0], [-79.5, 40.5], atol=1e-2)
-    assert any("EPSG:5070" in said for said in found.said)
+    assert any("EPSG:5070" in said for said in found.notes)
 
 
 def write_layer(path, geometries, kind, layer=None):
@@ -244,7 +244,7 @@ def test_an_area_without_an_outline_is_told_and_stays(tmp_path):
     found = geo.read(tmp_path / "map.gpkg")
     assert found.ids == ("00", "01", "02", "03")
     assert found.edges.tolist() == [[0, 1], [1, 2]]
-    assert any("1 feature of map.gpkg is no polygon" in said for said in found.said)
+    assert any("1 feature of map.gpkg is no polygon" in said for said in found.notes)
 
 
 def test_of_several_layers_the_one_of_polygons_is_read(tmp_path):
@@ -254,7 +254,7 @@ def test_of_several_layers_the_one_of_polygons_is_read(tmp_path):
     write_layer(path, boxes, "Polygon", "districts")
     found = geo.read(path)
     assert found.edges.tolist() == [[0, 1], [1, 2]]
-    assert found.said[0] == "of 2 layers of map.gpkg, 'districts' has the polygons"
+    assert found.notes[0] == "of 2 layers of map.gpkg, 'districts' has the polygons"
     write_layer(path, boxes, "Polygon", "counties")
     with pytest.raises(InputError, match="2 layers of polygons: 'districts', 'counties'; name the one you want"):
         geo.read(path)
@@ -304,7 +304,7 @@ def test_systems_that_cannot_be_are_refused(tmp_path):
     path.write_text(json.dumps(held))
     found = geo.read(path)
     assert not found.geographic()
-    assert "taken as a plane" in found.said[0]
+    assert "taken as a plane" in found.notes[0]
 
 
 def test_real_zip_codes_simplified_alone():
@@ -329,6 +329,6 @@ def test_lost_zeros_of_a_table_beside_polygons(tmp_path):
     found = geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson")
     assert found.ids == ("01", "02", "03")
     assert len(found.edges) == 2
-    assert any("leading zeros of 3 ids of the areas restored" in said for said in found.said)
+    assert any("leading zeros of 3 ids of the areas restored" in said for said in found.notes)
     with pytest.raises(PolicyError, match="did you mean 'leave-out'"):
         geo.read(tmp_path / "n.csv", shapes=tmp_path / "map.geojson", unmatched="leaveout")

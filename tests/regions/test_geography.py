@@ -83,7 +83,7 @@ def test_lost_zeros_are_given_back_and_said(tmp_path):
     found = geo.read(tmp_path / "n.csv", tmp_path / "e.csv")
     assert found.ids == ("00501", "06001")
     assert found.edges.tolist() == [[0, 1]]
-    assert any("leading zeros of 2 ids of the pairs restored" in said for said in found.said)
+    assert any("leading zeros of 2 ids of the pairs restored" in said for said in found.notes)
 
 
 def test_columns_of_the_pairs_are_found_by_name(tmp_path):

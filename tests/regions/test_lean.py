@@ -8,7 +8,7 @@ import pytest
 
 from shoal.kernels import plain
 from shoal.kernels.regions.areas import Areas, workspace
-from shoal.kernels.regions.recombine import COUNT, OVER, SQUARES, Aim, Cooling, _recombine
+from shoal.kernels.regions.recombine import COUNT, OVER, SQUARES, Cooling, ObjectiveAndLimits, _recombine
 from shoal.problems.regions import packing
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.task import components, graph
@@ -26,7 +26,7 @@ def test_weights_alone_are_searched_alike_with_and_without_moments(form):
     ends = []
     for moments in (None, np.zeros((0, 4))):
         areas = Areas(g.indptr, g.indices, weights, np.array([30]), 1)
-        aim = Aim(form, 30.0, 45.0, np.zeros((0, 4)), 2**62, 12)
+        aim = ObjectiveAndLimits(form, 30.0, 45.0, np.zeros((0, 4)), 2**62, 12)
         label, state = np.arange(36) // 12, np.array([7], np.uint64)
         room = workspace(36, len(g.indices) // 2, 1, 0, 4)
         with np.errstate(over="ignore"):

@@ -20,7 +20,7 @@ from shoal.problems.regions.merge import against_prefixes
 from shoal.problems.regions.packing import _Master
 from shoal.problems.regions.request import moments
 from shoal.problems.regions.sets import Pool
-from shoal.problems.regions.task import Districting, RegionsFound, about_means, graph
+from shoal.problems.regions.task import Districting, RegionsFound, graph, squares_about_means
 from tests.data import squares
 from tests.oracles import regions as oracle
 
@@ -404,7 +404,9 @@ def test_areas_fixed_together_are_not_kept_apart():
 def test_inertia_is_the_same_across_the_date_line():
     weight, north = np.array([3, 1, 2, 5]), np.array([10.0, 12.0, 11.0, 10.5])
     here, there = np.array([-1.0, 1.0, -2.0, 0.5]), np.array([179.0, -179.0, 178.0, -179.5])
-    near, across = (about_means(moments(np.c_[east, north], weight, True).sum(axis=0)) for east in (here, there))
+    near, across = (
+        squares_about_means(moments(np.c_[east, north], weight, True).sum(axis=0)) for east in (here, there)
+    )
     assert across == pytest.approx(near, rel=1e-9)
 
 

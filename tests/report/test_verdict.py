@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.model.notation import range_text
 from shoal.model.policy import Policy
-from shoal.publishing.tables.figures import sole_ends
+from shoal.publishing.tables.figures import unique_ends
 from shoal.report.sections import asked, attacks, stated, unchanged_columns, verdict, warnings
 from shoal.report.words import as_sentence, promise, proved
 from tests.commands import run
@@ -197,8 +197,8 @@ def test_sole_ends_are_those_of_a_count_by_hand(pairs: list[tuple[int, int]], da
         low < high and any(sum(end in other for other in ranges) == 1 for end in (low, high)) for low, high in ranges
     ]
     expected = {"*": sum(alone) / len(ranges)} if any(alone) else {}
-    assert sole_ends(frame, policy, ()) == expected
-    assert sole_ends(frame, policy, ["*"]) == {}
+    assert unique_ends(frame, policy, ()) == expected
+    assert unique_ends(frame, policy, ["*"]) == {}
 
 
 def test_columns_kept_unchanged_stand_with_whether_they_were_named() -> None:

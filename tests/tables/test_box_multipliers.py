@@ -519,7 +519,7 @@ def test_many_anchors_are_asked_before_a_sweep(monkeypatch):
     p, start = _begun()
     monkeypatch.setattr(boxes, "SAMPLED", 20)
     monkeypatch.setattr(boxes, "_sweep", None)
-    assert boxes._afforded(p, start, 10.0, None, boxes._sweep) == (None, True)
+    assert boxes._sweep_within_limits(p, start, 10.0, None, boxes._sweep) == (None, True)
 
 
 def test_a_sweep_ends_at_its_limit():
@@ -527,8 +527,11 @@ def test_a_sweep_ends_at_its_limit():
     *_, looked = boxes._sweep(p, start, None)
     assert boxes._sweep(p, start, None, looked)[-1] == looked
     assert boxes._sweep(p, start, None, looked - 1) is None
-    assert boxes._afforded(p, start, looked - 1, None, boxes._sweep) == (None, True)
-    assert boxes._afforded(p, 0.0 * start, 0.0, None, boxes._sweep_of_classes) == (None, False)  # nothing is violated
+    assert boxes._sweep_within_limits(p, start, looked - 1, None, boxes._sweep) == (None, True)
+    assert boxes._sweep_within_limits(p, 0.0 * start, 0.0, None, boxes._sweep_of_classes) == (
+        None,
+        False,
+    )  # nothing is violated
 
 
 @pytest.mark.parametrize("need", [Requirement(3), Requirement(3, (1,), (2,)), Requirement(3, (2,), (1,))])

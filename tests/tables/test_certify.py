@@ -14,7 +14,7 @@ from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from shoal.problems.tables.bounds.certify import good_groups
+from shoal.problems.tables.bounds.certify import groups_that_meet
 from shoal.problems.tables.losses import bound_raised_to_step, least_steps, steps_bound
 from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible, held, in_unit, partitions, row_loss
@@ -46,7 +46,7 @@ def test_good_groups_row_by_row(histogram, k, f, data):
     need = Requirement(k, f, (2, 1))
     label = np.array(data.draw(st.lists(st.integers(0, 2), min_size=histogram.cells, max_size=histogram.cells)))
     label = np.unique(label, return_inverse=True)[1]
-    found = good_groups(histogram, need, np.arange(histogram.cells), label)
+    found = groups_that_meet(histogram, need, np.arange(histogram.cells), label)
     partition = Partition.of(np.arange(histogram.cells), label, histogram.count)
     assert found.tolist() == [eligible(rows, k, f, (2, 1)) for rows in held(histogram, partition)]
 

@@ -32,7 +32,7 @@ from shoal.problems.tables.bounds.class_program import (
     shares_column,
     subgradient_steps,
 )
-from shoal.problems.tables.groups import Rows, good_groups
+from shoal.problems.tables.groups import Rows, groups_that_meet
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.open_close import Filled, fill, flow_start, trimmed
 from shoal.problems.threads import in_turn
@@ -169,7 +169,9 @@ def test_what_the_flow_places_is_eligible(task):
         task, rows.k, multipliers, np.floor(multipliers.share / multipliers.program.arcs.l + 0.5).astype(np.int64), 1024
     )
     cell, group, count = trimmed(task, multipliers.program, filled)
-    assert good_groups(task.histogram, task.requirement, cell, group, count, multipliers.program.loss.size)[group].all()
+    assert groups_that_meet(task.histogram, task.requirement, cell, group, count, multipliers.program.loss.size)[
+        group
+    ].all()
 
 
 @settings(deadline=None, max_examples=100)

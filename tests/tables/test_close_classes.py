@@ -136,7 +136,7 @@ def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
         assert (above[least] == 0).all()
         classes, kept = near_classes(close, limit, 3, 0.1, 0.2, least[cell])
         far = np.setdiff1d(np.arange(above.size), kept)
-        assert (above[far] > 0.1 * close.dearest * UNIT).all()
+        assert (above[far] > 0.1 * close.largest_loss * UNIT).all()
         assert np.isin(least, kept).all()
         assert (classes.pair == program.arcs.pair[kept]).all()
         into = classes.owner[classes.pair]

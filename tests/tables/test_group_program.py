@@ -13,7 +13,7 @@ from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact.group_program import GroupProgram, largest
 from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, model_of, places_of, row_classes_of
-from shoal.problems.tables.exact.pattern_relaxation import crowded, meeting
+from shoal.problems.tables.exact.pattern_relaxation import crowded_set_cuts, three_row_cuts
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
 from tests.amount import thinned
@@ -230,7 +230,10 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
         price = best / task.histogram.rows * np.ones(kinds.count.size)
         for top in (1, 2, 3):
             y = random.integers(0, 1 + top, model.cost.size) / 2
-            for lines, low in (crowded(kinds, places, model, need.smallest, y), meeting(kinds, places, model, y)):
+            for lines, low in (
+                crowded_set_cuts(kinds, places, model, need.smallest, y),
+                three_row_cuts(kinds, places, model, y),
+            ):
                 model = model.with_lines(lines, low)
         first = []
         for with_lines in (plain, model):

@@ -18,7 +18,7 @@ from shoal.judge.tables.privacy import judge
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement, Rule, TreeCloseness, requirement
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.publishing.verifying.verify import verify
 from tests.data import drawn
 from tests.oracles.models import carried
@@ -103,7 +103,7 @@ def test_what_follows_for_size_share_and_values_holds_of_every_eligible_group(wh
     need = Requirement(1, (1,), (1,), (Rule(bound, (0,), tuple(whole[:size])),))
     count = np.concatenate([held[:size] for held in every])
     at = np.arange(count.size)
-    assert good_groups(cells, need, at % size, at // size, count, len(every)).tolist() == good
+    assert groups_that_meet(cells, need, at % size, at // size, count, len(every)).tolist() == good
 
 
 @pytest.mark.parametrize(

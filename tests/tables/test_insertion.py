@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.experiments.l_diversity import census_like
-from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
+from shoal.kernels.tables.insertion import JoinableGroups, RowModels, UngroupedRows, insert
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
@@ -75,7 +75,7 @@ def test_every_row_goes_where_trying_all_groups_sends_it(data, form, l):
     order = np.lexsort((size, *state.T, np.array(price)))
     expected = naive(task, label, waiting, [int(g) for g in order])
     for candidates in (False, True):
-        hosts = Hosts(member[start].copy(), following.copy(), size.copy(), state.copy(), order)
+        hosts = JoinableGroups(member[start].copy(), following.copy(), size.copy(), state.copy(), order)
         none = np.zeros(0, np.int64)
         begin, candidate = (
             (np.arange(waiting.size + 1) * groups, np.tile(order, waiting.size)) if candidates else (none, none)
@@ -102,7 +102,7 @@ def test_copies_of_a_row_go_to_as_many_groups_as_it_takes():
     member = np.flatnonzero(label >= 0)[np.argsort(label[label >= 0], kind="stable")]
     following = np.full(label.size, -1)
     following[member[:-1]] = np.where(np.diff(label[member]) == 0, member[1:], -1)
-    hosts = Hosts(member[::3].copy(), following, np.full(3, 3), frame.states(label), np.arange(3))
+    hosts = JoinableGroups(member[::3].copy(), following, np.full(3, 3), frame.states(label), np.arange(3))
     none = np.zeros(0, np.int64)
     sensitive = np.ascontiguousarray(frame.sensitive[frame.cell])
     models, waiting = RowModels(sensitive, frame.frequency, frame.rules), np.flatnonzero(label < 0)

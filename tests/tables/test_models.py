@@ -13,7 +13,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import MODELS, Model, requirement
 from shoal.problems.tables import group
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from tests import data
 from tests.amount import ALL
 from tests.oracles.models import meets
@@ -55,7 +55,7 @@ def test_the_model_and_the_compiled_question_say_what_the_definition_says(name: 
     held = [np.bincount([r[0] for r in g], minlength=whole.size) for g in groups]
     assert [model.holds(h, whole) for h in held] == expected
     need = requirement([model], histogram.sensitive_names, histogram)
-    found = good_groups(
+    found = groups_that_meet(
         histogram,
         need,
         np.arange(histogram.cells),

@@ -120,7 +120,7 @@ def test_the_dearest_groups_and_the_cheapest_cuts_are_found(k, price, kinds):
             for c in kinds:
                 if sum(some) == c or c - sum(some) >= k:
                     cuts[c] = min(cuts[c], sum(price[e - 1] for e in some))
-    excess, dear = pieces.dearest_groups(price, k)
+    excess, dear = pieces.most_violated_groups(price, k)
     assert excess == pytest.approx(worst, abs=1e-9)
     assert all(column.of == GROUP and k <= sum(column.pieces) < 2 * k for column in dear)
     if excess > 1e-6:

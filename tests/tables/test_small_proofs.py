@@ -31,16 +31,16 @@ from shoal.problems.tables.exact.pattern_model import (
     priced,
     row_classes_of,
 )
-from shoal.problems.tables.exact.pattern_program import ProgramLimits, decide, pattern_program, published
+from shoal.problems.tables.exact.pattern_program import ProgramLimits, decide, pattern_program, rows_by_place
 from shoal.problems.tables.exact.pattern_relaxation import (
     ColumnProgram,
-    counted,
-    crowded,
-    meeting,
-    paid,
-    planes,
+    bound_of_prices,
+    crowded_set_cuts,
+    least_additions,
     relaxation,
+    separating_planes,
     shared,
+    three_row_cuts,
 )
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns, whole_cost
@@ -101,7 +101,7 @@ def test_planes_keep_every_eligible_class_and_cut_off_what_is_not(name: str) -> 
         classes = np.stack(np.meshgrid(*(range(min(c, 4) + 1) for c in whole)), axis=-1).reshape(-1, whole.size)[1:]
         good = np.array([model.holds(held, whole) for held in classes])
         for held, eligible_ in zip(classes, good, strict=True):
-            found = planes(measure, held, int(whole.sum()))
+            found = separating_planes(measure, held, int(whole.sum()))
             assert (found @ classes[good].T >= -1e-9).all()
             assert (found @ held < -1e-4).any() == (not eligible_)
         cut, kept = cut + int((~good).sum()), kept + int(good.sum())
@@ -152,14 +152,14 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
         fewest = least_sizes(kinds, places, task.requirement)
         for top in (0.0, 0.1, 0.5, 3.0):
             price = best_price + random.normal(0, top, best_price.size) * (random.random(best_price.size) < 0.2)
-            value, spare = counted(model, price)
+            value, spare = bound_of_prices(model, price)
             assert value <= best + 1e-9
             sharp += value > 0.3 * best > 0
             swung = np.where(line, best_price - 5.0 * (random.random(line.size) < 0.3), best_price + 5.0)
-            assert counted(model, swung)[0] <= best + 1e-9
+            assert bound_of_prices(model, swung)[0] <= best + 1e-9
             of_classes = priced(kinds, places, task.requirement, found.loss / costs.scale, price[~line])
             assert top or not single or of_classes[0] >= value - 1e-6  # no weaker than the linear program
-            for proved, pattern, place in (of_classes, (value, *paid(places, kinds.count, fewest, spare))):
+            for proved, pattern, place in (of_classes, (value, *least_additions(places, kinds.count, fewest, spare))):
                 assert proved <= best + 1e-9
                 assert (proved + pattern[places.pattern[used]] <= best + 1e-9).all()
                 assert (proved + place[used] <= best + 1e-9).all()
@@ -169,11 +169,11 @@ def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_opt
 
 
 def by_sets(kinds, places, need, model, y):
-    return crowded(kinds, places, model, need.smallest, y)
+    return crowded_set_cuts(kinds, places, model, need.smallest, y)
 
 
 def by_threes(kinds, places, _, model, y):
-    return meeting(kinds, places, model, y)
+    return three_row_cuts(kinds, places, model, y)
 
 
 def class_program(task):
@@ -206,14 +206,14 @@ def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_mor
         tight, price, _ = relaxation(model, clock() + 60, violated)
         assert plain is model
         assert tight.low.size == model.low.size + sum(low.size for _, low in seen)
-        raised += counted(tight, price)[0] > counted(model, price[: model.low.size])[0] + 1e-6
+        raised += bound_of_prices(tight, price)[0] > bound_of_prices(model, price[: model.low.size])[0] + 1e-6
         for top in range(3):  # whatever the solution in hand
             lines, low = sort(kinds, places, need, model, random.integers(0, 2 + top, every.size) / 2)
             tight = tight.with_lines(lines, low)
             added += low.size
         assert decide(tight, every, 60.0, None, 1e-6)[1] == pytest.approx(best, abs=1e-4)
         optimum, _, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
-        x = published(task, costs, kinds, found, places, optimum)
+        x = rows_by_place(task, costs, kinds, found, places, optimum)
         if x is not None:
             assert (tight.lines @ completed(kinds, places, need, x) >= tight.low - 1e-9).all()
             for lines, low in seen:
@@ -222,7 +222,7 @@ def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_mor
         price = np.append(price, np.zeros(tight.low.size - price.size))
         for top in (0.0, 0.2, 2.0):
             prices = price + random.normal(0, top, price.size) * (random.random(price.size) < 0.3)
-            assert counted(tight, prices)[0] <= best + 1e-6
+            assert bound_of_prices(tight, prices)[0] <= best + 1e-6
             value, pattern, place = priced(kinds, places, need, loss, prices[row], shared(tight, prices))
             assert value <= best + 1e-6
             assert (value + pattern[places.pattern[used]] <= best + 1e-6).all()
@@ -249,7 +249,7 @@ def test_what_uses_and_rows_add_of_either_sign_is_counted_as_often_as_it_is_paid
         price = random.normal(0.5, 0.5, kinds.count.size)
         value, pattern, place = priced(kinds, places, need, loss, price, added)
         for partition in (everyone(task), pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))[0]):
-            x = published(task, costs, kinds, found, places, partition)
+            x = rows_by_place(task, costs, kinds, found, places, partition)
             if x is None:
                 continue
             y = completed(kinds, places, need, x)
@@ -338,7 +338,7 @@ def test_columns_prove_what_the_whole_linear_program_does():
             solved = program.solve(start, best + 1.0, clock() + until, violated)
             value[name], pattern, place = priced(kinds, places, need, loss, solved.price, solved.shared)
             assert value[name] <= best + 1e-6
-            x = published(
+            x = rows_by_place(
                 task,
                 costs,
                 kinds,
@@ -350,7 +350,7 @@ def test_columns_prove_what_the_whole_linear_program_does():
                 assert (value[name] + place[x > 0] <= best + 1e-6).all()
                 assert (value[name] + pattern[places.pattern[x > 0]] <= best + 1e-6).all()
         whole, price, _ = relaxation(model, clock() + 60)
-        linear = counted(whole, price)[0]
+        linear = bound_of_prices(whole, price)[0]
         assert value["plain"] >= linear - 1e-3 * abs(linear) - 1e-6
         tried, raised = tried + 1, raised + (value["cut"] > linear + 1e-3)
     assert tried > thinned(60)

@@ -9,7 +9,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.bounds.certify import good_groups
+from shoal.problems.tables.bounds.certify import groups_that_meet
 from shoal.problems.tables.methods.top_down import as_published, refinements, specialize
 from tests.tables.checks import columns_of, forms, least_loss, solved, tables
 from tests.tables.drawn import TREE
@@ -44,7 +44,7 @@ def test_single_dimensional_eligible_and_finished(histogram, form, k, l, u):
                 finer[codes] = cut.max() + 1 + part
                 new = np.unique(label * 100 + finer[histogram.quasi[:, j]], return_inverse=True)[1].reshape(-1)
                 if len(set(new)) > len(set(label)):  # a cut between values that no row has refines nothing
-                    assert not good_groups(histogram, need, everyone, new).all()
+                    assert not groups_that_meet(histogram, need, everyone, new).all()
 
 
 def test_stars_of_the_column_that_tells_least_apart_go_first():

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import PolicyError
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_the_zone_of, pair_codes, typed_readings
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_time_zone_of, pair_codes, typed_readings
 from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
 from shoal.judge.tables.matching import Shares, Side, assignable, dense, exposure, side
 from shoal.model.hierarchy import REGIONS, Hierarchy
@@ -83,7 +83,7 @@ def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: i
     key = dense(codes)
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     codes = [c[first] for c in codes]
-    ladders = [_ladder(c, codes[j], float(weights.get(c.name, 1.0))) for j, c in enumerate(columns)]
+    ladders = [_classes_by_level(c, codes[j], float(weights.get(c.name, 1.0))) for j, c in enumerate(columns)]
     if np.prod([len(x) for x in ladders], dtype=float) * max(first.size, 1) * len(columns) > MOST_WORK:
         return None
     best = np.full(first.size, np.inf)
@@ -98,7 +98,7 @@ def least_loss(columns: Sequence[ColumnPair], weights: Mapping[str, float], k: i
     return float((best * count).sum()) / max(int(count.sum()) * len(columns), 1)
 
 
-def _ladder(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def _classes_by_level(column: ColumnPair, code: np.ndarray, weight: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """(class, loss) of every tuple at each level; without a hierarchy, the levels are the value and the star."""
     if column.node is None:
         return [(code, np.zeros(code.size)), (np.zeros(code.size, np.int64), np.full(code.size, weight))]
@@ -215,7 +215,7 @@ def compare(
     )
     if not all(f.holds for f in findings):
         return findings
-    original = original.with_columns(in_the_zone_of(original[c], release[c]) for c in release.columns)
+    original = original.with_columns(in_time_zone_of(original[c], release[c]) for c in release.columns)
     progress("comparing the other columns", None)
     exact = [c for c in original.columns if c in release.columns and c not in policy.quasi_identifiers]
     coded = [pair_codes(original[c], release[c], claimed.sheet) for c in exact]

@@ -26,7 +26,7 @@ _FEW = 64  # most single cuts that are tried in pairs
 _NEAR = 8_192  # window of vertex numbers of consecutive steps, so that their data stay in the cache
 
 
-class Aim(NamedTuple):
+class ObjectiveAndLimits(NamedTuple):
     """The objective of a search over partitions, and its limits.
 
     form     int64: see above;  scale, target: float64
@@ -217,7 +217,7 @@ def _least(areas, aim, moments, d, s, m, q, limit):
     return best
 
 
-def recombine(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> int:
+def recombine(areas: Areas, aim: ObjectiveAndLimits, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> int:
     """Anneal a partition: merge two or three neighboring parts, draw a spanning tree of them, cut it again.
 
     areas.features  the objective uses the first weight
@@ -415,7 +415,7 @@ def _joined(areas, label, start, around, part, stamp, work):
     return wanted == 0
 
 
-def shift(areas: Areas, aim: Aim, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> None:
+def shift(areas: Areas, aim: ObjectiveAndLimits, cooling: Cooling, label: np.ndarray, state: np.ndarray) -> None:
     """Anneal a partition by single areas; the arguments are those of ``recombine``, any form except COUNT and EXCESS.
 
     A step moves one area into a neighboring part, or exchanges two areas of neighboring parts. The number of parts

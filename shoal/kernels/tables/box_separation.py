@@ -110,13 +110,13 @@ class RowMultipliers(NamedTuple):
 
     price float64[m]          a multiplier for each row of a cell
     order, rank int64[m]      the cells by falling multiplier, and the index of each cell in this order
-    dearest float64[centers]  the largest multiplier of each center's cells, or 0
+    largest_price float64[centers]  the largest multiplier of each center's cells, or 0
     """
 
     price: np.ndarray
     order: np.ndarray
     rank: np.ndarray
-    dearest: np.ndarray
+    largest_price: np.ndarray
 
 
 class Where(NamedTuple):
@@ -225,10 +225,10 @@ def _around(cells, index, multipliers, a, anchored, around):
     processor compares them fast.
     """
     place, own, distance, scratch = anchored
-    price, dearest, column = multipliers.price, multipliers.dearest, index.column
+    price, largest_price, column = multipliers.price, multipliers.largest_price, index.column
     many, looks = 0, distance.size
     for b in range(distance.size):
-        begin, end = part_of(index, b, distance[b], dearest[b]) if dearest[b] > 0.0 else (0, 0)
+        begin, end = part_of(index, b, distance[b], largest_price[b]) if largest_price[b] > 0.0 else (0, 0)
         looks += end - begin
         while begin < end:
             here = scratch[: min(end - begin, scratch.size)]
@@ -326,7 +326,7 @@ def _shrunk(cells, search, size, a, own):
     group, value = cells.group, cells.value
     # First the sums of the largest multipliers left, then the cells whose loss these sums can't reach are removed.
     while True:
-        rows, top, rest, last, before = 0, 0.0, 0.0, 0.0, 0.0  # of the K - 1 and of the K - 2 dearest rows
+        rows, top, rest, last, before = 0, 0.0, 0.0, 0.0, 0.0  # of the K - 1 and K - 2 highest-priced rows
         among, near, other, y = False, False, np.int64(-1), 0
         nearest = np.inf
         while y < size and (rows < group - 1 or cells.lone):
@@ -346,7 +346,7 @@ def _shrunk(cells, search, size, a, own):
             y += 1
         if rows < group - 1 or (cells.lone and other < 0):
             return 0
-        mixed = rest  # of the K - 2 dearest, where they go with a row of the anchor's value
+        mixed = rest  # of the K - 2 highest prices, if they go with a row of the anchor's value
         if cells.lone and not among:
             top += search.price[other] - last
         if cells.lone and not near and group > 2:
@@ -672,7 +672,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
         paid = search.sum[depth] + search.price[y]
         below, rows, follow = depth + 1, 0, 0
         rest = _rest(cells, search, depth, x, need - 2, skipped)
-        dearest = _rest(cells, search, depth, x, need - 1, skipped)
+        largest_price = _rest(cells, search, depth, x, need - 1, skipped)
         looks += (n - x) * offset.size
         for z in range(0 if skipped >= 0 else x + 1, n):
             c = np.int64(search.member[depth, z])
@@ -681,7 +681,7 @@ def _deepest(cells, search, other_values, size, anchor, nodes, where, out):
             follow += 1
             if full and cells.value[search.cell[c]] == v:
                 continue
-            with_it = paid + (dearest if follow < need else rest + search.price[c])
+            with_it = paid + (largest_price if follow < need else rest + search.price[c])
             if with_it - group * max(cost, search.joined[depth, z]) <= best + TINY:
                 continue
             joined = max(cost, box + more_with(search, c) + more_of_areas(areas, taken, cells, search.cell[c]))

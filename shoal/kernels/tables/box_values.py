@@ -345,7 +345,7 @@ def room_for_lone(cells, axes):
 
 
 @njit(**INNER)
-def _dearer(around, held, x):
+def _push_by_price(around, held, x):
     """Insert cell x into the min-heap of cells that pay, by price."""
     heap, price, y = around.heap, around.price, held
     while y > 0 and price[heap[(y - 1) // 2]] > price[x]:
@@ -385,7 +385,7 @@ def _paid_at_most(around, depth, own, group, best):
         t = joined[order[z]]
         while z < order.size and joined[order[z]] <= t:
             x = left[order[z]]
-            _dearer(around, held, x)
+            _push_by_price(around, held, x)
             held += 1
             rows += copies[x]
             paid += copies[x] * price[x]

@@ -203,7 +203,7 @@ class ClassConditions(NamedTuple):
     weight int64[s], rows int64   rows of each value in the whole table, and all of its rows
     top float64, k int64   the rows of any set of values can exceed their share of a class of N rows by top N / rows;
                            the least size
-    dearest float64   the largest loss of a row, the unit of heat and price
+    largest_loss float64   of a row, the unit of heat and price
     """
 
     leaf: np.ndarray
@@ -212,7 +212,7 @@ class ClassConditions(NamedTuple):
     rows: int
     top: float
     k: int
-    dearest: float
+    largest_loss: float
 
 
 class Published(NamedTuple):
@@ -371,7 +371,7 @@ def _covering(slots, asked, kept, row, inside, tally, random):
     tally[:] = 0
     for _ in range(LOOKED):
         z = row[int(draw(random) * row.size)]
-        limit = kept.loss[kept.of[z]] + REACH * asked.dearest
+        limit = kept.loss[kept.of[z]] + REACH * asked.largest_loss
         for e in range(tally.size):
             if kept.size[e] and not inside[e] and kept.loss[e] < limit:
                 tally[e] += _covers(slots, kept.state[e], asked.leaf[z])
@@ -557,13 +557,20 @@ def rearrange(slots, asked, kept, most, moves, random):
             continue
         for c in range(now):
             beyond[c] = _violation(asked, assigned.held[c], assigned.size[c])
-        hot = HOT * COOLER ** draw(random) * asked.dearest
+        hot = HOT * COOLER ** draw(random) * asked.largest_loss
         each = max(1, SWEEPS * free // TURNS)
         for turn in range(TURNS):
             part = min(turn / (TURNS - LATE), 1.0)
             price = PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4
             _annealed(
-                asked, assigned, assigned.free[:free], hot * COLD**part, price * asked.dearest, each, beyond, random
+                asked,
+                assigned,
+                assigned.free[:free],
+                hot * COLD**part,
+                price * asked.largest_loss,
+                each,
+                beyond,
+                random,
             )
         if beyond[:now].sum() > CLOSE:
             continue

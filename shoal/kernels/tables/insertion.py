@@ -10,7 +10,7 @@ from shoal.kernels import LEAN, LEAN_INNER, njit, quick
 from shoal.kernels.tables.eligible import Rules, Slots, group_gap, join, joined, names_persons
 
 
-class Hosts(NamedTuple):
+class JoinableGroups(NamedTuple):
     """Groups that rows may join.
 
     head int64[g], following int64[n]  members of a group as a linked list, -1 ends
@@ -212,7 +212,7 @@ def _runs(hosts, work):
 
 
 def insert(
-    slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: Hosts, waiting: UngroupedRows,
+    slots: Slots, leaf: np.ndarray, cell: np.ndarray, models: RowModels, hosts: JoinableGroups, waiting: UngroupedRows,
     steps: float = np.inf,
 ) -> np.ndarray:  # fmt: skip
     """Insert rows, one by one, where the loss increases least and every group stays eligible.

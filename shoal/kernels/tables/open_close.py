@@ -153,7 +153,7 @@ def cheapest(open_, plan, i, s):
 
 
 @njit(**INNER)
-def enlist(open_, i, g):
+def add_to_lists(open_, i, g):
     """Add tuple g to the list of a cell, which has room."""
     y = open_.covers[i]
     while y > 0 and open_.price[open_.cover[i, y - 1]] > open_.price[g]:
@@ -164,7 +164,7 @@ def enlist(open_, i, g):
 
 
 @njit(**INNER)
-def strike(table, open_, plan, g):
+def remove_from_lists(table, open_, plan, g):
     """Remove tuple g from the lists and mark it as unused."""
     many = covered(table, open_.state[g], plan.cells)
     for y in range(many):
@@ -325,7 +325,7 @@ def _done(table, open_, plan, cells, sources, state, price, turn):
                 x = after
     for y in range(cells):
         i = plan.cells[y]
-        enlist(open_, i, g)
+        add_to_lists(open_, i, g)
     return True
 
 
@@ -378,7 +378,7 @@ def _try(table, open_, plan, state, seed, bar, turn):
     for y in range(sources):
         s = plan.source[y]
         if plan.closing[s] and change < bar and done:
-            strike(table, open_, plan, s)
+            remove_from_lists(table, open_, plan, s)
         plan.has[s], plan.take[s], plan.closing[s], plan.loss[s] = 0, 0, False, np.nan
     plan.target[:] = False
     if not done:
@@ -412,7 +412,7 @@ def _close(table, open_, plan, s, bar):
         after = open_.following[x]
         move(open_, x, cheapest(open_, plan, table.cell[x], s))
         x = after
-    strike(table, open_, plan, s)
+    remove_from_lists(table, open_, plan, s)
     return change
 
 
@@ -528,7 +528,7 @@ def open_close(table, of, state, cover, tried, annealing):
         for y in range(many):
             fits = fits and open_.covers[plan.cells[y]] < cover.shape[1]
             if fits:
-                enlist(open_, plan.cells[y], g)
+                add_to_lists(open_, plan.cells[y], g)
     gained, step, opened = 0.0, 0, 0
     new = np.empty(leaf.shape[1], np.int64)
     # A step closes the tuple of a row with a large loss, or opens one near it or from the pool.

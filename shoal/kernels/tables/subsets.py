@@ -325,14 +325,14 @@ class GroupsAsked(NamedTuple):
 
     least, most  int64  rows;  values int64  least number of different values;  share int64  at most 1/share of the rows
                         have one value
-    dearest      float64  largest cost of a group
+    largest_cost float64  of a group
     """
 
     least: int
     most: int
     values: int
     share: int
-    dearest: float
+    largest_cost: float
 
 
 @njit(cache=True, nogil=True)
@@ -382,7 +382,7 @@ def few_groups(fits, asked, use, kind, within, start, place):
             x = at[depth]
             need = max(asked.least - depth, 1)
             more = min(max(need, min(below - x, top - depth)), n - x)
-            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.dearest:
+            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.largest_cost:
                 depth -= 1
                 if depth >= 0:
                     held_of[value[row[chosen[depth]]]] -= 1
@@ -403,7 +403,7 @@ def few_groups(fits, asked, use, kind, within, start, place):
                 common[depth + 1, w] = common[depth, w] & within[kind[y], w]
             depth += 1
             at[depth] = x + 1
-            if depth < asked.least or paid[depth] > asked.dearest:
+            if depth < asked.least or paid[depth] > asked.largest_cost:
                 continue
             different, alike = 0, np.int64(0)
             for v in range(many):

@@ -45,10 +45,10 @@ def setup_of(setup_costs: Any, n: int) -> np.ndarray:
     setup = np.full(n, float(setup)) if not setup.ndim else setup.copy()
     bad = ~np.isfinite(setup) | (setup < 0)
     if bad.any():
-        said = "costs are finite and at least 0"
+        rule = "costs are finite and at least 0"
         if np.ndim(setup_costs):  # the message must not contain values of points
-            raise InputError(f"⟨setup_costs⟩: {said}, and {int(bad.sum()):,} are not")
-        raise InputError(f"⟨setup_costs={float(setup_costs):g}⟩: {said}")
+            raise InputError(f"⟨setup_costs⟩: {rule}, and {int(bad.sum()):,} are not")
+        raise InputError(f"⟨setup_costs={float(setup_costs):g}⟩: {rule}")
     return setup
 
 

@@ -1,25 +1,18 @@
 """Methods and bounds of cellular clustering: local search, the primal-dual methods, and feasible prices of points.
 
 The search begins with a greedy solution, re-splits pairs of clusters, and dissolves and recuts some. It has no
-guarantee; ``bound`` gives a bound of its distance from the optimum.
+guarantee; ``bound`` gives a bound of its distance from the optimum. The bounds are prices of points: every clustering
+costs at least the sum of all prices if no possible cluster costs less than those of its members (Lemma 3 of
+docs/gathering.md, which also proves the factors below).
 
-The primal-dual methods have factor 3 with set-up costs, and factor 36 in three steps with at least r points each:
-section 3 of Aggarwal et al. 2006. ``procedure_one`` is the paper's Procedure 1 (Theorem 3.3, factor 4, set-up costs of
-centers). ``tight`` differs from it: paid clusters freeze their points, and nothing is shut down. At the end, the
-largest clusters that share no paying point are kept, and points that pay for one of these join it. This has factor 3,
-and better costs and bounds on real points.
+The primal-dual methods are those of section 3 of Aggarwal et al. 2006. ``procedure_one`` is the paper's Procedure 1
+(Theorem 3.3, factor 4, set-up costs of centers). ``tight`` differs from it: paid clusters freeze their points, and
+nothing is shut down. It has factor 3 (Theorem 5), and better costs and bounds on real points.
 
-With at least r points, the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1. The
-proof of Procedure 1 needs set-up costs that don't depend on the radius: an idle point widens its cluster, and the r
-points shared later pay the wider radius. The family in tests/families/gathering.py makes that cost r/3 times the
-optimum, so Theorem 3.6 isn't certified here. Keeping the largest cluster first repairs it: factor 36,
-docs/gathering.md, Theorem 6; with outliers Theorem 7, with a largest diameter Theorem 8.
-
-The lower bounds are dual prices. Prices of points are feasible if every possible cluster costs at least the sum of its
-members' prices. Then every clustering costs at least the sum of all prices, and with m points left out, of all but the
-m largest. This is not in the paper, where the prices (alpha) come from one primal-dual run. Here they begin at the
-least share in any ball, which without set-up costs is tau. They are raised one after another as far as the clusters
-around allow. Then some decrease so that others can increase, along subgradients.
+With at least r points, the paper sets the set-up cost of a cluster to r times its radius and calls Procedure 1. Its
+proof needs set-up costs that don't depend on the radius, and the family in tests/families/gathering.py makes the cost
+r/3 times the optimum. So the paper's Theorem 3.6 isn't certified here. Keeping the largest cluster first repairs it:
+factor 36 (Theorem 6), with outliers Theorem 7, with a largest diameter Theorem 8.
 """
 
 from __future__ import annotations
@@ -295,14 +288,14 @@ def raised(
         duals.raise_prices(balls, cap, np.argsort(price, kind="stable"), price)
 
     higher(price)
-    climbed = climbed_from(price, balls, cap, effort) if r > 1 and not setup.any() else price
+    climbed = along_subgradients(price, balls, cap, effort) if r > 1 and not setup.any() else price
     if climbed.sum() > price.sum():
         price = climbed
         higher(price)
     return price, first
 
 
-def climbed_from(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort: str) -> np.ndarray:
+def along_subgradients(price: np.ndarray, balls: duals.Balls, cap: np.ndarray, effort: str) -> np.ndarray:
     """Feasible prices of either sign, moved along subgradients from given ones, without set-up costs.
 
     ``cap`` is as for ``raise_prices``.
@@ -447,7 +440,7 @@ def three_step(
         priced = tight(table, r, none, float(r), 0, widest)
         if (priced.labels < 0).any():
             return None, priced.alpha
-        return unshare(table.distances, table.ranked, r, priced), priced.alpha
+        return without_shared_points(table.distances, table.ranked, r, priced), priced.alpha
     best: Clusters | None = None
     least = np.inf
     high, low = float(table.distances.max()), float(table.distances[table.distances > 0].min(initial=np.inf))
@@ -456,7 +449,7 @@ def three_step(
         priced = tight(table, r, none, float(r), left_out, min(guess, widest))
         if int((priced.labels < 0).sum()) > left_out:
             break  # no smaller radius works either
-        found = unshare(table.distances, table.ranked, r, priced)
+        found = without_shared_points(table.distances, table.ranked, r, priced)
         if priced_cost(found) < least:
             best, least = found, priced_cost(found)
     return best, none
@@ -505,7 +498,7 @@ def _open_and_leftover(
     return opened, temporary, trees, radius
 
 
-def unshare(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters) -> Clusters:
+def without_shared_points(distances: np.ndarray, ranked: np.ndarray, r: int, priced: PricedClusters) -> Clusters:
     """Steps 2 and 3 of section 3.1: every center also takes its r nearest points, then each point chooses one cluster.
 
     Differences: a group is complete if its weight reaches r (the paper has: exceeds); clusters with fewer than r

@@ -94,7 +94,7 @@ def _narrowed(space: Space, best: Clusters, r: int, floor: float, budget: int) -
         tried = max(tried, quantile(best.away, min(few, space.n - 1)))
         if tried >= best.radius:  # many points are as far as the farthest
             tried = float(np.sqrt(low * best.radius))
-        found, spent = _mended(space, best, r, tried, budget)
+        found, spent = _reclustered_near_far_points(space, best, r, tried, budget)
         budget -= spent
         if found is None:
             low = tried
@@ -104,7 +104,9 @@ def _narrowed(space: Space, best: Clusters, r: int, floor: float, budget: int) -
     return best
 
 
-def _mended(space: Space, found: Clusters, r: int, target: float, budget: int) -> tuple[Clusters | None, int]:
+def _reclustered_near_far_points(
+    space: Space, found: Clusters, r: int, target: float, budget: int
+) -> tuple[Clusters | None, int]:
     """(clusters within the target, number of points reclustered); None if a round would exceed the budget."""
     spent = 0
     for around in AROUND:

@@ -1,26 +1,13 @@
 """Bounds on partitions into eligible connected regions: the largest number of regions, and the least heaviest weight.
 
-All bounds use only the thresholds, so they hold with l-diversity as well. H is the set of areas that meet every
-threshold alone. The light components are those of G - H. Every region contains an area of H or lies in one light
-component. So the number of regions is at most |H| + (sum over the light components of the disjoint eligible sets that
-fit in them). If only thresholds count, some partition attains it: each area of H alone, the sets, and everything else
-joined to a neighbor.
+All bounds use only the thresholds, so they hold with l-diversity as well. docs/regions.md ("The bounds") proves them. H
+is the set of areas that meet every threshold alone. The light components are those of G - H. The number of regions is
+at most |H| plus the disjoint eligible sets that fit in the light components.
 
-Dual prices of areas bound the number of regions. They also separate weight that a region can use from weight that no
-region can use. Give every area of a light component a price so that every connected set that meets the thresholds costs
-at least one. Then the sum of the prices bounds the number of disjoint such sets. The share u(v) = w(v) / k is such a
-price; a linear program finds smaller ones. If areas are small compared with k, there are too many connected sets to
-list, and little to gain, because the shares add up to nearly k anyway. So the sets are listed around areas where they
-are few, and all other areas keep u:
-
-    a listed set that meets the thresholds costs at least 1;
-    a listed set that doesn't, and is next to an area that keeps u, costs at least its own u.
-
-This suffices. Let R be a connected set that meets the thresholds. If R consists of listed areas alone, it contains a
-set of the first kind. Otherwise, each of its pieces of listed areas is next to an area that keeps u: either a piece
-contains a set of the first kind, or all pieces cost at least their u, and R costs u(R) >= 1. Prices are whole numbers
-and are checked against every listed set, so the bound doesn't depend on the program's rounding. With several
-thresholds, u is that of the threshold with the lowest bound.
+Prices of areas bound these sets: if every connected set that meets the thresholds costs at least one, at most the sum
+of all prices are disjoint. The share u(v) = w(v) / k is such a price; a linear program lowers it for areas around which
+few connected sets are too light. Prices are whole numbers and are checked against every listed set, so the bound
+doesn't depend on the program's rounding. With several thresholds, u is that of the threshold with the lowest bound.
 """
 
 from __future__ import annotations

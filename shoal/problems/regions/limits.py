@@ -136,7 +136,7 @@ def of_level(options: Mapping[str, Any], level: int, levels: int) -> dict[str, A
     return found
 
 
-def counted_ashore(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray) -> dict[str, Any]:
+def with_water_counted(given: Mapping[str, Any], below: np.ndarray, wet: np.ndarray) -> dict[str, Any]:
     """The maxima of a level above water: values of water count in its region in ``below``, int64[n]."""
     maxima = given.get("at_most")
     return {"at_most": {n: (_moved_to_land(v, below, wet), most) for n, (v, most) in maxima.items()}} if maxima else {}

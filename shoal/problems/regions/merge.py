@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import drawn, keywords, recorded
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import RegionLimits, counted_ashore, is_limited, of_level, refuse_unions
+from shoal.problems.regions.limits import RegionLimits, is_limited, of_level, refuse_unions, with_water_counted
 from shoal.problems.regions.request import (
     Conditions,
     Request,
@@ -50,7 +50,7 @@ from shoal.problems.regions.units import (
     expanded,
     flags,
     join_light,
-    refuse_torn,
+    refuse_fixed_and_apart,
     soften,
     water_attached,
 )
@@ -127,7 +127,7 @@ def _solved_on_units(request: Request, method: str) -> Regions:
     if (held.unit < 0).all():
         raise InfeasibleError("every area is excluded, so there is none to merge")
     if request.apart is not None:
-        refuse_torn(held, request.apart)
+        refuse_fixed_and_apart(held, request.apart)
     if soft is not None:
         both = soft if request.boundary is None else list(zip(soft, request.boundary, strict=True))
         need, l = request.need, request.l
@@ -299,7 +299,7 @@ def above(options: Mapping[str, Any], below: np.ndarray, wet: np.ndarray | None)
     land = below if wet is None else np.where(wet, -1, below)
     own = {**options, "water": None, "fixed": ["" if r < 0 else str(r) for r in land.tolist()]}
     own["exclude"] = land < 0 if (land < 0).any() else None
-    return own if wet is None else own | counted_ashore(own, below, wet)
+    return own if wet is None else own | with_water_counted(own, below, wet)
 
 
 def with_water(found: Regions, below: np.ndarray, wet: np.ndarray) -> Regions:

@@ -21,10 +21,10 @@ from shoal.problems.regions.task import (
     CHAINS,
     OBJECTIVES,
     Contiguity,
-    about_means,
     connected_parts,
     eligible_rows,
     relabelled,
+    squares_about_means,
     summed,
 )
 from shoal.problems.regions.units import FixedAreas, flags, water_of
@@ -196,7 +196,7 @@ def inside(alike: np.ndarray, labels: np.ndarray) -> float:
     """Share of the variance of the scaled columns that is inside regions, over the areas in regions; 0..1."""
     held = labels >= 0
     each = summed(alike[held], labels[held])
-    spread = [float(about_means(m).sum()) for m in (each, each.sum(axis=0, keepdims=True))]
+    spread = [float(squares_about_means(m).sum()) for m in (each, each.sum(axis=0, keepdims=True))]
     return max(0.0, spread[0] / spread[1]) if spread[1] > 0 else 0.0
 
 

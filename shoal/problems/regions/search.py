@@ -1,28 +1,19 @@
 """The methods of regions: spanning trees of low degree cut into regions, and simulated annealing by recombination.
 
-Recombination merges neighboring regions and cuts them again along random spanning trees; then single areas move. It is
-known from political districting as ReCom (DeFord, Duchin, Solomon 2021), where it is a sampler. Here it is a search:
-unions of two or three regions are cut into as many regions as the drawn tree allows. Among equal numbers, surplus
-weight is moved into one region until it can be cut. It starts from any valid partition, by default the tree method's.
-So if the heaviest region is the first objective, the tree method's promise holds.
+docs/regions.md describes both methods, and proves the promise of the trees. Recombination merges neighboring regions
+and cuts them again along random spanning trees; then single areas move. It is known from political districting as ReCom
+(DeFord, Duchin, Solomon 2021), where it is a sampler; here it is a search. It starts from any valid partition, by
+default the tree method's. So if the heaviest region is the first objective, the tree method's promise holds.
 
-The tree method cuts regions from a spanning tree of low degree: Du, Eppstein, Goodrich, Lueker, "On the approximability
-of geometric and geographic generalization and the min-max bin covering problem", WADS 2009, arXiv:0904.3756, section 2.
-With kappa = max(k, heaviest area), a spanning tree of degree d gives regions of at most kappa + d (k - 1) (Lemmas 1 and
-2). This is 3 times the least possible on 4-connected planar graphs (d = 2) and 4 times on 3-connected ones (d = 3,
-Theorem 3).
+The tree method: Du, Eppstein, Goodrich, Lueker, "On the approximability of geometric and geographic generalization and
+the min-max bin covering problem", WADS 2009, arXiv:0904.3756, section 2, Lemmas 1 and 2, Theorem 3.
 
 Differences from the paper: the paper repeatedly cuts off the lightest side of weight at least k in the whole tree.
 Here, any side is cut that contains no smaller side of weight at least k, from the leaves upwards, so that one pass is
 enough. Lemma 2 needs no more than that. The remainder at the root weighs less than k. It joins a part next to it, which
 Lemma 2 bounds by kappa + (d - 1)(k - 1), so the union keeps Lemma 1's bound. Areas of weight 0 need no tie-break: a
-vertex is cut off where the sum first reaches k. The tree isn't chosen by connectivity alone: depth-first trees with
-long paths are improved by exchanges of edges. The degree reached is in the certificate, for any graph.
-
-Spanning trees of degree 2 and 3 exist if the connectivity is sufficient. Tutte 1956: every 4-connected planar graph has
-a Hamiltonian cycle, so a path is a spanning tree of degree 2. Barnette 1966: every 3-connected planar graph has a
-spanning tree of degree 3. The trees are found by search instead of the constructions in those proofs; a tree that is
-found needs no proof.
+vertex is cut off where the sum first reaches k. The trees are found by search instead of the constructions of Tutte
+1956 and Barnette 1966; the certificate has the degree reached, for any graph.
 
 Degree 3 in a triangulation: in a canonical order (de Fraysseix, Pach, Pollack 1990), every vertex takes an earlier
 neighbor as its parent, and no vertex gets more than two children (the root three). A bipartite matching decides whether
@@ -56,7 +47,7 @@ from shoal.watching import done, within
 
 if TYPE_CHECKING:
     from shoal.kernels.regions.areas import Areas
-    from shoal.kernels.regions.recombine import Aim
+    from shoal.kernels.regions.recombine import ObjectiveAndLimits
 
 
 _STARTS = 20
@@ -315,7 +306,7 @@ class _Annealing(NamedTuple):
     task: Districting
     name: str
     areas: Areas
-    aim: Aim
+    aim: ObjectiveAndLimits
     heat: tuple[float, float]
 
     @classmethod
@@ -341,7 +332,7 @@ class _Annealing(NamedTuple):
             features, need = np.column_stack([bound.price, features]), np.concatenate([[0], need])
             scale, heat = float(UNIT), _PRICED_HEAT
         moments = task.moments(name) if name in ("compact", "similar") else np.zeros((0, 4))
-        aim = kernel.Aim(
+        aim = kernel.ObjectiveAndLimits(
             forms[name], scale, target, moments if len(moments) else np.zeros((0, 4)), cap, task.regions or bound.value
         )
         return cls(task, name, Areas(task.graph.indptr, task.graph.indices, features, need, task.l), aim, heat)

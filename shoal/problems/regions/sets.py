@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.problems.regions.task import Districting, SearchClock, about_means, cost_in, eligible_rows, induced
+from shoal.problems.regions.task import Districting, SearchClock, cost_in, eligible_rows, induced, squares_about_means
 
 _ROUNDS = 40
 _TRIED = 600  # regions with the least reduced cost whose neighbors are examined in a round
@@ -47,7 +47,7 @@ def grown(
     known = {members.tobytes() for members in sets}
     program = _SetProgram(task.n, number, clock)
     every = list(sets)
-    program.add(every, [float(about_means(moments[members].sum(axis=0))) / unit for members in every])
+    program.add(every, [float(squares_about_means(moments[members].sum(axis=0))) / unit for members in every])
     seen: set[int] = set()  # examined at these prices
     # Local search for columns: add neighbors of the sets with the least reduced cost at the program's prices, then
     # solve the program again.
@@ -112,7 +112,7 @@ def _around(
         held = np.concatenate([values, np.zeros_like(values[:1])])  # the value at index -1
         return values[members].sum(axis=0) + held[more][:, None] - held[less][None]
 
-    sums, about = changed(task.features), about_means(changed(moments))
+    sums, about = changed(task.features), squares_about_means(changed(moments))
     reduced = about - changed(prices.price) - prices.fixed
     fits = eligible_rows(sums.reshape(-1, sums.shape[-1]), task.need, task.l).reshape(reduced.shape)
     for i, j in np.argwhere(fits & (reduced <= prices.slack)).tolist():
@@ -214,7 +214,7 @@ class ConnectedSets:
             elif name == "sumsq":
                 found.append((weight / task.k) ** 2)
             elif len(moments):
-                found.append(float(about_means(moments[nodes].sum(axis=0))))
+                found.append(float(squares_about_means(moments[nodes].sum(axis=0))))
             else:
                 g = task.graph
                 ends = np.concatenate([g.indices[g.indptr[v] : g.indptr[v + 1]] for v in nodes])

@@ -422,7 +422,7 @@ def cost_in(task: Districting, label: np.ndarray, name: str) -> Any:
 
 def inertia(areas: np.ndarray, label: np.ndarray) -> float:
     """The sum over the regions of mass times squared distance from the region's center; areas: float64[n, c + 2]."""
-    return float(about_means(summed(areas, label)).sum())
+    return float(squares_about_means(summed(areas, label)).sum())
 
 
 def on_the_globe(places: np.ndarray) -> np.ndarray:
@@ -434,7 +434,7 @@ def on_the_globe(places: np.ndarray) -> np.ndarray:
     return np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
 
 
-def about_means(moments: np.ndarray) -> np.ndarray:
+def squares_about_means(moments: np.ndarray) -> np.ndarray:
     """Sums of squares about the means, for sets of areas with moments float64[..., c + 2].
 
     See ``Districting.moments``.

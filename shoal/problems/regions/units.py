@@ -110,7 +110,7 @@ def flags(given: Any, n: int, name: str) -> np.ndarray:
     return np.array(held, np.bool_)
 
 
-def refuse_torn(held: FixedAreas, apart: Sequence[Any]) -> None:
+def refuse_fixed_and_apart(held: FixedAreas, apart: Sequence[Any]) -> None:
     """Raise PolicyError if two areas fixed together have the same value of ``apart``, except None and ""."""
     own = [(u, a) for u, a in zip(held.unit.tolist(), apart, strict=True) if u >= 0 and a not in (None, "")]
     if len(set(own)) < len(own):

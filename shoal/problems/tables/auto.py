@@ -17,7 +17,7 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import tight
 from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.bounds import Bounds, hopeless, lower_bounds
+from shoal.problems.tables.bounds.bounds import Bounds, lower_bounds, sweep_takes_too_long
 from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import shares_column, size_decides
 from shoal.problems.tables.groups import Rows
@@ -293,7 +293,9 @@ class _PortfolioRun:
         part = 0.6 if left is None or left <= 3 else 0.5 if large else 0.3
         if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
             # If no lattice is swept, all pairs are examined, and this is the only proof.
-            part = 0.45 if hopeless(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
+            part = (
+                0.45 if sweep_takes_too_long(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
+            )
         if left is not None and left <= SHORT and shares_column(self.task) is not None and not size_decides(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left

@@ -4,20 +4,11 @@ A method groups a table under a requirement. It supports no population, no mean 
 removes the constraints from a task one after another, the outermost first. Each constraint solves the rest of the task
 once or a few times, with a stricter request in its place, and checks or repairs the result.
 
-**A population** (``with_population``). What a group publishes covers people of the population. Their number depends on
-the published form, which may be coarser than the group's rows require. The coarsest forms decide whether a release
-exists: every column at its highest level (for ranges and sets: one group of all rows). For k-map, no group covers more.
-For delta-presence, every set of groups covers fewer people if forms are finer, so a share that the coarsest forms
-exceed is exceeded by all.
-
-Two requests are solved, and the cheaper answer is used. One request has a stricter condition that can be checked
-quickly: the population of the group's own different tuples (k-map), or the part of it for the group's rows
-(delta-presence). The other first raises every tuple to a form that covers enough people (``Forms``), and then has no
-further condition: all groups publish coarser forms, which cover at least the same people. Finally, every group gets the
-cheapest form at or above what its rows require that covers enough people.
-
-The judge counts the covered people. The lower bound does too, row by row: the group of a row publishes a coarser form
-of its tuple that covers enough people.
+**A population** (``with_population``). The number of people that a group covers depends on its published form, which
+may be coarser than the rows of the group require. Two requests are solved, and the cheaper answer is used: one with
+a stricter condition on the group's own tuples, and one that first raises every tuple to a form that covers enough
+people (``Forms``). Then every group gets the cheapest form that covers its rows and enough people. docs/models.md ("A
+population") explains when a release exists, and the bound.
 
 **A limit on the mean risk** (``within_risk``): the number of classes over the number of rows. Every group must have
 more rows; with one level per column, the classes of a choice of levels are counted.
@@ -45,7 +36,7 @@ from shoal.problems.tables.bounds.bounds import total
 from shoal.problems.tables.bounds.certify import certified as without
 from shoal.problems.tables.bounds.certify import refuse_ceiling
 from shoal.problems.tables.generalizations import SECONDS, Forms, enough, least_forms, raised, shared
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.losses import bound_raised_to_step
 from shoal.problems.tables.methods.global_recoding import at_levels
 from shoal.problems.tables.methods.minimality_merge import protected
@@ -105,7 +96,7 @@ def _one(task: Task, method: str) -> Grouping:
         grouping = asked_one_by_one(task, grouping)
     made = grouping.partition
     made.check(task.histogram)
-    if not good_groups(task.histogram, task.requirement, made.cell, made.group, made.count, made.groups).all():
+    if not groups_that_meet(task.histogram, task.requirement, made.cell, made.group, made.count, made.groups).all():
         raise VerificationError(
             f"{grouping.method} made a group that does not meet the models; nothing comes of it. This is a defect of "
             "shoal: please report it"

@@ -273,7 +273,7 @@ def enough(forms: Forms, codes: np.ndarray, rows: np.ndarray, levels: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Lack:
+class UncoveredTuples:
     """A set of tuples with more rows than their share of the people they cover.
 
     people   float: how many more people they need
@@ -309,7 +309,7 @@ class Sharing:
             self.kept[key] = found
         return self.kept[key]
 
-    def lack(self, levels: np.ndarray) -> Lack | None:
+    def lack(self, levels: np.ndarray) -> UncoveredTuples | None:
         """A set of tuples that lacks people at levels int[x, d]; None if people can be assigned."""
         form, inside, of_form = np.zeros(len(self.codes), np.int64), [], []
         count, p = 0, self.forms.people.size
@@ -329,16 +329,16 @@ class Sharing:
         need = np.bincount(form, weights=self.rows, minlength=count).astype(np.int64) * self.share.denominator
         capacity = self.forms.people * self.share.numerator
         if who.size > EDGES or max(int(need.sum()), int(capacity.sum())) >= 2**31:
-            return Lack(0.0, np.zeros(len(self.codes), bool), np.zeros(p, bool))  # nothing to raise: give up
+            return UncoveredTuples(0.0, np.zeros(len(self.codes), bool), np.zeros(p, bool))  # nothing to raise: give up
         reached = _cut(who, whom, need, capacity)
         if reached is None:
             return None
         covered = np.zeros(p, bool)
         covered[whom[reached[who]]] = True
         short = int(need[reached].sum()) - int(capacity[covered].sum())
-        return Lack(short / self.share.numerator, reached[form], covered)
+        return UncoveredTuples(short / self.share.numerator, reached[form], covered)
 
-    def raised(self, levels: np.ndarray, lack: Lack) -> bool:
+    def raised(self, levels: np.ndarray, lack: UncoveredTuples) -> bool:
         """Raise some wanting tuples in ``levels``, the cheapest in relation to their gain.
 
         False if none gains any people.

@@ -1,7 +1,7 @@
 """Groups of cells: which groups meet a requirement, and how rows without a group are placed.
 
-``good_groups`` is the only function of tables that decides whether groups are eligible. ``Rows`` expands a histogram to
-single rows, cuts groups into small ones, and places rows without a group.
+``groups_that_meet`` is the only function of tables that decides whether groups are eligible. ``Rows`` expands a
+histogram to single rows, cuts groups into small ones, and places rows without a group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.kernels import quick
 from shoal.kernels.tables.connected_sets import AreaSets
 from shoal.kernels.tables.eligible import Rules, Slots, prices
 from shoal.kernels.tables.eligible import good as rules_hold
-from shoal.kernels.tables.insertion import Hosts, RowModels, UngroupedRows, insert
+from shoal.kernels.tables.insertion import JoinableGroups, RowModels, UngroupedRows, insert
 from shoal.model.histogram import Histogram, Partition, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding, Slot
@@ -54,7 +54,7 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
     )
 
 
-def good_groups(
+def groups_that_meet(
     histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray, count: np.ndarray, groups: int
 ) -> np.ndarray:
     """bool[groups]: which groups meet the requirement; rows ``count`` int64[x] of ``cells`` int64[x] in group int64[x].
@@ -133,7 +133,7 @@ def joining(
         middle = (low + high) // 2
         joined = rank[group] < middle
         held = pool + np.bincount(cell[joined], weights=count[joined], minlength=histogram.cells).astype(np.int64)
-        if good_groups(histogram, need, every, one, held, 1)[0]:
+        if groups_that_meet(histogram, need, every, one, held, 1)[0]:
             high = middle
         else:
             low = middle + 1
@@ -280,7 +280,7 @@ class Rows:
         """bool[groups]: which labels have an eligible set; rows labeled -1 are in none."""
         inside = group >= 0
         ones = np.ones(int(inside.sum()), np.int64)
-        return good_groups(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
+        return groups_that_meet(self.histogram, self.need, self.cell[inside], group[inside], ones, groups)
 
     def cut(self, group: np.ndarray) -> np.ndarray:
         """Groups cut into as many eligible pieces as dealing allows; labels from 0, and rows labeled -1 stay so.
@@ -377,7 +377,7 @@ class Rows:
             spread = others[np.arange(b) * rest // max(b, 1)]  # with as many different values as possible
             one = np.append(np.flatnonzero(common)[:a], spread)
             alike = np.zeros(one.size, np.int64)
-            if one.size < self.k or not good_groups(self.histogram, self.need, cell[one], alike, ones[one], 1)[0]:
+            if one.size < self.k or not groups_that_meet(self.histogram, self.need, cell[one], alike, ones[one], 1)[0]:
                 continue
             upto = np.arange(rest + 1) * (b * full) // max(rest, 1)
             taken, rank = np.diff(upto) > 0, upto[:-1]  # remaining rows lie between the others
@@ -388,7 +388,7 @@ class Rows:
                 for most in (full, full - 1):  # the rest is a separate piece, or part of the last one
                     made = int(np.minimum(piece, most).max()) + 1
                     pieces = np.minimum(piece, most)
-                    if made > known and good_groups(self.histogram, self.need, cell, pieces, ones, made).all():
+                    if made > known and groups_that_meet(self.histogram, self.need, cell, pieces, ones, made).all():
                         return pieces, made
         return np.zeros(cell.size, np.int64), 1
 
@@ -413,7 +413,7 @@ class Rows:
             first = np.cumsum(pieces) - pieces
             number = first[label] + dealt
             ones = np.ones(label.size, np.int64)
-            good = good_groups(self.histogram, self.need, cell, number, ones, int(pieces.sum()))
+            good = groups_that_meet(self.histogram, self.need, cell, number, ones, int(pieces.sum()))
             done = np.logical_and.reduceat(good, first) | (pieces == 1)
             made[waiting[done]] = pieces[done]
             ready = done[label]
@@ -513,7 +513,10 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], kinds)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            hosts, models = Hosts(head, following, size, state, order), RowModels(sensitive, self.frequency, self.rules)
+            hosts, models = (
+                JoinableGroups(head, following, size, state, order),
+                RowModels(sensitive, self.frequency, self.rules),
+            )
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             if begin.size:
                 some = UngroupedRows(waiting, begin, candidate)
@@ -536,7 +539,7 @@ class Rows:
         """Groups by ascending price; those that publish the same are adjacent, the small ones first."""
         return np.lexsort((size, *state.T, quick(prices, state.size)(self.slots, state)))
 
-    def _anywhere(self, hosts: Hosts, models: RowModels, waiting: np.ndarray, steps: float) -> np.ndarray:
+    def _anywhere(self, hosts: JoinableGroups, models: RowModels, waiting: np.ndarray, steps: float) -> np.ndarray:
         """Put rows into any group, in turns until the time is over; returns the rows that are left."""
         left, none = [waiting[:0]], np.zeros(0, np.int64)
         each = waiting.size if self.until == np.inf else max(TURN, -(-waiting.size // TURNS))

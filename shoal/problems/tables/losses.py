@@ -358,11 +358,11 @@ class Lattice:
             if not open_columns:
                 return np.stack(path)
 
-            def merit(j: int) -> float:
+            def entropy_per_loss(j: int) -> float:
                 level = int(node[j])
                 return float((shares[j][level] - shares[j][level + 1]) / (means[j][level + 1] - means[j][level] + 1e-9))
 
-            node[max(open_columns, key=merit)] += 1
+            node[max(open_columns, key=entropy_per_loss)] += 1
             path.append(node.copy())
 
     def ordered(self, task: Task) -> np.ndarray:

@@ -19,7 +19,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy.population import OfPersons
 from shoal.model.recoding import PublishedCodes
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.three_phase import TUPLES
 
 
@@ -94,12 +94,12 @@ def merged(task: Task, made: Partition, levels: Mapping[str, int] | None = None)
     while True:
         name = _alike(task, made, _published(task, made, levels))
         classes = int(name.max(initial=-1)) + 1
-        good = good_groups(h, task.requirement, made.cell, name[made.group], made.count, classes)
+        good = groups_that_meet(h, task.requirement, made.cell, name[made.group], made.count, classes)
         if good.all():
             return Partition.of(made.cell, name[made.group], made.count)
         if classes == 1:
             raise none_found(task)
-        made = _ClassesOfGroups(task, made, name).mended(np.flatnonzero(~good).tolist())
+        made = _ClassesOfGroups(task, made, name).without_ineligible_classes(np.flatnonzero(~good).tolist())
 
 
 def holding(task: Task, tried: Sequence[tuple[str, Partition]]) -> list[tuple[str, Partition]]:
@@ -161,7 +161,7 @@ class _ClassesOfGroups:
         groups = np.split(by_class, np.searchsorted(name[by_class], np.arange(1, int(name.max()) + 1)))
         self.members = [some.tolist() for some in groups]
 
-    def mended(self, failing: list[int]) -> Partition:
+    def without_ineligible_classes(self, failing: list[int]) -> Partition:
         """The partition after every ineligible class has given up groups and these have joined others."""
         waiting = [group for one in failing for group in self.given_up(one)]
         while waiting:
@@ -228,7 +228,9 @@ class _ClassesOfGroups:
         places = np.concatenate([self.places[group] for group in groups])
         made, one = self.made, np.zeros(places.size, np.int64)
         task = self.task
-        return bool(good_groups(task.histogram, task.requirement, made.cell[places], one, made.count[places], 1).all())
+        return bool(
+            groups_that_meet(task.histogram, task.requirement, made.cell[places], one, made.count[places], 1).all()
+        )
 
 
 def none_found(task: Task) -> InfeasibleError:

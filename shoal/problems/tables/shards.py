@@ -5,13 +5,8 @@ the same seeds, so with the same groups. The results are checked here like any p
 
 A k-d tree over the quasi-identifiers: the largest shard is cut where the fewest rows are separated from their nearest
 rows, and only if both sides meet the requirement, so that no rows are left over. A group of one shard is a group of the
-table. So the shards' partitions together are one of the table, and its cost is computed on the whole table.
-
-The bound isn't the sum of the shards' optima, because a better partition may have groups across shards. Instead it
-holds for each row. The group of a row may lie in the row's shard. Then the row loses at least what it loses together
-with its nearest rows there, as many as the least group needs. Or the group contains a row of another shard. Then the
-row loses at least what it loses together with the nearest tuple that can be made of that shard's values. The smaller of
-the two is a bound of the row's loss in any partition of the table, and the sum over rows bounds the table's loss.
+table. So the shards' partitions together are one of the table, and its cost is computed on the whole table. The bound
+is a sum over rows, which also counts groups across shards (docs/bounds.md, "Shards").
 """
 
 from __future__ import annotations
@@ -39,7 +34,7 @@ from shoal.problems.catalogue import algorithm
 from shoal.problems.tables.bounds.bounds import Bounds, total
 from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
 from shoal.problems.tables.bounds.near_cells import neighbors
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.separate import merged
 from shoal.problems.tables.three_phase import ceiling_classes, plain_stars, residue
 
@@ -76,7 +71,9 @@ def sharded(task: Task, method: str, shards: int) -> Grouping | None:
     partition.check(histogram)
     if not need.closed:
         partition = merged(task, partition)
-    elif not good_groups(histogram, need, partition.cell, partition.group, partition.count, partition.groups).all():
+    elif not groups_that_meet(
+        histogram, need, partition.cell, partition.group, partition.count, partition.groups
+    ).all():
         raise VerificationError("a shard came back with a group that does not meet the models; nothing comes of it")
     spent = clock() - task.started
     bounds = composed(task, parts, clock() + max(BOUND, 0.5 * spent), alone)
@@ -273,7 +270,7 @@ def _can_be_grouped(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
         return False
     group = dense(kind[side]) if kind.any() else np.zeros(side.size, np.int64)
     cells = side.astype(np.int64) if need.rules else side
-    return bool(good_groups(h, need, cells, group, alone.count, int(group.max(initial=0)) + 1).all())
+    return bool(groups_that_meet(h, need, cells, group, alone.count, int(group.max(initial=0)) + 1).all())
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:

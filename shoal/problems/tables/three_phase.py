@@ -27,7 +27,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.groups import good_groups, joining
+from shoal.problems.tables.groups import groups_that_meet, joining
 
 SOURCE = "Xiao, Yi, Tao 2010"
 WIDENED = "every row loses what the grid takes from its own values"
@@ -316,7 +316,7 @@ def eligible_with(
     histogram: Histogram, need: Requirement, group: np.ndarray, groups: int, count: np.ndarray
 ) -> np.ndarray:
     """bool[groups]: which groups of cells meet the requirement; group int64[m], count int64[m]. O(m log m)."""
-    return good_groups(histogram, need, np.arange(histogram.cells), group, count, groups)
+    return groups_that_meet(histogram, need, np.arange(histogram.cells), group, count, groups)
 
 
 TUPLES = "suppressed tuples"

@@ -233,8 +233,8 @@ def _in_range(x: np.ndarray, y: np.ndarray) -> None:
         )
     wrong = int(((x < -180) | (x > 360)).sum())
     if wrong or (x.min() < 0 and x.max() > 180):
-        said = f", and {wrong:,} are not" if wrong else "; these are of both kinds"
-        raise InputError(f"longitudes must be within -180..180 or 0..360{said}")
+        problem = f", and {wrong:,} are not" if wrong else "; these are of both kinds"
+        raise InputError(f"longitudes must be within -180..180 or 0..360{problem}")
 
 
 def require(places: Places, k: int) -> int:

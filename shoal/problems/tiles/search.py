@@ -105,7 +105,7 @@ def least_waste(
         _lower(best, effort)
     else:
         programs = [PERIMETER, MOST] if objective == "perimeter" else [MOST]
-        sizes = _affordable(places, blocks, k, effort / (3 if len(programs) == 1 else 8))
+        sizes = _grids_within_time(places, blocks, k, effort / (3 if len(programs) == 1 else 8))
         for slack in (0.0, 0.05, 0.1) if sizes else ():
             for program in programs:
                 best.enter(Strategy(slack=slack, program=program, **sizes))
@@ -143,7 +143,7 @@ def _lower(best: Tournament, effort: float) -> None:
         above = np.flatnonzero(best.heavy > best.good)
         if above.size:
             best.enter(Strategy(slack=slack, balance=balance, cap=best.good), above)
-    sizes = _affordable(best.places, best.blocks, best.k, effort / 4)
+    sizes = _grids_within_time(best.places, best.blocks, best.k, effort / 4)
     if not sizes:
         return
     # a window so narrow that hardly any cut fits gives bad results if many coordinates are equal, so widen it by a
@@ -245,7 +245,7 @@ class Tournament:
         return _Outcome(strategy, made, block, np.bincount(block, minlength=q), heaviest, size)
 
 
-def _affordable(places: Places, blocks: TileCells, k: int, seconds: float) -> dict[str, int]:
+def _grids_within_time(places: Places, blocks: TileCells, k: int, seconds: float) -> dict[str, int]:
     """The largest cells and finest lines whose dynamic programs fit in the time by estimate; empty if none do."""
     tiles = max(int(blocks.cells[:, WEIGHT].sum()) // k, 1)
     per_tile = places.x.size / tiles

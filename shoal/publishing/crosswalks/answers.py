@@ -122,12 +122,12 @@ def _noted(made: Crosswalk) -> Crosswalk:
     if table is None:
         return made
     named = [given] if isinstance(given, str) else list(given)
-    said = [*(note.removeprefix("warning: ") for note in named_sensitive(named)), *sensitive_notes(table, named)]
+    sentences = [*(note.removeprefix("warning: ") for note in named_sensitive(named)), *sensitive_notes(table, named)]
     for feature in made.parameters.get("features", ()):
         if feature["kind"] == "place" and feature["geometry"] == "great-circle":
             latitude, longitude = (numbers(table, name) for name in feature["columns"])
-            said += coded_places(np.column_stack([longitude, latitude]))
-    return replace(made, warnings=(*made.warnings, *said))
+            sentences += coded_places(np.column_stack([longitude, latitude]))
+    return replace(made, warnings=(*made.warnings, *sentences))
 
 
 SAME = "same"

@@ -214,13 +214,13 @@ def regions(
     )
 
 
-def _objective(answer: Any, said: str | Sequence[str] | None, regions: Any) -> str:
+def _objective(answer: Any, stated: str | Sequence[str] | None, regions: Any) -> str:
     """The answer's first objective; PolicyError if the caller names another.
 
     regions  the requested number of regions; with it, "count" has no effect
     """
     own = str(answer.certificate.details["objective"][0])
-    first = said.split(",")[0] if isinstance(said, str) else own if said is None else str(next(iter(said), ""))
+    first = stated.split(",")[0] if isinstance(stated, str) else own if stated is None else str(next(iter(stated), ""))
     if first != own and not (first == "count" and regions is not None):
         raise PolicyError(f"the answer's objective is {own!r}, not {first!r}; leave ⟨objective=⟩ out")
     return own

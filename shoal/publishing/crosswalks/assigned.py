@@ -194,9 +194,9 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         raise InputError(
             f"{proof.name!r} is no certificate of tiles, regions, labels or intervals, so there is nothing to assign"
         )
-    beside, said = record_path(proof), record.get("release") or {}
+    beside, release_entry = record_path(proof), record.get("release") or {}
     # for places, the record contains more
-    kept = read_json(beside) if "sha256" not in said and beside.is_file() else None
+    kept = read_json(beside) if "sha256" not in release_entry and beside.is_file() else None
     for found in recheck(path, record, kept=kept)[0]:
         if not found.holds:
             raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
@@ -315,8 +315,8 @@ def _tiles(
     absent = next((n for n in names[:2] if n not in frame.columns), None)
     if absent is not None:
         refusal = PolicyError.unknown("column", absent, frame.columns)
-        said = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
-        raise PolicyError(f"in the new records, {refusal}; {said}")
+        remedy = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
+        raise PolicyError(f"in the new records, {refusal}; {remedy}")
     points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
     if boundary and names[2] not in frame.columns:
         raise PolicyError(f"the tiles keep to a boundary; say ⟨boundary=NAME⟩, the column that is {boundary!r} there")

@@ -335,9 +335,9 @@ def _map(form: Centers, features: Features, title: str) -> Drawing | None:
         from shoal.report.clusters import draw_circles
 
         geographic = place.feature.geometry == "great-circle"  # type: ignore[union-attr]
-        said = [f"{n:,} records, {words}" for n, words in zip(form.records.tolist(), form.radius, strict=True)]
+        captions = [f"{n:,} records, {words}" for n, words in zip(form.records.tolist(), form.radius, strict=True)]
         note = _widest(form, features.metric.unit)
-        draw_circles(path, place.value, place.spread, said, geographic=geographic, title=title, note=note)
+        draw_circles(path, place.value, place.spread, captions, geographic=geographic, title=title, note=note)
 
     return Drawing(form=MAP, fill=fill)
 

@@ -105,7 +105,7 @@ class Crosswalk(Shown):
             f"Crosswalk of {self.kind}: {several(self.content.height, 'row')}, {', '.join(self.content.columns)}",
             sizes_line("size of a group", self.groups, f"{several(len(self.groups), 'group')}"),
             *proof_lines(self.certificate, self.method),
-            *(f"warning: {said}" for said in self.warnings),
+            *(f"warning: {warning}" for warning in self.warnings),
         ]
         return [*lines, f"may not be written: {self.refused}"] if self.refused else lines
 
@@ -251,12 +251,12 @@ class Crosswalk(Shown):
     def judge(self, path: Path, part: str | None = None) -> list[Finding]:
         """The judge's findings on a file, the crosswalk or a companion; VerificationError unless all of them hold."""
         if self.kind == "regions" and part is not None and part.startswith(OUTLINES):
-            said = self.findings_in(part, outlined(path), "")
+            found = self.findings_in(part, outlined(path), "")
         elif part in (OUTLINES, "hierarchy"):
-            said = self.findings_in(part, path, "")
+            found = self.findings_in(part, path, "")
         else:
-            said = self.findings_in(part, read_release(path, usual_separator(path)), kind_of(path))
-        return refuse_unless(said)
+            found = self.findings_in(part, read_release(path, usual_separator(path)), kind_of(path))
+        return refuse_unless(found)
 
     def findings_in(self, part: str | None, held: Any, form: str) -> list[Finding]:
         record = {"kind": self.kind, "parameters": self.parameters, "facts": self.facts}
@@ -358,12 +358,12 @@ class Crosswalk(Shown):
         return path
 
 
-def refuse_unless(said: list[Finding]) -> list[Finding]:
+def refuse_unless(results: list[Finding]) -> list[Finding]:
     """The judge's findings, if all of them hold; otherwise VerificationError."""
-    for found in said:
+    for found in results:
         if not found.holds:
             raise VerificationError(
                 f"what would be written differs from what was decided ({found.check}: {found.found}); nothing was "
                 "published. This is a defect of shoal: please report it"
             )
-    return said
+    return results

@@ -381,14 +381,14 @@ def _refuse_parts(
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
     """A note for the owner of the table: size, bounds, and conditions."""
     proof, left = answer.certificate, facts["rows_left_out"]
-    said = [
+    sentences = [
         f"{_largest(answer)}, no partition below {proof.lower_bound:,}; at most {proof.details['tiles_at_most']:,} "
         "tiles exist.",
         *_kept(answer),
     ]
     if left:
-        said.append(f"{left:,} rows fit no tile and are left out.")
-    return " ".join(said)
+        sentences.append(f"{left:,} rows fit no tile and are left out.")
+    return " ".join(sentences)
 
 
 def _largest(answer: Any) -> str:
@@ -397,17 +397,17 @@ def _largest(answer: Any) -> str:
 
 def _kept(answer: Any) -> list[str]:
     """The conditions that every tile meets, as sentences."""
-    asked, said = answer.asked, list[str]()
+    asked, sentences = answer.asked, list[str]()
     if answer.boundary is not None:
-        said.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
+        sentences.append("No tile mixes values of the boundary; tiles of different values may lie over each other.")
     if asked.l is not None:
-        said.append(f"No sensitive value is in more than 1/{asked.l:g} of a tile's records.")
+        sentences.append(f"No sensitive value is in more than 1/{asked.l:g} of a tile's records.")
     if asked.distinct_l is not None:
-        said.append(f"Each tile has at least {asked.distinct_l} different sensitive values.")
+        sentences.append(f"Each tile has at least {asked.distinct_l} different sensitive values.")
     if asked.max_width is not None:
         unit = " km" if answer.coordinates == "geographic" else ""
-        said.append(f"No side is longer than {asked.max_width:g}{unit}.")
-    return said
+        sentences.append(f"No side is longer than {asked.max_width:g}{unit}.")
+    return sentences
 
 
 def _refuse_other_columns(answer: Any, columns: Mapping[str, str | None]) -> None:

@@ -481,7 +481,7 @@ def figures(release: Any) -> dict[str, Any]:
         "pairs": pairs(release, decoded, columns, least, step),
         "shown": shown_rows(release, decoded.table, least),
         "listed": listed(decoded.table, release.policy),
-        "sole_ends": sole_ends(
+        "sole_ends": unique_ends(
             decoded.table, release.policy, {**release.policy.range_step, **release.policy.hierarchies}
         ),
     }
@@ -565,7 +565,7 @@ def listed(frame: pl.DataFrame, policy: Any) -> dict[str, float]:
     return {name: part for name, part in found.items() if part}
 
 
-def sole_ends(frame: pl.DataFrame, policy: Any, rounded: Collection[str]) -> dict[str, float]:
+def unique_ends(frame: pl.DataFrame, policy: Any, rounded: Collection[str]) -> dict[str, float]:
     """For each column, the share of groups whose range ends at a value that no other group shows.
 
     Such an end is very likely the value of a single row, for example in coordinates and exact amounts. Computed from

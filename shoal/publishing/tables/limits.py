@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.engines.codes import Coded
-from shoal.engines.order import ShuffleKey, dealer
+from shoal.engines.order import ShuffleKey, generator_of
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
@@ -65,7 +65,7 @@ def decoys_of(
     promises = {(k, float(m.l)) for m in asked.privacy if isinstance(m, LDiversity) and m.l > 1} | {(k, 1 / most)}
     context = json.dumps(asked.describe(), sort_keys=True, default=str).encode()
     counts = np.sort(histogram.count).astype("<i8").tobytes()
-    deal = dealer(ShuffleKey.of(secret, b"decoys" + context + counts).place)
+    deal = generator_of(ShuffleKey.of(secret, b"decoys" + context + counts).place)
     return Decoys(most, deal, lambda partition: attack(partition, CLAIM * most, sorted(promises)))
 
 

@@ -25,7 +25,7 @@ from shoal.model.task import nothing
 from shoal.paths import PAGE, certificate_of, internal_path, kind_of
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
-from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows, sole_ends
+from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows, unique_ends
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.report.page import release_page
@@ -77,7 +77,7 @@ def public_figures(
         "pairs": [],
         "shown": shown_rows(release, decoded.table, least),
         "listed": listed(decoded.table, reading),
-        "sole_ends": sole_ends(decoded.table, reading, {*asked["range_step"], *asked["hierarchies"]}),
+        "sole_ends": unique_ends(decoded.table, reading, {*asked["range_step"], *asked["hierarchies"]}),
     }
 
 

@@ -65,12 +65,12 @@ def incomplete(record: Record, shown: int = 0, original: pl.DataFrame | None = N
     shown  number of rows of the release with a missing value, which can't exceed the certified number
     """
     entry = record.raw.get("incomplete")
-    said = dict(entry) if isinstance(entry, dict) else {}
+    counts = dict(entry) if isinstance(entry, dict) else {}
     rows, own, others = (
-        x if type(x) is int else -1 for x in (said.get(n) for n in ("rows", "smallest", "smallest_of_others"))
+        x if type(x) is int else -1 for x in (counts.get(n) for n in ("rows", "smallest", "smallest_of_others"))
     )
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KAnonymity)), default=1)
-    columns = said.get("columns")
+    columns = counts.get("columns")
     parts = [(part, least) for part, least in ((rows, own), (record.rows - rows, others)) if part or least]
     good = shown <= rows and all(part >= least >= asked for part, least in parts)
     good = good and isinstance(columns, list) and bool(columns) == (rows > 0)
@@ -103,16 +103,16 @@ def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
 
     In a text file, an empty cell of a column without missing values is an empty text.
     """
-    said = record.raw.get("incomplete")
-    texts = None if is_parquet(path) or not isinstance(said, dict) else said.get("columns")
+    counts = record.raw.get("incomplete")
+    texts = None if is_parquet(path) or not isinstance(counts, dict) else counts.get("columns")
     lack = pl.Series([False]).new_from_index(0, held.cells.height)
     beyond = 0
     for name in record.policy.quasi_identifiers:
-        column, stars = held.cells[name], record.said.stars[name]
+        column, stars = held.cells[name], record.release.stars[name]
         is_text = isinstance(column.dtype, (pl.String, pl.Categorical))  # texts of a CSV may be read as categories
         if is_text and isinstance(texts, list) and name not in texts:
             continue
-        if name in record.said.blanks or (not is_text and stars):
+        if name in record.release.blanks or (not is_text and stars):
             beyond = max(beyond, int(held.counts[column.is_null().to_numpy()].sum()) - stars)
         else:
             lack = lack | column.is_null()
@@ -122,26 +122,30 @@ def lacking(path: Path, held: ReleaseContents, record: Record) -> int:
 def filled_cells(record: Record, cells: Mapping[str, int] | None = None) -> Finding:
     """The number of filled cells. cells: counted in the original, if it is given."""
     entry = record.raw.get("filled")
-    said = dict(entry) if isinstance(entry, dict) else {}
-    good = set(said) == set(record.policy.quasi_identifiers)
-    good = good and all(type(x) is int and 0 <= x <= record.rows for x in said.values())
-    total = with_filled((record.said.loss or {})["ncp"], said, record.rows)["ncp_with_filled"] if good else math.nan
+    counts = dict(entry) if isinstance(entry, dict) else {}
+    good = set(counts) == set(record.policy.quasi_identifiers)
+    good = good and all(type(x) is int and 0 <= x <= record.rows for x in counts.values())
+    total = (
+        with_filled((record.release.loss or {})["ncp"], counts, record.rows)["ncp_with_filled"] if good else math.nan
+    )
     stated = record.raw["loss"].get("ncp_with_filled")
     good = good and isinstance(stated, (int, float)) and math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-12)
     if cells is None:
-        text = f"{sum(said.values()) if good else 'no one knows how many'} missing values were filled and count as lost"
+        text = (
+            f"{sum(counts.values()) if good else 'no one knows how many'} missing values were filled and count as lost"
+        )
         return Finding("filled values", good, text, STATED)
     text = f"{sum(cells.values())} values of the original are missing, and were filled"
-    return Finding("filled cells", good and dict(cells) == said, text)
+    return Finding("filled cells", good and dict(cells) == counts, text)
 
 
 def limited_cells(record: Record, seen: Mapping[str, Mapping[str, float]]) -> Finding:
     """The values at and beyond the limits of columns. seen: counted in the original."""
     entry = record.raw.get("limited")
-    said = entry if isinstance(entry, dict) else {}
-    good = set(said) == set(seen) and all(
-        isinstance(said[name], dict)
-        and all(math.isclose(said[name].get(what, -1.0), x, rel_tol=1e-9, abs_tol=1e-12) for what, x in held.items())
+    limits = entry if isinstance(entry, dict) else {}
+    good = set(limits) == set(seen) and all(
+        isinstance(limits[name], dict)
+        and all(math.isclose(limits[name].get(what, -1.0), x, rel_tol=1e-9, abs_tol=1e-12) for what, x in held.items())
         for name, held in seen.items()
     )
     many = sum(held["bottom"] + held["top"] for held in seen.values())
@@ -161,7 +165,7 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
         plain = {end for text, end in named if step is None or not _ends_at(text, end, notation)}
         plain -= {*notation.split(), record.policy.star}
         for at in (as_number(end, None) for end in plain):
-            if record.said.publish != "hierarchy" if at is None else not low < at < high:
+            if record.release.publish != "hierarchy" if at is None else not low < at < high:
                 return [Finding("limits", False, f"column {name!r} shows a value at or beyond its limit")]
         rows = {"rows_bottom": 0, "rows_top": 0}
         for limit in notation.split():
@@ -171,11 +175,13 @@ def limits_kept(held: ReleaseContents, record: Record) -> list[Finding]:
     found = [Finding("limits", True, f"no value of {', '.join(map(repr, limits))} lies at or beyond its limit")]
     if record.private:
         entry = record.raw.get("limited")
-        said = entry if isinstance(entry, dict) else {}
-        good = all(isinstance(said.get(n), dict) and rows.items() <= said[n].items() for n, rows in counted.items())
-        ncp = (record.said.loss or {}).get("ncp", math.nan)
+        entries = entry if isinstance(entry, dict) else {}
+        good = all(
+            isinstance(entries.get(n), dict) and rows.items() <= entries[n].items() for n, rows in counted.items()
+        )
+        ncp = (record.release.loss or {}).get("ncp", math.nan)
         try:
-            total = with_limits(ncp, said, record.rows, len(record.policy.quasi_identifiers)).get(
+            total = with_limits(ncp, entries, record.rows, len(record.policy.quasi_identifiers)).get(
                 "ncp_with_limits", 0.0
             )
             stated = record.raw["loss"].get("ncp_with_limits")
@@ -198,11 +204,11 @@ def _ends_at(text: str, end: str, notation: str) -> bool:
 
 def unchanged_columns(record: Record, original: pl.DataFrame) -> Finding:
     """The number of rows that the insensitive columns single out, counted again."""
-    said = dict(record.raw["carried"])
-    names = [n for n in said["columns"] if n in original.columns]
+    carried = dict(record.raw["carried"])
+    names = [n for n in carried["columns"] if n in original.columns]
     alone = {name: _single([original[name]]) for name in names}
     found: dict[str, Any] = {"alone": alone, "together": _single([original[name] for name in names])}
-    same = found == {name: said.get(name) for name in found}
+    same = found == {name: carried.get(name) for name in found}
     text = f"the insensitive columns single out {found['together']} rows"
     return Finding("carried", same, text if same else f"{text}; the certificate says otherwise")
 
@@ -229,12 +235,12 @@ def _alike(stated: Any, found: Any) -> bool:
 def population_of(record: Record, audit: Audit) -> Finding:
     """The population's figures, counted again if it is given, otherwise as stated."""
     entry = record.raw.get("population")
-    said = dict(entry) if isinstance(entry, dict) else {}
+    figures = dict(entry) if isinstance(entry, dict) else {}
     if audit.population is not None:
         fits = f"every group fits at least {audit.population['k_map']} of {audit.population['rows']} people"
-        same = all(_alike(said.get(name), value) for name, value in audit.population.items() if name != "from")
+        same = all(_alike(figures.get(name), value) for name, value in audit.population.items() if name != "from")
         return Finding("population", same, fits if same else f"{fits}; the certificate says otherwise")
-    least, people = said.get("k_map"), said.get("rows")
+    least, people = figures.get("k_map"), figures.get("rows")
     asked = max((m.k for m in record.policy.privacy if isinstance(m, KMap)), default=0)
     good = not record.rows or (type(least) is int and type(people) is int and asked <= least <= people)
     source = (
@@ -255,7 +261,7 @@ def own_findings(
     record  its certificate file, or its private record, which allows more checks
     trees   given hierarchies, by column
     """
-    policy, said = record.policy, record.said
+    policy, release = record.policy, record.release
     audit, shown = _judged(held, record, trees)
     if policy.population is not None or policy.weighed:
         # published weights are a separate column, so they aren't in the counted tuples
@@ -275,8 +281,8 @@ def own_findings(
     findings.append(_levels(record, audit))
     if not record.private:
         findings += [_agrees(record), *_loss(held, record, trees)]
-    elif said.loss is not None and said.changed is not None and said.cost is not None:
-        findings.append(_consistent(record, said.loss, said.changed, said.cost))
+    elif release.loss is not None and release.changed is not None and release.cost is not None:
+        findings.append(_consistent(record, release.loss, release.changed, release.cost))
     for name, tree in trees.items():
         if isinstance(tree, Hierarchy) and tree.kind == REGIONS and name in policy.quasi_identifiers:
             wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
@@ -288,8 +294,8 @@ def own_findings(
         findings.append(range_steps(held.cells, policy.range_step, policy.notations, policy.star))
     if policy.max_suppressed:
         findings.append(_suppressed(held, record))
-    if said.changed is not None and said.publish == "ranges":
-        findings.append(_coarser(held, record, said.changed))
+    if release.changed is not None and release.publish == "ranges":
+        findings.append(_coarser(held, record, release.changed))
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
@@ -322,23 +328,23 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
 
     Without a hierarchy, the loss of its labels can't be computed.
     """
-    policy, said, raw = record.policy, record.said, record.raw
+    policy, release, raw = record.policy, record.release, record.raw
     names = policy.quasi_identifiers
     wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
-    how = ColumnRecodings(names, said.publish, policy.star, said.blanks, wanted, policy.weights, policy.notations)
+    how = ColumnRecodings(names, release.publish, policy.star, release.blanks, wanted, policy.weights, policy.notations)
     found = shown_loss(held.cells, held.counts, how)
-    lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if said.publish == "hierarchy" else []
-    odd = next((n for n in names if found.stars[n] != said.stars[n]), None)
+    lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if release.publish == "hierarchy" else []
+    odd = next((n for n in names if found.stars[n] != release.stars[n]), None)
     odd = odd or next((n for n in names if n not in lacking and found.changed[n] != raw["changed"][n]), None)
     cells = "starred and coarser cells of every column, as certified"
     if odd is not None:
         text = f"column {odd!r} has {found.stars[odd]} stars and {found.changed[odd]} coarser cells"
-        cells = f"{text}, {said.stars[odd]} and {raw['changed'][odd]} were certified"
+        cells = f"{text}, {release.stars[odd]} and {raw['changed'][odd]} were certified"
     findings = [Finding("cells", odd is None, cells)]
     if lacking:
         text = f"it rests on the hierarchy of {', '.join(map(repr, lacking))}; hand it over to have it counted again"
         return [*findings, Finding("loss", True, text, STATED)]
-    cost = found.cost(said.unit, bool(policy.weights))
+    cost = found.cost(release.unit, bool(policy.weights))
     pairs = [(raw["loss"].get(name), value, name) for name, value in found.loss.items()]
     pairs.append((record.stated.cost, cost, "cost"))
     wrong = next((p for p in pairs if not _alike(p[0], p[1])), None)
@@ -407,7 +413,7 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
 
 def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> tuple[Audit, list[Finding]]:
     """The audit of the rows, and whether stars and ordered values agree with the certificate."""
-    policy, said = record.policy, record.said
+    policy, release = record.policy, record.release
     shown = {name: held.cells[name].cast(pl.String).drop_nulls() for name in record.orders}
     odd = {name for name, levels in record.orders.items() if not shown[name].is_in(levels).all()}
     why = "it has a value that the certificate's order does not name"
@@ -416,8 +422,8 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
         quasi=policy.quasi_identifiers,
         sensitive=policy.sensitive,
         models=policy.of_rows,
-        star=policy.star if said.publish != "centers" else None,
-        stars=dict(said.stars) | dict.fromkeys(said.blanks, 0),
+        star=policy.star if release.publish != "centers" else None,
+        stars=dict(release.stars) | dict.fromkeys(release.blanks, 0),
         orders={name: levels for name, levels in record.orders.items() if name not in odd},
         trees={name: tree for name, tree in trees.items() if name in policy.sensitive and isinstance(tree, Hierarchy)},
         notations=policy.notations,
@@ -427,7 +433,7 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
     except VerificationError as error:
         audit = judge_held(held, wanted._replace(star=None, orders={}), "")
         return audit, [Finding("stars", False, str(error)), *found]
-    return audit, [Finding("stars", True, f"{sum(said.stars.values()):,} starred cells, as certified"), *found]
+    return audit, [Finding("stars", True, f"{sum(release.stars.values()):,} starred cells, as certified"), *found]
 
 
 def _same_file(path: Path, record: Record) -> list[Finding]:
@@ -459,14 +465,14 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
 
 def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
     """The unchanged columns, and the number of rows that they single out, counted in the file."""
-    policy, said = record.policy, dict(record.raw["carried"])
+    policy, carried = record.policy, dict(record.raw["carried"])
     roles = {*policy.quasi_identifiers, *policy.sensitive, *policy.identifiers}
     names = [c for c in held.columns if c not in roles]
-    asked = [c for c in said["columns"] if c in record.raw["policy"]["insensitive"]]
-    same = sorted(said["columns"]) == sorted(names) and said.get("insensitive") == asked
+    asked = [c for c in carried["columns"] if c in record.raw["policy"]["insensitive"]]
+    same = sorted(carried["columns"]) == sorted(names) and carried.get("insensitive") == asked
     for zeros in (False, True):
         found = sample_uniques(path, names, int(held.counts.sum()), record.separator, zeros=zeros)
-        if same and said.get("alone") == found.alone and said.get("together") == found.together:
+        if same and carried.get("alone") == found.alone and carried.get("together") == found.together:
             return Finding("singled out", True, f"{found.together} rows, by the columns without a promise")
     return Finding("singled out", False, f"{found.together} rows; the certificate says otherwise of these columns")
 
@@ -476,7 +482,7 @@ def _coarser(held: ReleaseContents, record: Record, changed: Mapping[str, int]) 
     for name in record.policy.quasi_identifiers:
         column = held.cells[name]
         column = column.cast(pl.String) if isinstance(column.dtype, pl.Categorical) else column
-        if column.dtype != pl.String or name in record.said.blanks:
+        if column.dtype != pl.String or name in record.release.blanks:
             continue
         joined = column.str.starts_with("[") | column.str.starts_with("{") | (column == record.policy.star)
         found = int(held.counts[joined.fill_null(False).to_numpy()].sum())
@@ -495,10 +501,10 @@ def _whole_stars(held: ReleaseContents, record: Record) -> tuple[int, int, bool]
     surely = pl.Series([True]).new_from_index(0, held.cells.height)
     maybe, others = surely, False
     for name in record.policy.quasi_identifiers:
-        column, stars = held.cells[name], record.said.stars[name]
+        column, stars = held.cells[name], record.release.stars[name]
         starred = (column.cast(pl.String) == record.policy.star).fill_null(False)
         blank = column.is_null()
-        typed = not isinstance(column.dtype, (pl.String, pl.Categorical)) or name in record.said.blanks
+        typed = not isinstance(column.dtype, (pl.String, pl.Categorical)) or name in record.release.blanks
         none_lacking = record.policy.missing == "filled"
         surely = surely & (starred | blank if typed and none_lacking else starred)
         maybe = maybe & (starred | blank if stars and typed else starred)
@@ -515,17 +521,17 @@ def _suppressed(held: ReleaseContents, record: Record) -> Finding:
             return Finding("suppressed rows", there <= allowed, f"{there} rows starred whole, {allowed} allowed")
         text = f"{surely} to {there} rows starred whole, for a star may be a missing value; {allowed} allowed"
         return Finding("suppressed rows", True, text, CONSISTENT)
-    said = record.stated.details.get("suppressed_rows", 0)
-    if isinstance(said, bool) or not isinstance(said, int):
+    certified = record.stated.details.get("suppressed_rows", 0)
+    if isinstance(certified, bool) or not isinstance(certified, int):
         return Finding("suppressed rows", False, "the certificate names no whole number of rows starred whole")
-    text = f"{there} rows starred whole, {said} certified, {allowed} allowed"
-    exact = there == said
+    text = f"{there} rows starred whole, {certified} certified, {allowed} allowed"
+    exact = there == certified
     # in a typed column, rows that lack a value may look completely starred
-    return Finding("suppressed rows", said <= allowed and (exact or (others and there > said)), text,
+    return Finding("suppressed rows", certified <= allowed and (exact or (others and there > certified)), text,
                    RECOMPUTED if exact else CONSISTENT)  # fmt: skip
 
 
-def suppressed_beside(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
+def least_suppressed_rows(held: ReleaseContents, record: Record, original: pl.DataFrame) -> Finding:
     """A lower bound for completely starred rows: those that look so, minus the rows that lack a value in the
     original."""
     allowed = int(record.policy.max_suppressed * record.rows + 1e-9)
@@ -562,34 +568,36 @@ def _levels(record: Record, audit: Audit) -> Finding:
 
 def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str, int], cost: float) -> Finding:
     """Whether the record is consistent."""
-    said, stated, written = record.said, record.stated, record.raw["certificate"]
+    release, stated, written = record.release, record.stated, record.raw["certificate"]
     assert isinstance(stated, Certificate)
-    total = sum(said.stars.values())
-    starred = said.publish == "stars"
-    most = total if said.publish != "centers" else 0
+    total = sum(release.stars.values())
+    starred = release.publish == "stars"
+    most = total if release.publish != "centers" else 0
     if (
         total > most
         or loss["stars"] > most
-        or (said.publish in ("stars", "ranges") and loss["stars"] != total)
-        or (starred and said.stars != changed)
+        or (release.publish in ("stars", "ranges") and loss["stars"] != total)
+        or (starred and release.stars != changed)
     ):
         return _no("its loss and its stars contradict each other")
     # a column without a hierarchy shows values or stars
-    bare = [name for name in said.stars if name not in record.hierarchies]
-    if said.publish == "hierarchy" and (bare == [*said.stars] or any(said.stars[n] != changed[n] for n in bare)):
+    bare = [name for name in release.stars if name not in record.hierarchies]
+    if release.publish == "hierarchy" and (
+        bare == [*release.stars] or any(release.stars[n] != changed[n] for n in bare)
+    ):
         return _no("it names no hierarchy for a column whose values it counts as changed")
-    cells = max(record.rows * len(said.stars), 1)
+    cells = max(record.rows * len(release.stars), 1)
     if starred and not math.isclose(loss["ncp"], total / cells, rel_tol=1e-9, abs_tol=1e-12):
         return _no("its stars and its NCP contradict each other")
     known = {"stars": loss["stars"], "suppressed tuples": loss["suppressed_tuples"]}
-    if said.unit == "ncp" and not said.weights:
+    if release.unit == "ncp" and not release.weights:
         known["ncp"] = loss["ncp"]
-    if said.publish != "centers" and said.unit not in (*known, "ncp"):
+    if release.publish != "centers" and release.unit not in (*known, "ncp"):
         return _no("its unit is none of a table's")
-    if said.publish != "centers" and not math.isclose(known.get(said.unit, cost), cost, rel_tol=1e-9):
+    if release.publish != "centers" and not math.isclose(known.get(release.unit, cost), cost, rel_tol=1e-9):
         return _no("its cost and its loss contradict each other")
     weighted = record.raw["loss"].get("weighted_ncp", cost)
-    if weighted != cost or ("weighted_ncp" in record.raw["loss"] and (not said.weights or said.unit != "ncp")):
+    if weighted != cost or ("weighted_ncp" in record.raw["loss"] and (not release.weights or release.unit != "ncp")):
         return _no("its loss by weights is not what it says it cost")
     if not _order(record.raw):
         return _no("its statements about the order of its rows contradict each other")

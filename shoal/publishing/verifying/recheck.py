@@ -30,7 +30,7 @@ from shoal.model.certificate import (
     differs,
     read_json,
     rung,
-    stray,
+    unknown_entries,
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
@@ -71,8 +71,10 @@ def recheck(
             f"{', '.join(crosswalk_problems())}"
         )
     own = hash_of(path) if path.is_file() else ""
-    if stray(record):
-        raise InputError(f"the certificate file holds {stray(record)[0]!r}, which no certificate of {kind} has")
+    if unknown_entries(record):
+        raise InputError(
+            f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
+        )
     about, stated = _parts(record, path.name, own, PublicCertificate)
     part = about.get("part")
     drawn = isinstance(part, str) and part.startswith(OUTLINES)
@@ -147,8 +149,8 @@ def _file(path: Path, own: str, about: Mapping[str, Any], held: Any, record: Map
         return Finding("file", False, stale(path, record))
     size = about.get("bytes") == path.stat().st_size
     rows = "rows" not in about or not isinstance(held, pl.DataFrame) or about["rows"] == held.height
-    said = "the file is the one certified" if size and rows else "it has more or fewer bytes or rows than certified"
-    return Finding("file", size and rows, said)
+    message = "the file is the one certified" if size and rows else "it has more or fewer bytes or rows than certified"
+    return Finding("file", size and rows, message)
 
 
 def _parts(record: Mapping[str, Any], name: str, own: str, form: type[Proof]) -> tuple[Mapping[str, Any], Proof]:
@@ -178,9 +180,13 @@ def _one_character(separator: Any) -> str | None:
 
 def _proportion(written: Mapping[str, Any], stated: Certificate) -> Finding:
     """Whether the ratio in the file is cost divided by lower bound."""
-    ratio, said = stated.ratio, written.get("ratio")
-    number = isinstance(said, (int, float)) and not isinstance(said, bool)
-    same = said is None if ratio is None else number and math.isclose(float(ratio), float(said or 0), rel_tol=1e-9)
+    ratio, stated_ratio = stated.ratio, written.get("ratio")
+    number = isinstance(stated_ratio, (int, float)) and not isinstance(stated_ratio, bool)
+    same = (
+        stated_ratio is None
+        if ratio is None
+        else number and math.isclose(float(ratio), float(stated_ratio or 0), rel_tol=1e-9)
+    )
     same = bool(same) and written.get("optimal") is stated.optimal
     text = "cost over lower bound, as stated" if same else "its ratio is not cost over lower bound"
     return Finding("ratio", same, text)
@@ -210,14 +216,15 @@ PRIVATE = "private"  # an entry that a record has and a certificate hasn't
 class Record:
     """A certificate file or a record, parsed into checked values.
 
-    stated  the exact cost and bound of a record, or the public part in a certificate file
+    stated   the exact cost and bound of a record, or the public part in a certificate file
+    release  what it states about the release
     """
 
     raw: Mapping[str, Any]
     policy: Policy
     stated: Certificate | PublicCertificate
     ratio: float | None
-    said: StatedRelease
+    release: StatedRelease
     sha256: str
     rows: int
     groups: int
@@ -265,7 +272,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
         kind = Certificate if PRIVATE in record else PublicCertificate
         stated = kind.from_dict(record["certificate"])
         float(_number(stated.guarantee.factor or 1)), float(_number(stated.guarantee.additive or 0))
-        said = _stated_release(record, policy, stated, sheet)
+        release = _stated_release(record, policy, stated, sheet)
         given, hashes = dict(asked["hierarchies"]), dict(record.get("hierarchies") or {})
         named = {str(n): (str(s), str(hashes[n]["sha256"]) if n in hashes else None) for n, s in given.items()}
         pair = asked.get("coordinates")
@@ -277,7 +284,7 @@ def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
             policy=policy,
             stated=stated,
             ratio=None if record["certificate"].get("ratio") is None else _number(record["certificate"]["ratio"]),
-            said=said,
+            release=release,
             sha256=str(facts["sha256"]),
             rows=_count(facts["rows"]),
             groups=_count(record["groups"]),
@@ -311,12 +318,12 @@ def belongs(public: Record, private: Record) -> list[Finding]:
     step = rung(known.ratio)
     silent = stated.ratio_at_most is None
     right = silent or step == stated.ratio_at_most
-    said = "the certificate states no ratio" if silent else f"at most {stated.ratio_at_most} certified"
+    certified = "the certificate states no ratio" if silent else f"at most {stated.ratio_at_most} certified"
     shown = "none is proved" if known.ratio is None else f"{float(known.ratio):.6g} proved"
     return [
         Finding("record", not odd, text, CONSISTENT),
         _sealed(private.raw, "record's seal"),
-        Finding("ratio", right, f"{shown}; {said}", CONSISTENT),
+        Finding("ratio", right, f"{shown}; {certified}", CONSISTENT),
     ]
 
 
@@ -333,11 +340,11 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     if PRIVATE not in record:
-        stray = sorted(
+        unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
         )
-        if stray:
-            raise InputError(f"the certificate file holds {stray[0]!r}, which no certificate of a table has")
+        if unknown_entries:
+            raise InputError(f"the certificate file holds {unknown_entries[0]!r}, which no certificate of a table has")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),

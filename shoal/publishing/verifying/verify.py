@@ -46,9 +46,9 @@ from shoal.publishing.verifying.own_rows import (
     Outer,
     filled_cells,
     incomplete,
+    least_suppressed_rows,
     limited_cells,
     own_findings,
-    suppressed_beside,
     unchanged_columns,
 )
 from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
@@ -70,7 +70,7 @@ def hierarchies_of(
         if name not in record.hierarchies:
             raise InputError(f"the certificate names no hierarchy of a column {name!r}")
     areas = [n for n, (source, _) in record.hierarchies.items() if source == REGIONS and n not in given]
-    given = {**given, **dict.fromkeys(areas, _tree_beside(record, folder))} if areas else given
+    given = {**given, **dict.fromkeys(areas, _areas_near_certificate(record, folder))} if areas else given
     for name, (source, expected) in record.hierarchies.items():
         if source == REGIONS and given[name] is None:
             if name in needed:
@@ -103,7 +103,7 @@ def hierarchies_of(
     return out, findings
 
 
-def _tree_beside(record: Record, folder: Path) -> Hierarchy | None:
+def _areas_near_certificate(record: Record, folder: Path) -> Hierarchy | None:
     """The graph of areas in the certificate, if its files are next to it or in this folder."""
     asked = record.raw["policy"]
     names = [Path(str(asked[what])).name for what in ("areas", "edges") if asked.get(what) is not None]
@@ -134,12 +134,12 @@ def with_areas(given: Mapping[str, Any] | None, areas: Any, edges: Any, certific
     return {**dict.fromkeys(names, tree), **(given or {})}
 
 
-def left_as_they_were(record: Record, columns: Sequence[str]) -> list[Finding]:
+def not_recoded_by_harbor(record: Record, columns: Sequence[str]) -> list[Finding]:
     """Whether Safe Harbor omitted a column whose name indicates zip codes, ages, or birth dates."""
     if record.harbor is None:
         return []
     recognized = ((name, by_name(name)) for name in columns if name not in record.harbor.columns)
-    bare = [(name, said.what) for name, said in recognized if said is not None and said.what in RULED]
+    bare = [(name, found.what) for name, found in recognized if found is not None and found.what in RULED]
     text = f"column {bare[0][0]!r} is called {bare[0][1]}, and it was not recoded" if bare else "none was passed over"
     year = str(record.raw.get("made_at"))[:4]
     if not bare and not (year.isdigit() and int(year) - OLDEST - record.harbor.born in (1, 2)):  # made around New Year
@@ -194,8 +194,8 @@ def read_population(record: Record, population: Any, given: Mapping[str, Any], f
         pair = record.raw["policy"].get("coordinates")
         census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
         sources = hierarchies_of(record, given, folder, tuple(record.hierarchies))[0]
-    said = record.said
-    read = reading_of(policy, said.publish, sources, said.stars, said.blanks, said.sheet)
+    release = record.release
+    read = reading_of(policy, release.publish, sources, release.stars, release.blanks, release.sheet)
 
     def add(frame: pl.DataFrame, audit: Audit) -> Audit:
         found = outside(frame, policy, census, read, None)
@@ -390,9 +390,9 @@ def _of_table(
 
 def _in_lake(place: str | Path, certificate: Path) -> Path:
     """The file of a table's current version; InputError if it isn't the certified one."""
-    said = read_record(certificate).get("release")
+    entry = read_record(certificate).get("release")
     files = lakes.current(place).files
-    if not isinstance(said, Mapping) or [p.name for p in files] != [said.get("file")]:
+    if not isinstance(entry, Mapping) or [p.name for p in files] != [entry.get("file")]:
         raise InputError(
             f"the current version of {str(place)!r} is not the release that {certificate.name!r} speaks of"
         )
@@ -413,20 +413,22 @@ def _alone(
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
         raise InputError("the certificate file asks for numbers that no table can have") from None
-    findings += left_as_they_were(record, held.columns)
+    findings += not_recoded_by_harbor(record, held.columns)
     if not record.private:
         return findings + used_by, audit
-    return findings + (_classes(held, record, trees) if record.said.publish == "hierarchy" else []), audit
+    return findings + (_classes(held, record, trees) if record.release.publish == "hierarchy" else []), audit
 
 
 def _classes(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
     """The findings on the classes of given hierarchies, compared with the record."""
-    said = record.said
-    assert said.changed is not None and said.loss is not None  # noqa: PT018 - a record states both
-    at_hand = {n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in said.stars and n not in said.blanks}
-    every = set(at_hand) >= {n for n in record.hierarchies if n in said.stars}
-    ncp = said.loss["ncp"] if every else None
-    return judge_classes(held.cells, held.counts, at_hand, record.policy.star, said.stars, said.changed, ncp)
+    release = record.release
+    assert release.changed is not None and release.loss is not None  # noqa: PT018 - a record states both
+    at_hand = {
+        n: h for n, h in trees.items() if isinstance(h, Hierarchy) and n in release.stars and n not in release.blanks
+    }
+    every = set(at_hand) >= {n for n in record.hierarchies if n in release.stars}
+    ncp = release.loss["ncp"] if every else None
+    return judge_classes(held.cells, held.counts, at_hand, record.policy.star, release.stars, release.changed, ncp)
 
 
 def _matched(
@@ -444,12 +446,12 @@ def _matched(
         findings += [filled_cells(record, cells)] if record.private else []
     if policy.max_suppressed and complete and not record.private:
         held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
-        findings.append(suppressed_beside(held, record, source))
+        findings.append(least_suppressed_rows(held, record, source))
     if policy.limits and complete:
         source, seen = limited(source, policy.limits)
         findings += [limited_cells(record, seen)] if record.private else []
     findings.append(unchanged_columns(record, source))
-    return findings + compare(source, read_rows(path, record.separator), record.said, used, progress)
+    return findings + compare(source, read_rows(path, record.separator), record.release, used, progress)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -200,7 +200,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             out.seconds = clock() - began
             return out
     sweeper = None
-    if task.recoding.hierarchies is not None and not hopeless(task, lattice, LOOKS[effort], until):
+    if task.recoding.hierarchies is not None and not sweep_takes_too_long(task, lattice, LOOKS[effort], until):
         sweeper = Sweeper(task, lattice, LOOKS[effort])
         since = clock()
         first = sweeper.run(
@@ -243,7 +243,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
     return out
 
 
-def hopeless(task: Task, lattice: Lattice, looks: float, until: float | None) -> bool:
+def sweep_takes_too_long(task: Task, lattice: Lattice, looks: float, until: float | None) -> bool:
     """Whether a sweep over the lattice would probably not end in time, so that it is not begun."""
     work = lattice.nodes * task.histogram.cells
     if until is not None:

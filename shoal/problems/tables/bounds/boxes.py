@@ -335,7 +335,7 @@ def raised(
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
         looks -= OF_COLUMN * columns.loss.size
-        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep)
+        swept, dear = _sweep_within_limits(p, at, SPENT * looks, until, _sweep)
         if not dear:
             if swept is None:
                 break
@@ -406,7 +406,7 @@ def classes_of_boxes(
         began = clock()
         if next_looks > looks or (until is not None and began + next_seconds > until):
             break
-        swept, dear = _afforded(p, at, SPENT * looks, until, _sweep_of_classes)
+        swept, dear = _sweep_within_limits(p, at, SPENT * looks, until, _sweep_of_classes)
         if dear:
             reach *= NEARER**2
         else:
@@ -482,9 +482,9 @@ def _ranked(p: Pairs, at: np.ndarray) -> RowMultipliers:
     order = np.argsort(-at, kind="stable")
     rank = np.empty(at.size, np.int64)
     rank[order] = np.arange(at.size)
-    dearest = np.zeros(p.index.center.shape[1])
-    np.maximum.at(dearest, p.index.own, at)
-    return RowMultipliers(at, order, rank, dearest)
+    largest_price = np.zeros(p.index.center.shape[1])
+    np.maximum.at(largest_price, p.index.own, at)
+    return RowMultipliers(at, order, rank, largest_price)
 
 
 def _no_violation(p: Pairs) -> tuple[Violated, ...]:
@@ -540,7 +540,7 @@ def _more_violated(out: tuple[Violated, ...]) -> Violated:
     )
 
 
-def _afforded(
+def _sweep_within_limits(
     p: Pairs, at: np.ndarray, looks: float, until: float | None, sweep: Callable[..., Any]
 ) -> tuple[Any, bool]:
     """A sweep over all anchors, ``_sweep`` or ``_sweep_of_classes``, and whether it exceeds its limits.

@@ -14,14 +14,14 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
-from shoal.problems.tables.groups import good_groups as of_rows
+from shoal.problems.tables.groups import groups_that_meet as of_rows
 from shoal.problems.tables.losses import steps_bound
 from shoal.problems.tables.three_phase import residue, residues
 
 ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
 
 
-def good_groups(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
+def groups_that_meet(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Which groups of whole cells meet the requirement, bool[g]; cells int64[x], group int64[x] from 0 to g - 1.
 
     O(x log x).

@@ -84,7 +84,7 @@ class Program:
             proved, found = worth(price, many, plenty, k)
             best = max(best, proved)
             new = [column for column in found if column not in known]
-        new = [column for column in dearest_groups(price, k, BEYOND)[1] if column not in known]
+        new = [column for column in most_violated_groups(price, k, BEYOND)[1] if column not in known]
         _add(master, new, line)
         return cls(max(math.ceil(best * (1 - 1e-9) - 1e-6), 0), columns + new, master)
 
@@ -103,7 +103,7 @@ def worth(price: np.ndarray, many: dict[int, int], plenty: int, k: int) -> tuple
     price   float64[2k - 2] of a piece of each size;  many  number of values with each number of rows
     plenty  rows of the other values
     """
-    excess, dear = dearest_groups(price, k)
+    excess, dear = most_violated_groups(price, k)
     size, kinds = np.arange(1, 2 * k - 1), sorted(many)
     paid = price - excess * size / k  # so that no group exceeds its loss
     least, cheap = cheapest_cuts(paid, kinds, k)
@@ -137,7 +137,7 @@ def _add(master: Solver, new: list[Column], line: dict[int, int]) -> None:
         master.add_columns(np.array(cost), np.full(len(new), np.inf), rows, np.array(values))
 
 
-def dearest_groups(price: np.ndarray, k: int, beyond: float = -TINY) -> tuple[float, list[Column]]:
+def most_violated_groups(price: np.ndarray, k: int, beyond: float = -TINY) -> tuple[float, list[Column]]:
     """The most by which the prices of a group's pieces exceed its loss, and the groups that exceed it.
 
     price  float64[2k - 2] of a piece of each size

@@ -1,13 +1,9 @@
-"""Least loss as an integer program over closed patterns: its size depends on row classes and patterns, not on rows.
+"""An exact method for small tables: an integer program that assigns rows to published rows (*patterns*) at least loss.
 
-Groups that publish the same row may be merged, so a partition is how many rows of each class are published as each
-pattern.  A pattern in use holds k rows; at most 1/l of them share a value; l values are present.  A close relative is
-the program of Bredereck, Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013.
-
-First the linear program with its cuts (``pattern_relaxation``).  Then the whole numbers over the patterns that it and
-the partition in hand use.  What then lies between bound and cost says which patterns and places
-can still be part of a cheaper partition, and the last program decides over those (``docs/exact.md``).
-HiGHS solves these programs.
+Groups that publish the same row can be merged. So a partition is the number of rows of each class that are published as
+each pattern, and the size of the program depends on row classes and patterns, not on rows. The program of Bredereck,
+Nichterlein, Niedermeier, "Pattern-guided k-anonymity", Algorithms 2013, is similar. docs/exact.md states the conditions
+of the program and the steps of the search, with proofs. HiGHS solves the programs.
 """
 
 from __future__ import annotations
@@ -44,21 +40,21 @@ from shoal.problems.tables.exact.pattern_relaxation import (
     ColumnProgram,
     Relaxed,
     Violated,
-    counted,
-    crowded,
-    meeting,
-    paid,
+    bound_of_prices,
+    crowded_set_cuts,
+    least_additions,
+    model_cuts,
     program_of,
     relaxation,
     rows_of,
-    ruled,
     shared,
+    three_row_cuts,
 )
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
 from shoal.problems.threads import BackgroundCalls
 
-NEARBY = ("rins", "rens", "root_reduced_cost")  # programs of their own around the solutions known
+NEARBY = ("rins", "rens", "root_reduced_cost")  # HiGHS's searches near the solutions known
 
 
 def decide(
@@ -72,16 +68,19 @@ def decide(
     seed: int = 0,
     stop: Event | None = None,
 ) -> tuple[np.ndarray | None, float]:
-    """(solution over these columns or None, bound on all of them) of the integer program within some seconds.
+    """Solve the integer program over some of its columns: (best solution or None, lower bound).
 
-    improves  whether time goes into better solutions near those known; without it a proof takes about half as long
+    cols      int64[c] the columns
+    begin     float64[c] a known solution, or None
+    gap       the solver may stop if cost and bound differ by at most this much
+    improves  whether the solver also searches near known solutions; without this, a proof takes about half as long
     seed      of the solver's random numbers
-    stop      ends the search when set
+    stop      if set, the solver stops
     """
     part = csr_array(model.lines[:, cols])
     rows = np.flatnonzero((np.diff(part.indptr) > 0) & ((model.owner >= 0) | (model.low > 0)))
     if np.setdiff1d(np.flatnonzero((model.owner < 0) & (model.low > 0)), rows).size:
-        return None, math.inf  # some rows could not be published at all
+        return None, math.inf  # these columns leave some rows unpublished
     part = csr_array(part[rows])
     program = program_of(model, cols, part, rows, model.whole[cols])
     solver = Solver()
@@ -91,11 +90,11 @@ def decide(
     solver.setOptionValue("random_seed", seed)
     if not seed:  # a second proof branches the other way, so that one of them may be quick
         solver.setOptionValue("mip_pscost_minreliable", 0)  # trials of branches took most of the time
-    solver.setOptionValue("mip_pool_age_limit", 5)  # cuts that have not cut lately make every node slower
+    solver.setOptionValue("mip_pool_age_limit", 5)  # unused cuts make every node slower
     if not improves:
         solver.setOptionValue("mip_heuristic_effort", 0.0)
-        for part_of_it in NEARBY:
-            solver.setOptionValue(f"mip_heuristic_run_{part_of_it}", False)
+        for heuristic in NEARBY:
+            solver.setOptionValue(f"mip_heuristic_run_{heuristic}", False)
     if stop is not None:
         solver.cbMipInterrupt += lambda event: event.interrupt() if stop.is_set() else None
     solver.passModel(program)
@@ -110,11 +109,11 @@ def decide(
     y = solver.x
     if optimal:
         bound = max(bound, float(info.objective_function_value) - gap)
-    return flowed(model, program, cols, y), bound
+    return with_whole_rows(model, program, cols, y), bound
 
 
-def flowed(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A solution whose rows are whole: with the integers fixed a corner of what is left, which is a flow."""
+def with_whole_rows(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A solution with whole numbers of rows: with the integer columns fixed, the rest is a flow with whole corners."""
     if np.abs(y - np.rint(y)).max(initial=0.0) < 1e-6:
         return y
     fixed = model.whole[cols]
@@ -130,33 +129,33 @@ def flowed(model: PatternModel, program: highspy.HighsLp, cols: np.ndarray, y: n
 
 VARIABLES = 400_000
 FIRST = 0.4  # share of the seconds for the first linear program
-SUPPORT = 0.25  # share of the seconds for the patterns that the linear program uses, and for one over fewer places
-NARROWINGS, NARROWER = 2, 0.8  # times that places are left out, while at most this share of them would stay
-NEAR = 0.4  # part of what lies between bound and cost, within which patterns are looked at first
+SUPPORT = 0.25  # share of the seconds for a program over the used patterns, and for one over fewer places
+NARROWINGS, NARROWER = 2, 0.8  # how often places are left out, and the largest share of them that may then remain
+NEAR = 0.4  # the first search uses patterns that add at most this share of cost minus bound
 USED = 1e-7  # rows of a pattern that count as used
-LAST = 1  # seed of the second proof
-LATE = 0.1  # seconds after the last ones that it is waited for: the solver does not always look at its clock
-LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives
-PARTS = (1.0, 0.5, 0.25, 0.125)  # of what lies between bound and cost, up to which groups are listed
-FEW = 4_000  # places up to which a proof is tried however far the bound is
-CAREFUL = 1e-6  # of the losses, by which bound and fixing err to the safe side
+SECOND_SEED = 1  # of the second proof
+GRACE = 0.1  # seconds after the deadline for which results are awaited: the solver reads its clock seldom
+LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives into it
+PARTS = (1.0, 0.5, 0.25, 0.125)  # shares of cost minus bound: groups that add at most this are listed
+FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
+CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
 
 class ProgramLimits(NamedTuple):
-    """Where to stop: "seconds"; "memory" above so many places; "gap" when, after the patterns of the linear program are
-    decided, the cost is more than ``hopeless`` times its bound."""
+    """When the search stops early: after some seconds, with more places than the limit, or if, after the program over
+    the patterns that the linear program uses, the cost is more than ``largest_ratio`` times the bound."""
 
     seconds: float
     places: int = VARIABLES
-    hopeless: float = math.inf
+    largest_ratio: float = math.inf
 
 
 def pattern_program(
     task: Task, costs: Costs, row_classes: RowClasses, start: Partition, limits: ProgramLimits
 ) -> tuple[Partition, int, str | None]:
-    """(best partition, whole-number lower bound, limit reached); start is a partition to begin with.
+    """(best partition, lower bound in whole units, the limit that stopped the search or None).
 
-    Linear and integer programs by HiGHS.
+    start  a partition to begin with
     """
     deadline = clock() + limits.seconds
     need = task.requirement
@@ -175,16 +174,16 @@ def pattern_program(
     search = _PatternSearch(task, costs, row_classes, found, places, deadline)
     search.hold(start, upper)
     search.lower, search.price = lower, search.lost()
-    stopped = search.run(limits.hopeless)
+    stopped = search.run(limits.largest_ratio)
     return search.partition, search.lower, stopped
 
 
 class ProgramResult(NamedTuple):
-    """What a program came to.
+    """The result of an integer program over some columns.
 
-    rows   of every place, int64[n] each, of the partitions found
-    bound  what no partition over its columns costs less than, in whole numbers; infinite when they hold none cheaper
-    model  with the lines that solutions on the way violated
+    rows   the partitions found, each as int64[n], the rows of every place
+    bound  a lower bound for partitions over these columns, in whole units; infinite if none of them is cheaper
+    model  the program, with the lines that solutions violated and that were added
     """
 
     rows: list[np.ndarray]
@@ -193,7 +192,10 @@ class ProgramResult(NamedTuple):
 
 
 class _PatternSearch:
-    """Bound and best partition in whole numbers; ``step`` divides every cost."""
+    """A search for the partition of least loss: holds the best partition and the lower bound, in whole units.
+
+    step  a number that divides every cost
+    """
 
     def __init__(
         self, task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: PatternFits, deadline: float
@@ -207,43 +209,47 @@ class _PatternSearch:
         self.shared: SharedPrices | None = None
 
     def hold(self, partition: Partition, upper: int) -> None:
-        """The best partition so far, whose patterns are looked up."""
+        """Take a partition as the best so far, and find the patterns of its groups."""
         self.partition, self.upper = partition, upper
-        self.x = published(self.task, self.costs, self.row_classes, self.found, self.places, partition)
+        self.x = rows_by_place(self.task, self.costs, self.row_classes, self.found, self.places, partition)
 
     def lost(self) -> np.ndarray:
-        """What a row of each class loses in the best partition, float64[r]."""
+        """The mean loss of a row of each class in the best partition, float64[r]."""
         loss = self.found.loss[self.places.pattern] / self.costs.scale
         whole = np.bincount(self.places.row_class, weights=self._rows() * loss, minlength=self.row_classes.count.size)
         return whole / self.row_classes.count
 
-    def run(self, hopeless: float) -> str | None:
-        """Search until bound and cost meet or a limit is reached; returns the limit, None if they met."""
-        # As one program it is slower with the dense lines of three rows, which wait for fewer places.
-        rows = self._relaxed(self._broken_or_met, FIRST) if self.by_columns else self._relaxed(self._broken)
+    def run(self, largest_ratio: float) -> str | None:
+        """Search until bound and cost are equal or a limit is reached; the limit, or None if they are equal."""
+        # The dense cuts over three rows slow a program that isn't solved by columns: there, they follow later.
+        rows = (
+            self._linear_program(self._cuts_with_three_rows, FIRST)
+            if self.by_columns
+            else self._linear_program(self._cuts)
+        )
         if rows is None:
             return "seconds"
         if self.upper > self.lower:
-            self._supported(rows, SUPPORT)
-        if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > hopeless * self.lower:
+            self._over_used_patterns(rows, SUPPORT)
+        if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > largest_ratio * self.lower:
             return "gap"
         self._by_groups()
         for turn in range(NARROWINGS):
-            kept = self._within(1.0)[0][: self.model.n]
+            kept = self._usable_columns(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
                 break
-            rows = self._narrowed(kept)
+            rows = self._over_fewer_places(kept)
             if rows is None:
                 break
             if self.upper > self.lower:
-                self._supported(rows, SUPPORT)
+                self._over_used_patterns(rows, SUPPORT)
             self._by_groups()
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
 
-    def _relaxed(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
-        """Rows of every place, float64[n], of the linear program, whose prices prove what they can; None: no time."""
+    def _linear_program(self, violated: Violated, share: float = 1.0) -> np.ndarray | None:
+        """Solve the linear program and raise the bound; its rows of every place, float64[n], or None without time."""
         until, loss = clock() + share * (self.deadline - clock()), self.found.loss / self.costs.scale
         count, self.proofs = self.row_classes.count, []
         if self.by_columns:
@@ -254,29 +260,31 @@ class _PatternSearch:
             if solved is None:
                 return None
             model, price, rows = solved
-            tight = (model.low >= 0) | (price > USED)  # of the lines added, those that raised the bound
+            tight = (model.low >= 0) | (price > USED)  # of the added lines, those that raised the bound
             model, price = model.with_only(tight), price[tight]
-            value, spare = counted(model, price)  # does not rest on the solver, nor do the others
+            value, reduced_cost = bound_of_prices(
+                model, price
+            )  # computed from the prices alone, without trust in the solver
             fewest = least_sizes(self.row_classes, self.places, self.need)
-            use = spare[model.uses.column].reshape(-1, model.patterns).min(axis=0)
-            pattern, place = paid(self.places, count, fewest, spare)
+            use = reduced_cost[model.uses.column].reshape(-1, model.patterns).min(axis=0)
+            pattern, place = least_additions(self.places, count, fewest, reduced_cost)
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
             relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
         self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
-            self._raise(min(value * self.costs.scale, self.upper))
+            self._raise_bound(min(value * self.costs.scale, self.upper))
         return relaxed.rows
 
-    def _supported(self, rows: np.ndarray, share: float) -> None:
-        """What the patterns of the linear program, by its rows of every place, and of the best partition make."""
+    def _over_used_patterns(self, rows: np.ndarray, share: float) -> None:
+        """Solve the integer program over the patterns of the best partition and of these rows, float64[n]."""
         used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
-        self._take(self._program(used[self.model.pattern], share)(Event()))
+        self._keep_result(self._program(used[self.model.pattern], share)(Event()))
 
     def _by_groups(self) -> None:
-        """A search over all groups that something cheaper may use, where these can be listed.
+        """Search over all groups that a cheaper partition may use, if these can be listed.
 
-        Where they are too many, dives into part of them may find a cheaper partition, below which they are fewer.
+        If there are too many, dives into a part of them may find a cheaper partition, for which there are fewer.
         """
         part = 0
         while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
@@ -298,7 +306,7 @@ class _PatternSearch:
             upper, whole = self.upper, part == 0
             groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
             for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
-                self._keep(x)
+                self._keep_if_cheaper(x)
             if self.upper < upper:
                 part = 0
                 if not whole:
@@ -309,85 +317,91 @@ class _PatternSearch:
             groups.leave(enough)
             found, proved = groups.branched(enough, unit, self.deadline)
             for x in found:
-                self._keep(x)
-            self._raise(min(proved * self.costs.scale, self.upper))
+                self._keep_if_cheaper(x)
+            self._raise_bound(min(proved * self.costs.scale, self.upper))
             return
 
-    def _within(self, part: float) -> tuple[np.ndarray, float]:
-        """Columns that may be used below a part of what lies between each bound and cost; what others cost."""
-        kept, beyond = np.ones(self.model.cost.size, bool), math.inf
+    def _usable_columns(self, part: float) -> tuple[np.ndarray, float]:
+        """(columns bool[c] that add at most a part of cost minus bound, a bound for partitions with another column)."""
+        kept, cost_of_others = np.ones(self.model.cost.size, bool), math.inf
         for value, pattern, place in self.proofs:
             slack = part * ((self.upper - self.step) / self.costs.scale - value)
             kept &= (pattern <= slack + CAREFUL)[self.model.pattern]
             kept[: self.model.n] &= place <= slack + CAREFUL
-            beyond = min(beyond, (value + slack) * self.costs.scale)
-        return kept, beyond
+            cost_of_others = min(cost_of_others, (value + slack) * self.costs.scale)
+        return kept, cost_of_others
 
-    def _narrowed(self, kept: np.ndarray) -> np.ndarray | None:
-        """The linear program over the places that something cheaper may use, with more lines, as ``_relaxed``.
+    def _over_fewer_places(self, kept: np.ndarray) -> np.ndarray | None:
+        """Solve the linear program over the places that a cheaper partition may use, with cuts over three rows.
 
-        What uses another place costs as much as the best partition, so a bound of these is one of all up to there.
+        A partition that uses another place costs at least as much as the best one. So up to that cost, a bound over
+        these places is a bound for all partitions.
         """
         self.places = PatternFits(self.places.row_class[kept], self.places.pattern[kept], self.places.patterns)
         self.model = model_of(self.row_classes, self.places, self.need, self.found.loss / self.costs.scale)
         self.hold(self.partition, self.upper)
-        return self._relaxed(self._broken_or_met, SUPPORT)
+        return self._linear_program(self._cuts_with_three_rows, SUPPORT)
 
     def _prove(self) -> None:
-        """Looks nearby for what is cheaper, and proves beside it, where there is a core for it, that nothing is.
+        """Search the columns that add little for a cheaper partition; with a second core, prove meanwhile that none is
+        cheaper.
 
-        The proof counts where it finds nothing cheaper than what is known.  What is found nearby is published where it
-        can be, so a seed gives the same however fast either is, and on one core, where they follow each other.  After
-        the looks nearby a second proof, of other random numbers, runs beside the first: the luckier one ends both.
+        Partitions come from the search alone, and the proof counts only if it finds none cheaper. So a seed gives the
+        same partition for any number of cores. After the search, a second proof with other random numbers runs next to
+        the first, and the faster one ends both.
         """
-        (near, beyond), everything = self._within(NEAR), self._within(1.0)[0]
+        (near, cost_of_others), everything = self._usable_columns(NEAR), self._usable_columns(1.0)[0]
         if near.sum() >= 0.5 * everything.sum():
-            near, beyond = everything, math.inf
+            near, cost_of_others = everything, math.inf
         with BackgroundCalls() as run:
             proof = run.start(self._program(everything, 1.0, improves=False)) if run.cores > 1 else None
-            search = run.start(self._program(near, 1.0 if math.isinf(beyond) else 0.5))
-            if self._outrun(run, search, proof):
+            search = run.start(self._program(near, 1.0 if math.isinf(cost_of_others) else 0.5))
+            if self._proof_decides_first(run, search, proof):
                 return
-            if self._ends(run, search, beyond):
+            if self._decides_in_time(run, search, cost_of_others):
                 return
-            last = run.start(self._program(self._within(1.0)[0], 1.0, improves=False, seed=LAST))
-            if self._outrun(run, last, proof):
+            last = run.start(self._program(self._usable_columns(1.0)[0], 1.0, improves=False, seed=SECOND_SEED))
+            if self._proof_decides_first(run, last, proof):
                 return
-            if not self._ends(run, last) and proof is not None:
-                self._ends(run, proof)
+            if not self._decides_in_time(run, last) and proof is not None:
+                self._decides_in_time(run, proof)
 
     @property
-    def _late(self) -> float:
-        """Seconds for which what runs is still waited for."""
-        return self.deadline + LATE - clock()
+    def _seconds_left(self) -> float:
+        """Seconds for which a running program is still awaited."""
+        return self.deadline + GRACE - clock()
 
-    def _outrun(self, run: BackgroundCalls, other: Future[ProgramResult], proof: Future[ProgramResult] | None) -> bool:
-        """Whether the proof ends before the other program, and bound and cost meet then."""
-        first = run.first(other, proof, seconds=self._late)
+    def _proof_decides_first(
+        self, run: BackgroundCalls, other: Future[ProgramResult], proof: Future[ProgramResult] | None
+    ) -> bool:
+        """Whether the proof ends before the other program, and makes bound and cost equal."""
+        first = run.first(other, proof, seconds=self._seconds_left)
         return first is not None and first is not other and self._raised_to_cost(run.result(first))
 
-    def _ends(self, run: BackgroundCalls, asked: Future[ProgramResult], beyond: float = math.inf) -> bool:
-        """What a program has found in time is kept; whether bound and cost meet then."""
-        in_time = run.first(asked, seconds=self._late) is not None
-        return in_time and self._raised_to_cost(self._take(run.result(asked)), beyond)
+    def _decides_in_time(
+        self, run: BackgroundCalls, asked: Future[ProgramResult], cost_of_others: float = math.inf
+    ) -> bool:
+        """Keep what a program finds in time; whether this makes bound and cost equal."""
+        in_time = run.first(asked, seconds=self._seconds_left) is not None
+        return in_time and self._raised_to_cost(self._keep_result(run.result(asked)), cost_of_others)
 
-    def _raised_to_cost(self, found: ProgramResult, beyond: float = math.inf) -> bool:
-        """The bound raised to what a program proved, others costing ``beyond`` at least; whether it meets the cost."""
-        self._raise(min(found.bound, self.upper, beyond))
+    def _raised_to_cost(self, found: ProgramResult, cost_of_others: float = math.inf) -> bool:
+        """Raise the bound to what a program proved, at most ``cost_of_others``; whether it then equals the cost."""
+        self._raise_bound(min(found.bound, self.upper, cost_of_others))
         return self.upper <= self.lower
 
-    def _broken(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
-        lines, low = crowded(self.row_classes, self.places, model, self.need.smallest, y)
-        more, zero = ruled(self.row_classes, self.places, model, self.need, y)
+    def _cuts(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+        lines, low = crowded_set_cuts(self.row_classes, self.places, model, self.need.smallest, y)
+        more, zero = model_cuts(self.row_classes, self.places, model, self.need, y)
         return csr_array(vstack([lines, more])), np.append(low, zero)
 
-    def _broken_or_met(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
-        lines, low = self._broken(model, y)
-        more, one = meeting(self.row_classes, self.places, model, y)
+    def _cuts_with_three_rows(self, model: PatternModel, y: np.ndarray) -> tuple[csr_array, np.ndarray]:
+        lines, low = self._cuts(model, y)
+        more, one = three_row_cuts(self.row_classes, self.places, model, y)
         return csr_array(vstack([lines, more])), np.append(low, one)
 
-    def _keep(self, x: np.ndarray) -> None:
-        """The rows of every place, if they are a cheaper partition."""
+    def _keep_if_cheaper(self, x: np.ndarray) -> None:
+        """Keep these rows of every place, int64[n], if they are a cheaper partition."""
         if holds(x, self.row_classes, self.places, self.need):
             better = distribute(
                 self.task.histogram.count, self.row_classes.of, self.places.row_class, self.places.pattern, x
@@ -399,8 +413,8 @@ class _PatternSearch:
     def _rows(self) -> np.ndarray:
         return np.zeros(self.places.row_class.size) if self.x is None else self.x
 
-    def _raise(self, bound: float) -> None:
-        """A bound in whole numbers: every cost is a multiple of the step, and floats are not trusted to the last."""
+    def _raise_bound(self, bound: float) -> None:
+        """Raise the lower bound to the next multiple of the step, with a margin for rounding."""
         if math.isfinite(bound):
             careful = CAREFUL * self.costs.scale + 1e-9 * abs(bound)
             self.lower = max(self.lower, math.ceil((bound - min(careful, 0.4 * self.step)) / self.step) * self.step)
@@ -408,7 +422,7 @@ class _PatternSearch:
     def _program(
         self, kept: np.ndarray, share: float, improves: bool = True, seed: int = 0
     ) -> Callable[[Event], ProgramResult]:
-        """The integer program over some columns, bool[c], and what is known now, to be solved in any thread."""
+        """A call that solves the integer program over some columns, bool[c], in any thread, from what is known now."""
         cols, model, begin = np.flatnonzero(kept), self.model, None
         if self.x is not None and not self._rows()[~kept[: model.n]].any():
             begin = completed(self.row_classes, self.places, self.need, self.x)[cols]
@@ -425,7 +439,7 @@ class _PatternSearch:
                 inside = cols[cols < x.size]
                 x[inside] = np.rint(y[: inside.size])
                 found.append(x.astype(np.int64))
-                lines, low = ruled(self.row_classes, self.places, lined, self.need, x)
+                lines, low = model_cuts(self.row_classes, self.places, lined, self.need, x)
                 if not low.size:
                     break
                 lined = lined.with_lines(lines, low)
@@ -433,19 +447,19 @@ class _PatternSearch:
 
         return solved
 
-    def _take(self, found: ProgramResult) -> ProgramResult:
-        """Its partitions are kept where they are cheaper, and its lines."""
+    def _keep_result(self, found: ProgramResult) -> ProgramResult:
+        """Keep the partitions of a result that are cheaper, and its added lines."""
         for x in found.rows:
-            self._keep(x)
+            self._keep_if_cheaper(x)
         if found.model.low.size > self.model.low.size:
             self.model = found.model
         return found
 
 
-def published(
+def rows_by_place(
     task: Task, costs: Costs, row_classes: RowClasses, found: Patterns, places: PatternFits, partition: Partition
 ) -> np.ndarray | None:
-    """Rows of each place, int64[n], each group under the cheapest pattern that fits it; None where one has none."""
+    """Rows of each place, int64[n], with each group at the cheapest pattern that fits it; None if a group has none."""
     out = np.zeros(places.row_class.size, np.int64)
     of_type = task.histogram.types[0]
     member = np.zeros((found.loss.size, costs.types), bool)
@@ -465,7 +479,7 @@ def published(
 
 
 def holds(x: np.ndarray, row_classes: RowClasses, places: PatternFits, need: Requirement) -> bool:
-    """Whether every row is placed and every pattern's rows are eligible, checked in whole numbers."""
+    """Whether rows of every place are a partition: each row has a place, and the rows of every pattern are eligible."""
     placed = np.bincount(places.row_class, weights=x, minlength=row_classes.count.size)
     if (x < 0).any() or (placed != row_classes.count).any():
         return False

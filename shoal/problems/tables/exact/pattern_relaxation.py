@@ -1,24 +1,18 @@
-"""The linear program of the class program, and cuts: lines that no whole solution violates, where a linear one does.
+"""The linear relaxation of the integer program over patterns, solved directly or by column generation, and its cuts.
 
-Where one thing is asked of a group, the linear program goes by columns: a column is a group of a pattern, and prices of
-the rows and lines find the columns that are missing, pattern by pattern (Dantzig and Wolfe 1960).  It has a line for
-each row class and each cut, not for each pattern, and its bound is the one of ``priced``, whenever it ends.
+A *cut* is a line that no partition violates. docs/exact.md proves the cuts:
 
-Cuts for models that are more than size, shares and numbers of values.  The classes that meet a model form a convex cone
-in their rows by value (``docs/exact.md``), so a class that does not is cut off by a plane through 0: a line over the
-rows of one pattern that every eligible class obeys.
+- of models that are more than sizes, shares, and numbers of values: the groups that meet such a model form a convex
+  cone in their rows by value, so a plane through 0 cuts off a group that doesn't (``model_cuts``)
+- of crowded sets: a set R of rows has at most as many groups as it has rows for. If a group needs r rows of its
+  pattern, of which all but o are in R, then for every m > 0, the sum of floor(max(0, r - o) / m) over groups is at most
+  floor(|R| / m) (``crowded_set_cuts``)
+- over three rows: at most one group has two of them or all (``three_row_cuts``); the subset-row inequalities of Jepsen,
+  Petersen, Spoorendonk and Pisinger 2008 for m = 2, over the rows of a group instead of columns
 
-Cuts for crowded sets: no more classes in a set of rows than find room there.  Let R be a set of rows and m > 0.  A
-class in use needs r rows of its pattern (a class of several parts the sum of theirs); all but o rows of the pattern lie
-in R, so it holds r - o rows of R or more, and r - o for every part.  Every row is published once, so over the classes
-in use, or over their parts,
-
-    sum of floor(max(0, r - o) / m) <= floor(|R| / m).
-
-Without these lines a linear program opens two and a half classes of k rows over 2.5 k rows.
-
-Cuts over three rows, of which two or all three meet in at most one class: subset-row inequalities of Jepsen, Petersen,
-Spoorendonk and Pisinger 2008 for m = 2, over the rows of a class in place of columns.
+If a group must meet only one condition, the linear program is solved by columns, each a group of a pattern (Dantzig
+and Wolfe 1960). This program has a line for each row class and each cut, not for each pattern. ``priced`` computes its
+bound from the prices, also if time runs out.
 """
 
 from __future__ import annotations
@@ -46,15 +40,18 @@ from shoal.problems.tables.exact.pattern_model import (
 
 Violated = Callable[[PatternModel, np.ndarray], tuple[csr_array, np.ndarray]]
 
-CLEARLY = 1e-4  # by which a line must be violated
+CLEARLY = 1e-4  # a cut is added if it is violated by more than this
 SPREAD = 1e-3  # rows that every value has more where a plane touches the entropy, whose slope at 0 has no bound
 
 
-def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
-    """float64[p, v]: planes with ``planes @ class >= 0`` for the rows by value of every class that meets a model; held
-    float64[v], in whole numbers, violates one of them where it does not, shares that are met by strictness apart.
+def separating_planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
+    """Planes through 0, float64[p, v], that separate a group that violates a model from all groups that meet it.
 
-    rows  of the whole table
+    ``separating_planes @ group >= 0`` holds for the rows by value of every group that meets the model. If ``held``
+    violates the model, it violates one of the planes, except where only a strict inequality is violated.
+
+    held  float64[v] whole numbers: rows of the group by value
+    rows  number of rows of the table
     """
     n, number = held.sum(), measure.number
     if measure.kind == "recursive":
@@ -85,7 +82,7 @@ def planes(measure: Measure, held: np.ndarray, rows: int) -> np.ndarray:
 
 
 def rows_of(row_classes: RowClasses, places: PatternFits, need: Requirement, rule: Rule, x: np.ndarray) -> np.ndarray:
-    """float64[q, v]: rows of each value that each pattern has."""
+    """The rows of each value at each pattern, float64[q, v]. x: float64[n] rows of each place."""
     out = np.zeros((places.patterns, len(rule.table)))
     np.add.at(out, (places.pattern, _values(row_classes, places, need, rule)), x)
     return out
@@ -96,12 +93,12 @@ def _values(row_classes: RowClasses, places: PatternFits, need: Requirement, rul
     return row_classes.value[places.row_class, need.sensitive_columns.index(rule.columns[0])]
 
 
-def ruled(
+def model_cuts(
     row_classes: RowClasses, places: PatternFits, model: PatternModel, need: Requirement, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
-    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
+    """Cuts of models: (lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates.
 
-    O(patterns in use x values^2).
+    ``lines @ y >= low`` holds for every partition. O(patterns in use x values^2).
     """
     start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
     value: list[np.ndarray] = []
@@ -110,7 +107,7 @@ def ruled(
         measure, rows = rule.measure, sum(rule.table)
         own, held = _values(row_classes, places, need, rule), rows_of(row_classes, places, need, rule, y[: model.n])
         for p in np.flatnonzero(held.sum(axis=1) > CLEARLY):
-            found = planes(measure, held[p], rows)
+            found = separating_planes(measure, held[p], rows)
             here = np.arange(start[p], start[p + 1])
             for plane in found[found @ held[p] < -CLEARLY]:
                 value.append(plane[own[here]])
@@ -120,19 +117,19 @@ def ruled(
     return csr_array(flat, shape=(len(column), model.cost.size)), np.zeros(len(column))
 
 
-PAIRS = 20_000  # unions of two patterns looked at
-LINES = 150  # added at once
-CROWDED = 1e-3  # by which a line must be violated
+PAIRS = 20_000  # at most so many unions of two patterns are tried
+LINES = 150  # at most so many cuts are added at once
+CROWDED = 1e-3  # a cut of a crowded set is added if it is violated by more than this
 
 
-def crowded(
+def crowded_set_cuts(
     row_classes: RowClasses, places: PatternFits, model: PatternModel, least: int, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
-    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates: lines @ y >= low holds for
-    every solution.
+    """Cuts of crowded sets: (lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates.
 
-    R is all rows, those of a pattern in use, or of two that share some.  m is the least number for which the right side
-    is that of ``least``, the rows of the least class.  O(R * used * classes).
+    ``lines @ y >= low`` holds for every partition. The sets R are all rows, the rows of a used pattern, and those of
+    two used patterns that share rows. m is the least number with the same right side as ``least``, the smallest size of
+    a group. O(sets x used patterns x row classes).
     """
     uses, count = model.uses, row_classes.count.astype(float)
     size = np.bincount(places.pattern, weights=count[places.row_class], minlength=places.patterns)
@@ -142,29 +139,29 @@ def crowded(
     member = np.zeros((places.patterns, count.size), bool)
     member[places.pattern, places.row_class] = True
     member = member[used]
-    sets = _sets(member)
+    sets = _unions_of_patterns(member)
     rows = sets @ count
     right = np.floor(rows / least)
     m = np.floor(rows / (right + 1)) + 1
     outside = (size[used] - (sets * count) @ member.T.astype(float))[:, of_used.reshape(-1)]
-    broken = _times(uses.rows[some], outside, m[:, None]) @ y[uses.column[some]] - right
+    broken = _whole_multiples(uses.rows[some], outside, m[:, None]) @ y[uses.column[some]] - right
     worst = np.argsort(-broken, kind="stable")[:LINES]
     lines = []
     for s in worst[broken[worst] > CROWDED]:
         inside = np.bincount(places.pattern, weights=(sets[s] * count)[places.row_class], minlength=places.patterns)
-        lines.append(-_times(uses.rows, (size - inside)[own], m[s]))
+        lines.append(-_whole_multiples(uses.rows, (size - inside)[own], m[s]))
     full = np.zeros((len(lines), model.cost.size))
     full[:, uses.column] = np.reshape(lines, (len(lines), uses.column.size))
     return csr_array(full), -right[worst[: len(lines)]]
 
 
-def _times(rows: np.ndarray, outside: np.ndarray, m: np.ndarray | float) -> np.ndarray:
-    """How often m rows of a set are in a use at least."""
+def _whole_multiples(rows: np.ndarray, outside: np.ndarray, m: np.ndarray | float) -> np.ndarray:
+    """How many times m rows of a set each use of a pattern has at least."""
     return np.floor(np.maximum(rows - outside, 0.0) / m)
 
 
-def _sets(member: np.ndarray) -> np.ndarray:
-    """Sets of row classes that may be crowded, bool[s, r], from those of the patterns in use."""
+def _unions_of_patterns(member: np.ndarray) -> np.ndarray:
+    """Sets of row classes that may be crowded, bool[s, r]: all, those of a used pattern, and unions of two of these."""
     one, other = np.triu_indices(member.shape[0], 1)
     near = (member.astype(float) @ member.T.astype(float))[one, other] > 0
     one, other = one[near], other[near]
@@ -175,19 +172,21 @@ def _sets(member: np.ndarray) -> np.ndarray:
     return np.concatenate([everyone, member, member[one] | member[other]])
 
 
-FORMS = np.array([[0.5, 0.5, 0.5], [1, 1, 0], [1, 0, 1], [0, 1, 1]])  # of three rows, less as much of the use
-MET = 1.02  # what a line must sum to, of the 1 allowed
-OFTEN = 12  # lines added at once for a row
+# Weights of three rows in a cut; the largest of them is the weight of the use, which is subtracted.
+FORMS = np.array([[0.5, 0.5, 0.5], [1, 1, 0], [1, 0, 1], [0, 1, 1]])
+MET = 1.02  # a cut over three rows is added if its sum is above this; 1 is allowed
+OFTEN = 12  # at most so many cuts at once contain the same row
 
 
-def meeting(
+def three_row_cuts(
     row_classes: RowClasses, places: PatternFits, model: PatternModel, y: np.ndarray
 ) -> tuple[csr_array, np.ndarray]:
-    """(lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates; as in ``crowded``.
+    """Cuts over three rows: (lines csr_array[c, columns], low float64[c]) that y, float64[columns], violates.
 
-    Of three rows, at most one class holds two or all.  A class in use holds so many if half the sum of its rows among
-    the three less its use, or the sum of two of them less its use, is 1, and neither is ever more; a class not in use
-    counts 0.  For every pattern the line has the larger one, or nothing.  O(rows^3) for a pattern in use.
+    ``lines @ y >= low`` holds for every partition: at most one group has two of three rows, or all. For each pattern,
+    take half of (the sum of its rows among the three minus its use), or the sum of two of these rows minus its use,
+    whichever is larger, or 0. In a partition, this is 1 if the group has two or three of the rows, and otherwise at
+    most 0. O(rows^3) for each used pattern.
     """
     q, uses = places.patterns, model.uses.column.reshape(-1, places.patterns)
     use, single = y[uses].sum(axis=0), np.flatnonzero(row_classes.count == 1)
@@ -196,7 +195,7 @@ def meeting(
     at = at[:, single]
     x = np.where(at >= 0, y[at], 0.0)
     some = np.flatnonzero(use > CROWDED / LINES)
-    found = _meetings(x[some], use[some])
+    found = _violated_triples(x[some], use[some])
     often = np.zeros(single.size, np.int64)
     kept: list[np.ndarray] = []
     for three in found:
@@ -219,8 +218,8 @@ def meeting(
     return csr_array(coo_matrix(entries, shape=(len(kept), model.cost.size))), -np.ones(len(kept))
 
 
-def _meetings(x: np.ndarray, use: np.ndarray) -> np.ndarray:
-    """Sets of three rows that meet more than once, int64[c, 3], the worst first; x float64[p, r], use float64[p]."""
+def _violated_triples(x: np.ndarray, use: np.ndarray) -> np.ndarray:
+    """Sets of three rows whose cut is violated most, int64[c, 3], in this order; x float64[p, r], use float64[p]."""
     pairs = np.zeros((x.shape[1], x.shape[1]))
     for own, once in zip(x, use, strict=True):
         here = np.flatnonzero(own)
@@ -247,24 +246,24 @@ def _meetings(x: np.ndarray, use: np.ndarray) -> np.ndarray:
 def program_of(
     model: PatternModel, cols: np.ndarray, lines: csr_array, rows: np.ndarray, whole: bool | np.ndarray
 ) -> highspy.HighsLp:
-    """Some columns and lines for HiGHS; ``lines`` is the matrix of just these."""
+    """The program over some columns and lines, for HiGHS; ``lines`` is the matrix of these columns and lines alone."""
     kept = LinearConstraints(lines, model.low[rows], model.high[rows])
     return written(model.cost[cols], kept, np.zeros(cols.size), model.most[cols], whole)
 
 
-TURNS = 12  # linear programs, lines added after each
-CROWDING = 0.3  # share of the seconds after which no other is solved,
-QUICK = 0.5  # but where it takes less seconds than that
+TURNS = 12  # at most so many linear programs are solved, with cuts added after each
+CROWDING = 0.3  # share of the seconds after which no further one is solved,
+QUICK = 0.5  # unless it takes less than this many seconds
 NO_LINES = csr_array((0, 0)), np.zeros(0)
 
 
 def relaxation(
     model: PatternModel, deadline: float, violated: Violated | None = None
 ) -> tuple[PatternModel, np.ndarray, np.ndarray] | None:
-    """(model, prices of its lines float64[r], rows of the places float64[n]) of the linear program; None when time ran
-    out.
+    """Solve the linear program: (model with the added cuts, prices of its lines float64[r], rows of the places
+    float64[n]); None if time runs out first.
 
-    violated  lines that a solution violates; the model comes back with those added, turn by turn
+    violated  finds the cuts that a solution violates
     """
     solver = Solver()
     solver.passModel(program_of(model, np.arange(model.cost.size), model.lines, np.arange(model.owner.size), False))
@@ -291,19 +290,19 @@ def relaxation(
     return model, np.append(price, np.zeros(model.low.size - price.size)), np.array(found.col_value)[: model.n]
 
 
-def counted(model: PatternModel, price: np.ndarray) -> tuple[float, np.ndarray]:
-    """What prices of the lines, float64[r], prove, and the reduced costs that are left, float64[c].
+def bound_of_prices(model: PatternModel, price: np.ndarray) -> tuple[float, np.ndarray]:
+    """(lower bound that prices of the lines, float64[r], prove; the positive parts of the reduced costs, float64[c]).
 
-    Prices may be anything; those of lines that ask for at least something are taken as 0 where they are negative.
+    Any prices give a bound; negative prices of inequalities count as 0.
     """
     price = np.where(model.owner < 0, price, np.maximum(price, 0.0))
-    spare = model.cost - model.lines.T @ price
-    value = float(price @ model.low) + float(np.minimum(spare, 0.0) @ model.most)
-    return value, np.maximum(spare, 0.0)
+    reduced_cost = model.cost - model.lines.T @ price
+    value = float(price @ model.low) + float(np.minimum(reduced_cost, 0.0) @ model.most)
+    return value, np.maximum(reduced_cost, 0.0)
 
 
 def shared(model: PatternModel, price: np.ndarray) -> SharedPrices:
-    """What the prices of lines of several patterns prove, and what one use of a column adds there."""
+    """What the prices of the cuts over several patterns add to the bound, and to each use and row."""
     several = np.flatnonzero(model.owner > model.pattern.max(initial=0))
     price = np.maximum(price[several], 0.0)
     added = -(model.lines[several].T @ price)
@@ -311,18 +310,21 @@ def shared(model: PatternModel, price: np.ndarray) -> SharedPrices:
     return SharedPrices(float(price @ model.low[several]), uses, added[: model.n])
 
 
-def paid(
-    places: PatternFits, count: np.ndarray, k: int | np.ndarray, spare: np.ndarray
+def least_additions(
+    places: PatternFits, count: np.ndarray, k: int | np.ndarray, reduced_cost: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the use of each pattern float64[q] and of each place float64[n] adds to a bound; infinite without k rows.
+    """The least that a solution with each pattern, float64[q], or each place, float64[n], costs above a bound; infinite
+    if the pattern has fewer than k rows.
 
-    count  int64[r] rows of each class; spare  float64[c] reduced costs of at least 0; k may be float64[q]
+    A solution costs at least the bound plus the reduced costs of what it uses. A used pattern has at least k rows, so
+    it adds the k least reduced costs of its rows or more; a place adds its own and the k - 1 least, or more.
 
-    A solution costs the bound and the reduced costs of what it uses.  A pattern in use holds k rows, so at least k
-    times a reduced cost of its places is paid; a row in it pays its own and k - 1 of them.
+    count         int64[r] rows of each class
+    k             int, or float64[q]
+    reduced_cost  float64[c], at least 0
     """
     n = places.row_class.size
-    order = np.lexsort((spare[:n], places.pattern))
+    order = np.lexsort((reduced_cost[:n], places.pattern))
     rows, own = count[places.row_class][order], places.pattern[order]
     start = np.searchsorted(own, np.arange(places.patterns + 1))
     before = np.concatenate([[0], np.cumsum(rows)])
@@ -332,28 +334,30 @@ def paid(
 
     def least(needed: np.ndarray) -> np.ndarray:
         take = np.clip(needed[own] - ahead, 0, rows)
-        return np.bincount(own, weights=take * spare[:n][order], minlength=places.patterns)
+        return np.bincount(own, weights=take * reduced_cost[:n][order], minlength=places.patterns)
 
     enough = np.diff(before[start]) >= fewest
     pattern = np.where(enough, least(fewest), np.inf)
-    return pattern, np.where(enough, least(fewest - 1), np.inf)[places.pattern] + spare[:n]
+    return pattern, np.where(enough, least(fewest - 1), np.inf)[places.pattern] + reduced_cost[:n]
 
 
-CLOSE_ENOUGH = 5e-5  # share by which the columns found may cost more than is proved
-SMOOTH = 0.6  # share of the best prices in those that groups are looked for at
-ADDED = 150  # columns at once, or as many as there are row classes
-CUTS = 40  # times that lines are added at most,
-LITTLE = 0.004  # until this share of what lies between bound and cost is gained by them
-SEEN = (2e-7, 1e-6)  # what the solver tells apart for certain: this, and this share of the largest loss
-MOST_DEAR = 1e4  # losses of a row that a row without a group costs, at most
-DEAR = 1e-7  # price of a line that counts
+CLOSE_ENOUGH = 5e-5  # cuts follow if the program over the columns is within this share of the bound
+SMOOTH = 0.6  # columns are found at a mean of prices, in which the best prices have this share
+ADDED = 150  # at most so many columns are added at once, or as many as there are row classes
+CUTS = 40  # cuts are added at most so many times,
+LITTLE = 0.004  # and while they gain at least this share of cost minus bound
+TOLERANCE = (2e-7, 1e-6)  # of the solver: this, and this share of the largest loss
+MOST_LOSSES = 1e4  # a row without a group costs at most so many times the largest loss
+LEAST_PRICE = 1e-7  # a cut with a lower price is dropped
 
 
 class Relaxed(NamedTuple):
-    """A linear program as far as it was solved.
+    """The result of a linear program, solved or stopped by time.
 
-    model with the lines that have a price;  price float64[r] of the row classes
-    shared  what the prices of lines of several patterns prove;  rows float64[n] of every place
+    model   with the cuts that have a price
+    price   float64[r] of the row classes
+    shared  what the prices of cuts over several patterns prove
+    rows    float64[n] of every place
     """
 
     model: PatternModel
@@ -363,12 +367,13 @@ class Relaxed(NamedTuple):
 
 
 class ColumnProgram:
-    """The linear program over groups of one pattern, a column each: every row class is published, and the cuts hold.
+    """The linear relaxation by column generation: columns are groups of a pattern, lines are row classes and cuts.
 
-    Where one thing is asked of a group, the lines of a pattern have no other corners than its groups, so this is the
-    whole linear program.  A column costs what its rows lose; a cut counts its rows and one use of its pattern.
+    If a group must meet only one condition, the corners of a pattern's lines are its groups, so this program and the
+    relaxation of the model have the same solutions. A column costs the loss of its rows; a cut counts its rows and one
+    use of its pattern.
 
-    groups  csc_array[columns of the model, c]   rows and use of each
+    groups  csc_array[columns of the model, c]   rows and use of each column
     """
 
     def __init__(self, row_classes: RowClasses, places: PatternFits, need: Requirement, model: PatternModel) -> None:
@@ -381,86 +386,89 @@ class ColumnProgram:
         self.groups = csc_array((model.cost.size, 0))
         size = np.bincount(places.pattern, weights=self.count, minlength=places.patterns)
         self.most = np.maximum(size // self.sorts[0].rows, 1) if several else np.ones(places.patterns)
-        # A row may be published for a price above all others, so that there is a solution before there are columns.
+        # A row without a group costs more than any column, so that there is a solution before there are columns.
         self.solver, rows = Solver(solver="simplex", presolve="off"), row_classes.count.astype(float)
         self.solver.add_rows(rows, rows)
-        self.spares = rows.size
-        dearest = float(model.cost.max(initial=0.0))
-        self.seen, dear = SEEN[0] + SEEN[1] * dearest, dearest * min(rows.sum(), MOST_DEAR)
+        self.penalty_columns = rows.size
+        largest_loss = float(model.cost.max(initial=0.0))
+        self.tolerance, penalty = (
+            TOLERANCE[0] + TOLERANCE[1] * largest_loss,
+            largest_loss * min(rows.sum(), MOST_LOSSES),
+        )
         self.solver.add_columns(
-            np.full(rows.size, dear), np.full(rows.size, np.inf), list(np.arange(rows.size)[:, None])
+            np.full(rows.size, penalty), np.full(rows.size, np.inf), list(np.arange(rows.size)[:, None])
         )
 
     def solve(self, price: np.ndarray, cost: float, deadline: float, violated: Violated) -> Relaxed:
-        """From prices of the row classes float64[r], and the cost of a partition, until the deadline.
+        """Solve from prices of the row classes, float64[r], and the cost of a partition, until the deadline.
 
-        Columns are found at prices between the best known and the program's, which move less (Wentges 1997).
+        Columns are found at means of the best known prices and the program's, which change less (Wentges 1997).
         """
         at = best = (price, np.zeros(0))
         proved = value = before = -np.inf
         turns, solved = 0, False
-        # Prices bound and find columns; when the program over them is nearly at the bound, cuts follow.
+        # Prices give bounds and columns. If the program over these columns is near the bound, cuts follow.
         while True:
             for share in (SMOOTH, 0.0):
                 mixed = share * best[0] + (1 - share) * at[0], share * best[1] + (1 - share) * at[1]
-                found, bound = self._least(*mixed)
+                found, bound = self._cheapest_groups(*mixed)
                 if bound > proved:
                     proved, best = bound, mixed
-                missing = self._missing(found, at)
+                missing = self._improving_patterns(found, at)
                 if missing.size:
                     break
             if clock() > deadline:
                 break
-            if solved and (value - proved <= CLOSE_ENOUGH * abs(value) + self.seen or not missing.size):
+            if solved and (value - proved <= CLOSE_ENOUGH * abs(value) + self.tolerance or not missing.size):
                 if turns == CUTS or (value - before < LITTLE * (cost - value)):
                     break
-                more, low = violated(self.model, self._rows())
+                more, low = violated(self.model, self._model_solution())
                 if not low.size:
                     break
                 turns, before = turns + 1, value
-                self._cut(more, low)
+                self._add_cuts(more, low)
                 best = best[0], np.append(best[1], np.zeros(low.size))
             else:
-                self._add(found, missing)
+                self._add_columns(found, missing)
             self.solver.limit(max(deadline - clock(), 0.0))
             solved = self.solver.solved()
             if not solved:
                 break
             value, dual = float(self.solver.getInfo().objective_function_value), self.solver.duals
             at = dual[: price.size], np.maximum(dual[price.size :], 0.0)
-        tight = best[1] > DEAR
+        tight = best[1] > LEAST_PRICE
         model = self.model.with_lines(csr_array(self.lines[tight]), self.low[tight]) if tight.any() else self.model
-        return Relaxed(model, best[0], self._shared(best[1]), self._rows()[: self.model.n])
+        return Relaxed(model, best[0], self._proved_by_cuts(best[1]), self._model_solution()[: self.model.n])
 
-    def _shared(self, price: np.ndarray) -> SharedPrices:
-        """What prices of the cuts prove, and what they add to uses and rows."""
+    def _proved_by_cuts(self, price: np.ndarray) -> SharedPrices:
+        """What prices of the cuts add to the bound, and to each use and row."""
         added = -(self.lines.T @ price)
         return SharedPrices(float(price @ self.low), added[self.use], added[: self.model.n])
 
-    def _least(self, price: np.ndarray, of_lines: np.ndarray) -> tuple[LeastGroups, float]:
-        """The cheapest group of each pattern at these prices, and what they prove."""
-        shared = self._shared(of_lines)
-        spare = self.model.cost[: self.model.n] - price[self.places.row_class] + shared.rows
-        found = least_groups(self.places, self.count, self.value, spare, self.sorts, shared.uses)
+    def _cheapest_groups(self, price: np.ndarray, of_lines: np.ndarray) -> tuple[LeastGroups, float]:
+        """(the cheapest group of each pattern at these prices, the lower bound that they prove)."""
+        shared = self._proved_by_cuts(of_lines)
+        reduced_cost = self.model.cost[: self.model.n] - price[self.places.row_class] + shared.rows
+        found = least_groups(self.places, self.count, self.value, reduced_cost, self.sorts, shared.uses)
         below = float(self.most @ np.minimum(found.cost, 0.0))
         return found, shared.proved + float(price @ self.row_classes.count) + below
 
-    def _missing(self, found: LeastGroups, at: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Patterns whose group would make the program's solution cheaper, which has these prices."""
-        shared = self._shared(at[1])
-        spare = self.model.cost[: self.model.n] - at[0][self.places.row_class] + shared.rows
-        cost = np.bincount(self.places.pattern, weights=found.rows * spare, minlength=self.places.patterns)
+    def _improving_patterns(self, found: LeastGroups, at: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Patterns whose group has a negative reduced cost at the program's prices, the least first."""
+        shared = self._proved_by_cuts(at[1])
+        reduced_cost = self.model.cost[: self.model.n] - at[0][self.places.row_class] + shared.rows
+        cost = np.bincount(self.places.pattern, weights=found.rows * reduced_cost, minlength=self.places.patterns)
         cost += shared.uses[np.maximum(found.sort, 0), np.arange(cost.size)]
-        less = np.flatnonzero((found.sort >= 0) & (cost < -self.seen))
+        less = np.flatnonzero((found.sort >= 0) & (cost < -self.tolerance))
         return less[np.argsort(cost[less], kind="stable")][: max(ADDED, self.row_classes.count.size)]
 
-    def _rows(self) -> np.ndarray:
-        """The solution in the columns of the model, float64[c]; those that count values are left at 0."""
-        x = self.solver.x[self.spares :]
+    def _model_solution(self) -> np.ndarray:
+        """The solution in the columns of the model, float64[c]; columns that count values remain 0."""
+        x = self.solver.x[self.penalty_columns :]
         return self.groups[:, : x.size] @ x if x.size else np.zeros(self.model.cost.size)
 
-    def _add(self, found: LeastGroups, patterns: np.ndarray) -> None:
-        """The groups of these patterns as columns."""
+    def _add_columns(self, found: LeastGroups, patterns: np.ndarray) -> None:
+        """Add the groups of these patterns as columns."""
         at = np.full(self.places.patterns, -1)
         at[patterns] = np.arange(patterns.size)
         here = np.flatnonzero((at[self.places.pattern] >= 0) & (found.rows > 0))
@@ -470,7 +478,8 @@ class ColumnProgram:
         shape = self.model.cost.size, patterns.size
         new = csc_array((entries, (row, np.append(of, np.arange(patterns.size)))), shape=shape)
         published = csc_array(
-            (found.rows[here].astype(float), (self.places.row_class[here], of)), shape=(self.spares, patterns.size)
+            (found.rows[here].astype(float), (self.places.row_class[here], of)),
+            shape=(self.penalty_columns, patterns.size),
         )
         both = csc_array(vstack([published, self.lines @ new]))
         none, any_ = np.zeros(patterns.size), np.full(patterns.size, np.inf)
@@ -479,9 +488,9 @@ class ColumnProgram:
         )
         self.groups = csc_array(hstack([self.groups, new]))
 
-    def _cut(self, lines: csr_array, low: np.ndarray) -> None:
-        """More lines that every partition keeps to."""
+    def _add_cuts(self, lines: csr_array, low: np.ndarray) -> None:
+        """Add cuts."""
         self.lines, self.low = csr_array(vstack([self.lines, lines])), np.append(self.low, low)
         over = csr_array(lines @ self.groups)
-        at = over.indices + self.spares
+        at = over.indices + self.penalty_columns
         self.solver.addRows(low.size, low, np.full(low.size, np.inf), over.nnz, over.indptr[:-1], at, over.data)

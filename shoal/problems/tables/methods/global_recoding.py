@@ -1,21 +1,14 @@
 """Global recoding: one level of every column for the whole table, with a budget of completely starred rows.
 
-One search over the nodes of the lattice finds the cheapest choice, and proves it if possible. Without a budget, this is
-the search of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any monotone
-requirement: above an eligible node all nodes are eligible, below an ineligible one none is, and a node can be eligible
-only if it is eligible on every pair of columns.
+One search over the nodes of the lattice finds the cheapest choice, and proves it if possible (docs/methods.md). Without
+a budget, this is the search of Samarati (2001) and LeFevre, DeWitt, Ramakrishnan ("Incognito", SIGMOD 2005), for any
+monotone requirement. It takes the cheapest undecided node, goes up a chain from it, and bisects: the highest ineligible
+node of the chain decides all nodes below it, the lowest eligible one all that cost more.
 
-The search takes the cheapest undecided node, goes up a chain from it, and bisects: the highest ineligible node of the
-chain decides all nodes below it, the lowest eligible one all that cost more.
-
-With a budget, a node stars completely the groups that don't meet the requirement, as Samarati (2001) and LeFevre,
-DeWitt, Ramakrishnan (2005) suppress outliers. The starred rows form a block, which is a group as well and must meet the
-requirement itself. If it doesn't, eligible groups join it. The budget limits its rows.
-
-Branch and bound: a row in a group that is too small is starred at the node and at every node below, because groups only
-split further down. So if such rows exceed the budget, an examined node excludes all nodes below. Otherwise it raises
-the cost of each such row by the difference to a complete star. The cheapest remaining node is examined next, together
-with the first node on a chain above it that meets the budget.
+With a budget, a node stars completely the groups that don't meet the requirement. The starred rows form a block, which
+must meet the requirement itself; if it doesn't, eligible groups join it. Branch and bound: rows that a node stars are
+starred at every node below, so an examined node excludes all nodes below, or raises their costs. The cheapest remaining
+node is examined next, together with the first node on a chain above it that meets the budget.
 
 If levels are given (``at_levels``), the only question is whether the groups at these levels meet the requirement. If
 they don't, the error states how many rows are in such groups, the least sufficient budget, and the least sufficient
@@ -37,7 +30,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Partition, mixed_radix
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.certify import certified, good_groups
+from shoal.problems.tables.bounds.certify import certified, groups_that_meet
 from shoal.problems.tables.separate import none_found
 
 MOST_NODES = 3_000_000
@@ -161,7 +154,7 @@ class Nodes:
         columns, held = self.columns, self.task.histogram
         left, right = columns[i].node[a][held.quasi[:, i]], columns[j].node[b][held.quasi[:, j]]
         group = np.unique(left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right, return_inverse=True)[1]
-        return bool(good_groups(held, self.task.requirement, np.arange(held.cells), group.reshape(-1)).all())
+        return bool(groups_that_meet(held, self.task.requirement, np.arange(held.cells), group.reshape(-1)).all())
 
     def chain(self, start: np.ndarray, top: np.ndarray) -> list[np.ndarray]:
         """Nodes from one to the top, each raising the column that costs least to raise."""
@@ -201,7 +194,7 @@ class Nodes:
         task, count = self.task, self.task.histogram.count
         label = self.label(levels)
         if not task.spare:
-            good = bool(good_groups(task.histogram, task.requirement, np.arange(label.size), label).all())
+            good = bool(groups_that_meet(task.histogram, task.requirement, np.arange(label.size), label).all())
             good = good and (task.admits is None or bool(task.admits(levels).all()))
             cost = self.cost(levels) if good else inf
             return NodeCost(cost, cost, np.zeros(label.size, bool), [], not good)
@@ -211,7 +204,9 @@ class Nodes:
         low = [(top - loss)[:, sure] @ count[sure] for top, loss in zip(self.top, self.loss, strict=True)]
         if rows[small].sum() > task.spare:
             return NodeCost(inf, inf, sure, low, True)
-        bad = small if self.by_size else ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
+        bad = (
+            small if self.by_size else ~groups_that_meet(task.histogram, task.requirement, np.arange(label.size), label)
+        )
         if task.admits is not None:
             bad[label[~task.admits(levels)]] = True
         if rows[bad].sum() > task.spare:
@@ -256,7 +251,9 @@ class Nodes:
         for part in self.parts:
             cells = np.flatnonzero(block[label] & part)
             good = not cells.size or held.count[cells].sum() >= need.k
-            if not good or (cells.size and not good_groups(held, need, cells, np.zeros(cells.size, np.int64)).all()):
+            if not good or (
+                cells.size and not groups_that_meet(held, need, cells, np.zeros(cells.size, np.int64)).all()
+            ):
                 return False
         return True
 
@@ -440,7 +437,7 @@ def _refusal(task: Task, levels: np.ndarray) -> str:
     rows = task.histogram.rows
     nodes = Nodes(task)
     label = nodes.label(levels)
-    bad = ~good_groups(task.histogram, task.requirement, np.arange(label.size), label)
+    bad = ~groups_that_meet(task.histogram, task.requirement, np.arange(label.size), label)
     if task.admits is not None:
         bad[label[~task.admits(levels)]] = True
     few = int(task.histogram.count[bad[label]].sum())

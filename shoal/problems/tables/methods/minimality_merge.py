@@ -1,47 +1,18 @@
 """Groups whose formation reveals nothing: a release that is safe from someone who knows the method and has a register.
 
-Someone who knows that a tool hides no more than necessary learns from what is hidden (Wong, Fu, Wang, Pei 2007): in a
-search for little loss, a tuple is merged because its rows shared a value. The likelihood of a search can't be bounded
-table by table, so this method is one for which it can be computed:
+Someone who knows that a tool hides no more than necessary learns from what is hidden (Wong, Fu, Wang, Pei 2007; the
+notion is theirs, m-confidentiality). The likelihood of a search can't be bounded table by table, so the groups are
+formed in a way for which it can be computed:
 
-1. *Units.*  The search runs on the register: the quasi-identifiers alone. Rows are assigned to its groups at random. A
-   group is a unit; if there are few groups of a size, they are cut at random into smaller units.
-2. *Families.*  Near units of one size are put into families with equal numbers of units. None of this uses a sensitive
-   value: only the threshold for "few" depends on the share of the table's most frequent value, which no exchange
-   changes.
-3. *Merging.*  A unit is settled if its rows meet the conditions of a group, with no value above the share p. From a
-   family, the units that aren't settled are taken. As few settled units as possible, the decoys, are drawn at random
-   and added, so that all together meet the conditions and their number is even. They are paired with near ones by the
-   register. A pair that meets the conditions is a group; the same is done with the other pairs, until none is left.
-   Before that, families that don't meet the conditions as a whole are merged in the same way. If all units of one size
-   together don't meet them, there is no release.
-4. *After the attack.*  The attack runs on these groups. Groups with people about whom it claims a value with more than
-   p are merged, repeatedly until it claims none (``unclaimed``).
+1. *Units.* The search runs on the register: the quasi-identifiers alone. Rows are assigned to its groups at random.
+2. *Families.* Near units of one size are put into families with equal numbers of units.
+3. *Merging.* In a family, the units that don't meet the conditions are paired with each other and with decoys: units
+   that meet them, drawn at random. Pairs that don't meet the conditions are paired again.
+4. *After the attack.* Groups with people about whom the minimality attack still claims a value are merged
+   (``unclaimed``).
 
-*Theorem.*  Let the intruder know the method, every person's quasi-identifiers, the unit to which every person was
-assigned, the families, and the groups of step 3 with their contents; of the draws of decoys only their distribution.
-Under the prior in which every assignment of the sensitive values to the persons is equally likely, the probability that
-a person has value v is the share of v in the person's group, so at most p. Someone who knows less has an average of
-such probabilities, so at most p too. The same holds for someone who sees the groups of step 4, although the probability
-needn't be the share of v in them.
-
-*Proof.*  An item is a unit, a pair of items, or all units of a family. Let C be a group that was merged, from two items
-of one kind or from all that were taken at once. Exchange the values of two of its items, one item's rows for the
-other's. Both were taken, so the set of taken items stays the same: an item that wasn't settled and a decoy may exchange
-their roles, but their numbers stay, and every order in which decoys are drawn has one with the same values in the
-exchanged table, which is equally likely. The values of all taken items together are the same, so equally many decoys
-are drawn. Pairs depend on the taken items and the register, so they are the same. Nothing outside C changes. So an
-assignment and its image lead to these groups with the same probability. The same holds for the exchange of any two
-items inside an item of C, and for any permutation of the rows of one unit. These map any person of C to any other. So
-given the groups, all persons of C have the same probability of v, and their mean is the share of v. In a unit that is a
-group of its own, every permutation of its rows suffices. Whether a table is refused depends on the values of all units
-of a size together, which no exchange changes. The result of step 4 depends on these groups, their contents, and the
-register. By the law of total probability, the probability given this result is an average of the probabilities given
-the groups that lead to it.
-
-The likelihood of being hidden is therefore as the proof needs it: 1 if hiding is necessary, and the decoys' rate
-otherwise, for any models of values, any recoding, any k and l, and for partly hidden tuples. The price is that the
-search may not choose neighbors by their values. Source of the notion: Wong et al., m-confidentiality.
+docs/attacks.md ("Groups that don't reveal why they were formed") states the theorem, with its proof: no one who knows
+the method, everyone's quasi-identifiers, and the groups can infer a person's value with a probability above p.
 """
 
 from __future__ import annotations
@@ -60,7 +31,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Claimed, Decoys, Grouping, Task, nothing
-from shoal.problems.tables.groups import good_groups
+from shoal.problems.tables.groups import groups_that_meet
 
 FAMILY = 8  # least number of units of a family; a few more if they don't divide evenly
 MANY = 16  # least number of units of one size, and least rows as a multiple of l squared
@@ -103,11 +74,11 @@ def protected(task: Task, asked: Decoys, solve: Callable[[Task], Grouping]) -> G
     histogram, recoding, need = task.histogram, task.recoding, task.requirement
 
     def eligible(cell: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-        return good_groups(histogram, need, cell, group, np.ones(cell.size, np.int64), groups)
+        return groups_that_meet(histogram, need, cell, group, np.ones(cell.size, np.int64), groups)
 
-    def of_register(register: Histogram, smallest: int, haste: bool) -> Grouping:
+    def of_register(register: Histogram, smallest: int, fast: bool) -> Grouping:
         k = requirement([KAnonymity(smallest)], register.sensitive_names, register)
-        effort, progress = (Effort.of("fast"), nothing) if haste else (task.effort, task.progress)
+        effort, progress = (Effort.of("fast"), nothing) if fast else (task.effort, task.progress)
         return solve(Task(register, k, recoding, effort, task.seed, progress))
 
     least = need.smallest, rows_of_one_size(histogram, need.frequency)

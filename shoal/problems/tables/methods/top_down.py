@@ -30,7 +30,7 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.certify import certified, good_groups
+from shoal.problems.tables.bounds.certify import certified, groups_that_meet
 
 MOST_CUTS = 31
 
@@ -73,7 +73,7 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
             heap.append((-_worth(task, j, codes, highest), order, j, highest, codes))
             order += 1
     held = [histogram.quasi_names[j] for j, c in enumerate(columns) if c.held]
-    if held and not good_groups(histogram, task.requirement, np.arange(label.size), label).all():
+    if held and not groups_that_meet(histogram, task.requirement, np.arange(label.size), label).all():
         raise PolicyError(
             f"with the highest levels allowed for {', '.join(held)} some groups stay too small when every value is "
             "recoded alike; allow higher levels"
@@ -89,7 +89,7 @@ def specialize(task: Task) -> tuple[np.ndarray, list[np.ndarray]]:
         for below, part in refinements(task, j, level, codes):
             child = part[np.searchsorted(codes, histogram.quasi[cells, j])]
             _, new = np.unique(label[cells] * np.int64(codes.size + 1) + child, return_inverse=True)
-            if not good_groups(histogram, task.requirement, cells, new).all():
+            if not groups_that_meet(histogram, task.requirement, cells, new).all():
                 continue
             label[cells] = int(label.max()) + 1 + new
             fresh = int(cuts[j].max()) + 1
@@ -258,7 +258,7 @@ def _parts_joined(
     wide = np.int64(part.max(initial=0) + 2)
     pair, number = np.unique(group * wide + part, return_inverse=True)
     owner = pair // wide
-    rest = ~good_groups(histogram, need, cells, number)
+    rest = ~groups_that_meet(histogram, need, cells, number)
     new, bad = _merged(task, cells, group, pair, owner, number, rest, groups)
     if bad.any():
         rows = np.bincount(number, weights=histogram.count[cells], minlength=pair.size)
@@ -283,7 +283,7 @@ def _merged(
     """(part of each cell if the rest of every group is one part, which groups still have an ineligible part)."""
     merged = np.where(rest, int(pair.max()) + 1 + owner, pair)
     new = np.unique(merged[number], return_inverse=True)[1].reshape(-1)
-    fits = good_groups(task.histogram, task.requirement, cells, new)
+    fits = groups_that_meet(task.histogram, task.requirement, cells, new)
     bad = np.zeros(groups, bool)
     bad[group[~fits[new]]] = True
     return new, bad

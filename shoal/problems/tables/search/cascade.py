@@ -26,7 +26,7 @@ from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
 from shoal.problems.tables.bounds.certify import certify
-from shoal.problems.tables.groups import Rows, good_groups, pieces_of, rules_of
+from shoal.problems.tables.groups import Rows, groups_that_meet, pieces_of, rules_of
 from shoal.problems.tables.losses import ENUMERATED, Lattice, NodesToVisit
 from shoal.problems.tables.three_phase import ceiling_classes, residues
 
@@ -167,7 +167,7 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     if not found:
         return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
-    good = good_groups(h, need, cell, label, count, group)[label]  # under all requested models
+    good = groups_that_meet(h, need, cell, label, count, group)[label]  # under all requested models
     return cell[good], np.unique(label[good], return_inverse=True)[1].reshape(-1), count[good]
 
 

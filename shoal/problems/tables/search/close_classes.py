@@ -137,7 +137,7 @@ def annealed(
             at = close.arcs_of(state[label_before], at)
         with threads(tries) as each:
             made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
-        return min(made, key=lambda label: np.where(label < 0, close.dearest, close.program.loss[label]).sum())
+        return min(made, key=lambda label: np.where(label < 0, close.largest_loss, close.program.loss[label]).sum())
 
     with SearchThreads(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -168,7 +168,7 @@ def near_classes(
     from shoal.kernels.tables.close_classes import OpenClasses
 
     program, arcs = close.program, close.program.arcs
-    keep = close.cheapest()[1] <= near * close.dearest * UNIT
+    keep = close.cheapest()[1] <= near * close.largest_loss * UNIT
     keep[at] = True
     pair, cell, v = arcs.pair[keep], program.cell[keep], program.loss.size
     into = program.owner[pair]
@@ -200,7 +200,7 @@ def _cooled(
     """
     from shoal.kernels.tables.close_classes import RowsOnArcs, anneal
 
-    v, dearest, random = close.program.loss.size, close.dearest, np.array([seed | np.uint64(1)], np.uint64)
+    v, largest_loss, random = close.program.loss.size, close.largest_loss, np.array([seed | np.uint64(1)], np.uint64)
     cell = close.program.cell[at]
     whole = sum(stage.moves for stage in plan.stages)
     all_moves, tried, planned, began, pace = cell.size * plan.sweeps, 0, 0.0, clock(), 1.0
@@ -214,7 +214,7 @@ def _cooled(
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(heats, prices, strict=True):
             moves = max(1, int(each * pace))
-            anneal(classes, placed, plan.hot * heat * dearest, price * dearest, moves, random)
+            anneal(classes, placed, plan.hot * heat * largest_loss, price * largest_loss, moves, random)
             tried, planned = tried + moves, planned + each
             if until is not None:  # the moves left take as long as those so far
                 now = clock()
@@ -326,8 +326,8 @@ def classes_of(
     cell, all_rows = rows.cell[block], task.histogram.rows
     leaf, value = np.ascontiguousarray(rows.leaf[cell]), rows.sensitive[cell, 0].astype(np.int64)
     weight = np.rint(limit.share * all_rows).astype(np.int64)
-    dearest = float(prices(rows.slots, rows.states(np.zeros(rows.cell.size, np.int64)))[0]) or 1.0
-    return ClassConditions(leaf, value, weight, all_rows, limit.t * all_rows, rows.k, dearest), kept
+    largest_loss = float(prices(rows.slots, rows.states(np.zeros(rows.cell.size, np.int64)))[0]) or 1.0
+    return ClassConditions(leaf, value, weight, all_rows, limit.t * all_rows, rows.k, largest_loss), kept
 
 
 NEXT = {"anew": "again", "again": "near", "near": "again"}  # the kind of round that follows each

@@ -68,7 +68,7 @@ class Close:
         return self.multipliers.program
 
     @property
-    def dearest(self) -> float:
+    def largest_loss(self) -> float:
         """The largest loss of a row in a class that is allowed."""
         loss = self.program.loss
         return float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
@@ -152,7 +152,7 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
     value, all_rows, values = rows.sensitive[cells, 0].astype(np.int64), task.histogram.rows, limit.share.size
     key, pair = np.unique(tuples * np.int64(values) + np.repeat(value, np.diff(start)), return_inverse=True)
     owner, loss = key // values, prices(rows.slots, state)
-    dearest = float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
+    largest_loss = float(loss[loss < FORBIDDEN].max(initial=0.0)) or 1.0
     weight, top = np.rint(limit.share * all_rows).astype(np.int64), int(np.ceil(limit.t * all_rows))
     size = np.bincount(tuples, weights=np.repeat(count, np.diff(start)), minlength=v)
     made = Arcs(
@@ -161,7 +161,7 @@ def program_of(task: Task, rows: Rows, block: np.ndarray, state: np.ndarray, lim
         count=count,
         owner=owner,
         first=np.searchsorted(owner, np.arange(v + 1)),
-        cost=np.floor(np.minimum(loss, 8 * dearest) * UNIT).astype(np.int64),
+        cost=np.floor(np.minimum(loss, 8 * largest_loss) * UNIT).astype(np.int64),
         scale=size**TEMPER,
         l=all_rows,
         weight=weight[key % values],
@@ -211,7 +211,7 @@ def priced_in(
         priced = clock()
         paid, arcs = close.program.reduced(close.multipliers.multiplier)[close.program.arcs.pair], close.program.arcs
         cells = np.minimum.reduceat(paid, arcs.start[:-1]) / UNIT
-        more, sizes = pricing.sets(cells, GAIN * close.dearest, random)
+        more, sizes = pricing.sets(cells, GAIN * close.largest_loss, random)
         if not sizes.size:
             break
         task.progress("annealing", None)

@@ -28,7 +28,7 @@ from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.certify import SearchReport
 from shoal.problems.tables.bounds.class_program import UNIT, ClassProgram, Multipliers, raised
-from shoal.problems.tables.groups import Rows, good_groups
+from shoal.problems.tables.groups import Rows, groups_that_meet
 from shoal.problems.tables.search.cascade import finished, rank
 from shoal.problems.tables.search.neighborhood import deal
 from shoal.problems.threads import SearchThreads, flag
@@ -271,8 +271,11 @@ def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | 
     if until is not None:
         hurried = began + HURRIED * ONE * size > until
         stop = until - FLOW * ONE * size if hurried else began + CLOSED * (until - began)
-    passes, rounds = afforded(CLOSING, effort, size, 1.0), afforded(FLOW_ROUNDS, effort, size, PER_ROUND)
-    fine = afforded(FINE, "fast" if hurried else effort if until is None else "balanced", size, PER_STEP)
+    passes, rounds = (
+        flows_within_effort(CLOSING, effort, size, 1.0),
+        flows_within_effort(FLOW_ROUNDS, effort, size, PER_ROUND),
+    )
+    fine = flows_within_effort(FINE, "fast" if hurried else effort if until is None else "balanced", size, PER_STEP)
     multipliers = closed(task, multipliers, passes, stop)
     program = multipliers.program
     l, share = program.arcs.l, multipliers.share
@@ -284,7 +287,7 @@ def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | 
         if turn and until is not None and began + (1 + PLACED) * spent > until:
             break
         filled = fill(task, rows.k, multipliers, most, fine)
-        most, short = mended(program, filled, most)
+        most, short = with_heights_adjusted(program, filled, most)
         task.progress("class program", None)
         spent = clock() - began
         if not short:
@@ -293,7 +296,7 @@ def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | 
     return None if filled is None else finished(task, rows, *trimmed(task, program, filled))
 
 
-def afforded(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
+def flows_within_effort(least: dict[str, int], effort: str, arcs: int, each: float) -> int:
     """The number prescribed by the effort; for few arcs more, up to that of "thorough". Each examines ``each`` arcs."""
     return int(np.clip(ARCS[effort] / (each * max(arcs, 1)), least[effort], least["thorough"]))
 
@@ -321,16 +324,16 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
 
     program, count = multipliers.program, task.histogram.count
     arcs, owner, cell = program.arcs, program.owner, program.cell
-    dearest = float(program.loss.max()) or 1.0
+    largest_loss = float(program.loss.max()) or 1.0
     paid = program.reduced(multipliers.multiplier)[arcs.pair]
-    near = paid - np.minimum.reduceat(paid, arcs.start[:-1])[cell] <= NEAR * dearest * UNIT
+    near = paid - np.minimum.reduceat(paid, arcs.start[:-1])[cell] <= NEAR * largest_loss * UNIT
     use = near & (most[owner[arcs.pair]] > 0)
     cell, pair = cell[use], arcs.pair[use].astype(np.int64)
     m, v = count.size, most.size
     tight = np.bincount(pair, weights=count[cell], minlength=owner.size) > most[owner]
     node = np.where(tight, np.cumsum(tight) - 1 + m, owner + m + int(tight.sum()))
     own, sink = np.arange(v) + m + int(tight.sum()), m + int(tight.sum()) + v
-    price = np.rint(program.loss * (fine / dearest)).astype(np.int64)
+    price = np.rint(program.loss * (fine / largest_loss)).astype(np.int64)
     none, needed = np.zeros(v, np.int64), np.where(most > 0, np.maximum(program.arcs.l * most, k), 0)
     tail = np.concatenate([cell, node[tight], own, own, np.arange(m)])
     head = np.concatenate([node[pair], own[owner[tight]], none + sink, none + sink, np.full(m, sink)])
@@ -338,7 +341,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     cost = np.concatenate([price[owner[pair]], np.zeros(int(tight.sum()), np.int64), none - BONUS * fine, none,
                            np.full(m, OUT * fine)])  # fmt: skip
     # The potentials of the flow start at the multipliers, which are close to its dual prices.
-    unit = fine / dearest / UNIT
+    unit = fine / largest_loss / UNIT
     back = np.minimum(np.rint(program.refund(multipliers.multiplier) * unit), BONUS * fine).astype(np.int64)
     through = back[owner[tight]] - np.rint(arcs.l * multipliers.multiplier[tight] * unit).astype(np.int64)
     potential = np.concatenate([np.full(m, -OUT * fine), through, back, [0]])
@@ -362,7 +365,7 @@ def fill(task: Task, k: int, multipliers: Multipliers, most: np.ndarray, fine: i
     return Filled(cell, pair, sent, held, np.bincount(owner, weights=held, minlength=v).astype(np.int64))
 
 
-def mended(program: ClassProgram, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
+def with_heights_adjusted(program: ClassProgram, filled: Filled, most: np.ndarray) -> tuple[np.ndarray, bool]:
     """H lowered in the classes that are shortest of rows, raised if there are rows for it; whether any was short."""
     l = program.arcs.l
     top = np.maximum.reduceat(filled.held, program.arcs.first[:-1])
@@ -394,7 +397,7 @@ def trimmed(task: Task, program: ClassProgram, filled: Filled) -> tuple[np.ndarr
     before -= (np.cumsum(filled.held) - filled.held)[filled.pair[order]]
     stay = np.clip(kept[filled.pair[order]] - before, 0, sent)
     cell, group = filled.cell[order], owner[filled.pair[order]]
-    good = good_groups(task.histogram, task.requirement, cell, group, stay, filled.size.size)
+    good = groups_that_meet(task.histogram, task.requirement, cell, group, stay, filled.size.size)
     kept = (stay > 0) & good[group]
     return cell[kept], group[kept], stay[kept]
 
@@ -461,7 +464,7 @@ def columns_start(task: Task, rows: Rows, columns: np.ndarray) -> np.ndarray | N
     whole = np.array([int(eligible(cells, left[cells]).sum()) for cells in cells_of])
     at, cell, many = _held_cells(columns, h.cells)
     for c in np.flatnonzero(
-        good_groups(h, need, cell, np.repeat(np.arange(len(columns)), np.diff(at)), many, len(columns))
+        groups_that_meet(h, need, cell, np.repeat(np.arange(len(columns)), np.diff(at)), many, len(columns))
     ):
         cells, count = cell[at[c] : at[c + 1]], many[at[c] : at[c + 1]]
         if (left[cells] < count).any():
