@@ -139,15 +139,15 @@ class Ledger:
             return 0
         return int(pl.concat([part.select("person") for part in self.lines]).collect()["person"].n_unique())
 
-    def known(self, persons: pl.Series) -> int:
-        """The number of these different people who were published before."""
+    def known(self, persons: pl.Series) -> pl.Series:
+        """Those of these people who were published before, each once."""
         if not self.lines:
-            return 0
+            return persons.clear()
         every, new = (
             pl.concat([part.select("person") for part in self.lines]),
             persons.alias("person").to_frame().lazy(),
         )
-        return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].n_unique()
+        return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].unique()
 
     def after(
         self,
