@@ -18,6 +18,7 @@ from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError
+from shoal.judge.file import canonical
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown
 from shoal.model.certificate import read_json
@@ -356,7 +357,8 @@ def _texts(
         raise InputError(_EMPTY)
     limited = (encode(whole[name], notation) for name, notation in policy.limits.items())
     whole = whole.with_columns(column.values.gather(column.codes) for column in limited)
-    texts = whole.with_columns(pl.all().cast(pl.String))
+    floats = [canonical(column) for column in whole if column.dtype.is_float()]  # 29.0 is 29, as in a file
+    texts = whole.with_columns(floats).with_columns(pl.all().cast(pl.String))
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
     return texts, None if person is None else _persons(texts[person], held)
 

@@ -39,6 +39,7 @@ import polars as pl
 from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.series import refuse_other
 from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
@@ -462,8 +463,7 @@ def open_series(place: Path) -> Folder:
     Raises InputError for a folder that isn't a series, VerificationError if parts or ledgers are lost, changed,
     reordered, or older than what was published.
     """
-    if not is_series(place):
-        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    refuse_other(place)
     inside = place / PRIVATE
     if not (inside / KEY).is_file():
         raise VerificationError(
@@ -510,8 +510,7 @@ def _gap(numbers: list[int]) -> int:
 @contextlib.contextmanager
 def held(place: Path) -> Iterator[Folder]:
     """Open a series and lock it, so that no other process adds to it. The lock ends with the process."""
-    if not is_series(place):
-        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    refuse_other(place)
     inside = place / PRIVATE
     if not inside.is_dir():
         open_series(place)

@@ -418,7 +418,7 @@ def refuse_respelled(persons: pl.Series, hashed: pl.Series, ledger: Ledger, keye
         return
     new = persons.filter(~hashed.is_in(ledger.known(hashed).implode())).unique(maintain_order=True)
     new = new.gather_every(max(1, -(-new.len() // _SPELLED)))
-    pairs = [(person, other) for person in new for other in _spellings(person)]
+    pairs = [(person, other) for person in new for other in spellings(person)]
     others = pl.DataFrame(pairs, schema={"person": pl.String, "other": pl.String}, orient="row")
     others = others.filter(~pl.col("other").is_in(persons.implode()))
     others = others.with_columns(keyed.column("person", others["other"]).alias("hash"))
@@ -430,7 +430,7 @@ def refuse_respelled(persons: pl.Series, hashed: pl.Series, ledger: Ledger, keye
         )
 
 
-def _spellings(text: str) -> list[str]:
+def spellings(text: str) -> list[str]:
     """Other spellings that a program may give the text: without blanks, and for a whole number, with other leading
     zeros and decimals."""
     bare = text.strip()
