@@ -149,7 +149,7 @@ def test_what_no_mode_has_is_refused(tmp_path, asked, why):
 def test_the_judge_sees_somebody_who_is_published_twice(place, monkeypatch):
     from shoal.publishing.series_folder import Ledger
 
-    monkeypatch.setattr(Ledger, "known", lambda ledger, persons: 0)
+    monkeypatch.setattr(Ledger, "known", lambda ledger, persons: persons.clear())
     shoal.Series(place).add(people(2), person="id")
     found = {f.check: f.found for f in verdict(place).findings if not f.holds}
     assert found == {"persons": "part 4: a person is published a second time"}

@@ -170,7 +170,7 @@ class Crosswalk(Shown):
         if path is not None and kind_of(path) != "parquet" and _empty_twice(self.content):
             raise InputError(
                 f"column {self.parameters['column']!r} has empty texts and missing values, which only a Parquet file "
-                "can tell apart; make them one value and group again, or write a Parquet file"
+                "can distinguish; make them one value and group again, or write a Parquet file"
             )
         papers = Documents.next_to(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
