@@ -196,6 +196,44 @@ def test_levels_are_nested_and_full(objective):
 
 def test_names_of_the_table_are_kept_where_a_value_stands_alone():
     rows = shoal.intervals.levels([3, 1, 2], [5, 1, 4], [5], names=["03", "01", "02"])
+    assert rows == [["03", "03", "*"], ["01", "1 .. 2", "*"], ["02", "1 .. 2", "*"]]
+
+
+def test_dates_and_floats_as_text():
+    days = np.array(["2020-01-02", "2020-01-01"], dtype="datetime64[D]")
+    assert shoal.intervals.levels(days, [1, 1], [2], "range")[0] == ["2020-01-02", "2020-01-01 .. 2020-01-02", "*"]
+    assert shoal.intervals.interval_labels([0.1, 5.0], [2.5, 5.0]) == ["0.1 .. 2.5", "5"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1, 1], [1, 2], [2]), "must all differ"),
+        (([1, 2], [1, 2], [3, 2]), "increasing order"),
+        (([1, 2], [1, 2], [2], "rnge"), "did you mean 'range'"),
+        (([1, 2], [1, 2], [2], "max", ["a"]), "2 values and 1 names"),
+    ],
+)
+def test_what_is_no_hierarchy(arguments, words):
+    with pytest.raises(shoal.ShoalError, match=words):
+        shoal.intervals.levels(*arguments)
+
+
+@pytest.mark.parametrize("texts", [["10", "9", "2", "1"], ["007", "7", "7.0", "1e3"], ["-0", "0", "-5", "1.5"]])
+def test_texts_that_are_numbers_are_cut_as_numbers(texts, tmp_path):
+    for objective in ("max", "range"):
+        plain = cut([float(t) for t in texts], None, 2, objective)
+        for data in (pl.DataFrame({"v": texts}), pd.DataFrame({"v": texts})):
+            found = cut(data["v"], None, 2, objective)
+            assert (found.cost, found.labels.tolist()) == (plain.cost, plain.labels.tolist())
+            shoal.release(found, data, value="v").write(tmp_path / "v.csv")
+            verdict = shoal.verify(tmp_path / "v.csv", original=data, record=tmp_path / "v.record.json")
+            assert {f.check: f.how for f in verdict.findings}["bound"] == "recomputed"
+            assert verdict.holds
+
+
+def test_levels_of_numbers_in_several_spellings():
+    rows = shoal.intervals.levels([7, 7, 8, 10], [1, 1, 1, 1], [1, 2], names=["007", "7", "8", "10"])
     assert [";".join(row) for row in rows] == ["007;7;7;*", "7;7;7;*", "8;8;8 .. 10;*", "10;10;8 .. 10;*"]
     assert shoal.intervals.levels(["08", "7"], [1, 1], [1]) == [["08", "08", "*"], ["7", "7", "*"]]
     with pytest.raises(shoal.InputError, match="must all differ"):
