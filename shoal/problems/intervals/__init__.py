@@ -107,8 +107,8 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
         listed = given.tolist()
         if all(isinstance(v, date) for v in listed):
             given = _listed(listed)
-        elif all(isinstance(v, str) for v in listed) and (found := read(listed)) is not listed:
-            given = _listed(found)
+        elif all(isinstance(v, str) for v in listed) and (plain := read(listed)) is not listed:
+            given = _listed(plain)
     if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():
         raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
     given = given + 0.0 if given.dtype.kind == "f" else given  # negative zero becomes zero
