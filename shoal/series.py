@@ -18,6 +18,7 @@ from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError
+from shoal.judge.file import canonical
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown
 from shoal.model.certificate import read_json
@@ -248,7 +249,7 @@ class Series(Shown):
         read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
         require(read.columns, [person])
         whole, known = read.polars(read.columns), list(held.ledger.waiting)
-        waits = _persons(whole[person].cast(pl.String), held.keyed).is_in(known)
+        waits = _persons(whole[person].cast(pl.String), held).is_in(known)
         found = whole.filter(waits)
         if lost := len(known) - found[person].n_unique():
             raise InputError(
@@ -323,7 +324,7 @@ def _added(
     """The rows of the next part and the ledger after it, computed by the mode of the series."""
     wait = {"wait": held.about.get("wait", 0), "wait_above": held.about.get("wait_above", 0.0)}
     if held.about["mode"] == "again":
-        frame, persons = _texts(read, policy, person, held.keyed)
+        frame, persons = _texts(read, policy, person, held)
         kept = [c for c in frame.columns if c not in policy.identifiers]
         return again.add(
             frame.select(kept), persons, held.ledger, held.keyed, _search(policy, progress), policy, shown=held.shown,
@@ -350,7 +351,7 @@ def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folde
 
 
 def _texts(
-    read: Table, policy: Policy, person: str | None, keyed: series_folder.Keyed
+    read: Table, policy: Policy, person: str | None, held: series_folder.Folder
 ) -> tuple[pl.DataFrame, pl.Series | None]:
     """The table in memory as text, with one text for all values beyond a limit, and the keyed hash of each row's
     person."""
@@ -359,9 +360,10 @@ def _texts(
         raise InputError(_EMPTY)
     limited = (encode(whole[name], notation) for name, notation in policy.limits.items())
     whole = whole.with_columns(column.values.gather(column.codes) for column in limited)
-    texts = whole.with_columns(pl.all().cast(pl.String))
+    floats = [canonical(column) for column in whole if column.dtype.is_float()]  # 29.0 is 29, as in a file
+    texts = whole.with_columns(floats).with_columns(pl.all().cast(pl.String))
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
-    return texts, None if person is None else _persons(texts[person], keyed)
+    return texts, None if person is None else _persons(texts[person], held)
 
 
 def _refuse_beyond(memory: str | None, read: Table) -> None:
@@ -380,17 +382,20 @@ _EMPTY = "the table has a header and no rows, so there is nothing to publish"
 _NUMBER = "shoal number"  # name of the column of person numbers while a part is made
 
 
-def _persons(column: pl.Series, keyed: series_folder.Keyed) -> pl.Series:
+def _persons(column: pl.Series, held: series_folder.Folder) -> pl.Series:
+    """The keyed hash of each row's person; InputError for a missing person, or one with another spelling before."""
     if missing := column.null_count():
         raise InputError(f"column {column.name!r} has no value in {missing:,} rows; fill it in")
-    return keyed.column("person", column)
+    hashed = held.keyed.column("person", column)
+    increment.refuse_respelled(column, hashed, held.ledger, held.keyed)
+    return hashed
 
 
 def _new_here(
     read: Table, policy: Policy, person: str | None, held: series_folder.Folder, progress: Progress
 ) -> increment.NewPeople:
     """The new people of a table in memory. The search gets only the columns that it judges."""
-    texts, persons = _texts(read, policy, person, held.keyed)
+    texts, persons = _texts(read, policy, person, held)
     ordered, number = (None, None) if persons is None else increment.numbered(persons)
     judged = [*policy.grouped, *policy.sensitive]
     kept = [c for c in texts.columns if c not in policy.identifiers]
@@ -420,7 +425,7 @@ def _new_elsewhere(
         texts = texts.set(texts == "", None)
         if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
-        persons, number = increment.numbered(_persons(texts, held.keyed))
+        persons, number = increment.numbered(_persons(texts.alias(person), held))
         data = found.exchanged(number.alias(_NUMBER))
     # the search gets a frame, which has no source file to compare the row count with
     if read.origin.records is not None:

@@ -26,9 +26,9 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import InputError, PolicyError
-from shoal.model.cards import floored, number, times
+from shoal.model.cards import floored, number, several, times
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
-from shoal.paths import DRAWING, PAGE, TABLE
+from shoal.paths import DRAWING, PAGE, TABLE, kind_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,6 +94,8 @@ def labels(
 
     clock, files = [time.perf_counter()], files._replace(report=decision.page(files.report))
     frame = files.reads(table, names, text, kept)
+    if files.output is None or kind_of(files.output) != "parquet":
+        frame = _one_empty(frame, label)
     values, counts = tally(frame, label, asked.get("count"))
     clock.append(time.perf_counter())
     with working(f"grouping {len(values):,} labels"):
@@ -114,6 +116,14 @@ def labels(
 
     more = {"k_anonymous": found.anonymous, "method": how.method, "objective": found.objective}
     _finish(made, "labels", more, files, kept, decision, (values, counts, tree), clock, as_json)
+
+
+def _one_empty(frame: pl.DataFrame, label: str) -> pl.DataFrame:
+    """The table with empty labels as missing ones: no output but Parquet can tell them apart."""
+    import polars as pl
+
+    texts = label in frame.columns and frame[label].dtype == pl.String
+    return frame.with_columns(pl.col(label).replace("", None)) if texts else frame
 
 
 class ValueNotation(NamedTuple):
@@ -231,7 +241,8 @@ def _finish(
     if proof.ratio is not None and not proof.optimal:
         proved += f", so at most {times(float(proof.ratio))}"
     lines = [
-        f"{facts['rows']:,} {what}, {sum(loads):,} records, {len(loads):,} groups of {min(loads):,} to {max(loads):,}",
+        f"{several(facts['rows'], what[:-1])}, {several(sum(loads), 'record')}, {several(len(loads), 'group')} of "
+        f"{min(loads):,} to {max(loads):,}",
         f"cost {number(proof.cost)} {proof.unit}: {proved}",
         f"because {plain(proof.bound)}",
         *as_text(loads, k),

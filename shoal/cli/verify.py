@@ -34,7 +34,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import PolicyError
-from shoal.model.cards import number
+from shoal.model.cards import number, several
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, named_after
 
 SIGNER = flag(None, "--signer", "Public key of the person who must have signed.")
@@ -80,7 +80,7 @@ def verify(
     import shoal
     from shoal.engines.store import unread_sheets
 
-    if (Path(release) / "series.json").is_file():
+    if any((Path(release) / name).exists() for name in ("series.json", "0001")):  # a series, or what is left of one
         from shoal.publishing.verifying.verify import verify_series
 
         with progress() as listener:
@@ -325,7 +325,8 @@ def _print_part(held: Any, part: Any, folder: Path, as_json: bool) -> None:
 
     facts = {**part.as_dict(), **{n: v for n, v in held.status().items() if n != "waiting"}}
     lines = [
-        f"part {facts['parts']}: {part.rows:,} rows in {part.groups:,} groups, the smallest of {part.smallest:,}.",
+        f"part {facts['parts']}: {several(part.rows, 'row')} in {several(part.groups, 'group')}, "
+        f"the smallest of {part.smallest:,}.",
         "reached: " + ", ".join(f"{name} = {number(value)}" for name, value in part.privacy.items()),
         f"loss: NCP {part.loss['ncp']:.4f}" if part.loss["ncp"] is not None else "loss: as the hierarchies say",
         f"made up: {part.made_up:,} rows; waiting: {part.waiting:,} rows; held back: {part.held_back:,} rows",

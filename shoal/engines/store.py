@@ -230,16 +230,23 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
 
 
 def integers(frame: pl.DataFrame, name: str) -> list[int]:
-    """A column as Python integers of any size; InputError with the row of the first value that isn't one."""
+    """A column as Python integers of any size; 5.0 counts as 5. InputError with the row of the first value that isn't
+    one."""
     found: list[int] = []
     for row, value in enumerate(column(frame, name).to_list(), 1):
-        try:
-            found.append(int(value))
-        except (TypeError, ValueError):
-            raise InputError(f"column {name!r} holds what is not a whole number in row {row:,}; repair it") from None
+        text = value.strip() if isinstance(value, str) else value
+        if text is None or text == "" or text != text:
+            raise InputError(f"column {name!r} is empty in row {row:,}; write a whole number, or remove the row")
+        exact: int | None = None
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            exact = int(_NO_DECIMALS.sub("", text)) if isinstance(text, str) else int(text)
+        if exact is None or (exact != text and not isinstance(text, str)):
+            raise InputError(f"column {name!r} holds what is not a whole number in row {row:,}; repair it")
+        found.append(exact)
     return found
 
 
+_NO_DECIMALS = re.compile(r"\.0*$")
 _TEXT = 1 << 29  # characters that fit in one text of Polars
 SHEET_ROWS, SHEET_COLUMNS, CELL = 1_048_575, 16_384, 32_767
 _FIRST_DAY = datetime.date(1900, 3, 1)  # before this day, Excel counts a day that didn't exist

@@ -232,7 +232,10 @@ def judge_groups(
 
 def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str, shown: pl.Series) -> dict[str | None, int]:
     """Records of each value of a source column, keyed by the value's text in the file."""
-    values = spelled(part(source, str(asked.get("column"))), form, shown)
+    column = part(source, str(asked.get("column")))
+    if column.dtype.is_float():
+        column = column.set(column == 0, 0.0)  # the two zeros are one value
+    values = spelled(column, form, shown)
     if asked.get("count") is None:
         return dict(Counter(values))
     found: dict[str | None, int] = {}
@@ -280,9 +283,12 @@ def _in_order(values: Sequence[str | None], notation: str | None = None) -> tupl
         readers = [("numbers", lambda v: Fraction(unmarked(v, notation)))]
     for name, read in readers:
         try:
-            return [read(v) for v in texts], name
-        except (ValueError, ZeroDivisionError):
+            keys = [read(v) for v in texts]
+        except (ValueError, OverflowError, ZeroDivisionError):
             continue
+        if name == "moments" and len({key.tzinfo is None for key in keys}) > 1:
+            raise VerificationError("times with a time zone and times without one have no common order")
+        return keys, name
     return texts, "text"
 
 
@@ -335,7 +341,10 @@ def _bound(
     ):
         rank = sorted(range(len(keys)), key=keys.__getitem__)
         if objective != "range" or not isinstance(keys[0], (str, datetime.datetime)):
-            best = _best_cut([keys[i] for i in rank], [held.get(values[i], 0) for i in rank], k, str(objective))
+            counts: dict[Any, int] = {}  # equal values in several spellings stay together
+            for i in rank:
+                counts[keys[i]] = counts.get(keys[i], 0) + held.get(values[i], 0)
+            best = _best_cut([*counts], [*counts.values()], k, str(objective))
             holds = bound <= best or same(bound, best)
             return Finding("bound", holds, f"the best of all cuts costs {best:,}; {bound:,} certified", RECOMPUTED)
     groups = total // k  # at most this many groups can reach k

@@ -405,6 +405,15 @@ def _waiting_fault(
     return None
 
 
+def refuse_other(place: Path) -> None:
+    """InputError for a folder without series.json: it is no series, or that file is lost."""
+    if (place / "series.json").is_file():
+        return
+    if (place / "0001").is_dir():
+        raise InputError(f"{str(place)!r} has parts of a series, but not 'series.json'; put this file back from a copy")
+    raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+
+
 def certificate_of(place: Path, number: int) -> tuple[Path, Path]:
     """Table and certificate of a part; VerificationError if one is missing."""
     folder = place / f"{number:04d}"

@@ -39,6 +39,7 @@ import polars as pl
 from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
+from shoal.judge.series import refuse_other
 from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
@@ -139,15 +140,15 @@ class Ledger:
             return 0
         return int(pl.concat([part.select("person") for part in self.lines]).collect()["person"].n_unique())
 
-    def known(self, persons: pl.Series) -> int:
-        """The number of these different people who were published before."""
+    def known(self, persons: pl.Series) -> pl.Series:
+        """Those of these people who were published before, each once."""
         if not self.lines:
-            return 0
+            return persons.clear()
         every, new = (
             pl.concat([part.select("person") for part in self.lines]),
             persons.alias("person").to_frame().lazy(),
         )
-        return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].n_unique()
+        return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].unique()
 
     def after(
         self,
@@ -462,8 +463,7 @@ def open_series(place: Path) -> Folder:
     Raises InputError for a folder that isn't a series, VerificationError if parts or ledgers are lost, changed,
     reordered, or older than what was published.
     """
-    if not is_series(place):
-        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    refuse_other(place)
     inside = place / PRIVATE
     if not (inside / KEY).is_file():
         raise VerificationError(
@@ -510,8 +510,7 @@ def _gap(numbers: list[int]) -> int:
 @contextlib.contextmanager
 def held(place: Path) -> Iterator[Folder]:
     """Open a series and lock it, so that no other process adds to it. The lock ends with the process."""
-    if not is_series(place):
-        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    refuse_other(place)
     inside = place / PRIVATE
     if not inside.is_dir():
         open_series(place)

@@ -4,9 +4,12 @@ Hierarchies of intervals.
 """
 
 import math
+from datetime import date, datetime
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -214,3 +217,87 @@ def test_dates_and_floats_as_text():
 def test_what_is_no_hierarchy(arguments, words):
     with pytest.raises(shoal.ShoalError, match=words):
         shoal.intervals.levels(*arguments)
+
+
+@pytest.mark.parametrize("texts", [["10", "9", "2", "1"], ["007", "7", "7.0", "1e3"], ["-0", "0", "-5", "1.5"]])
+def test_texts_that_are_numbers_are_cut_as_numbers(texts, tmp_path):
+    for objective in ("max", "range"):
+        plain = cut([float(t) for t in texts], None, 2, objective)
+        for data in (pl.DataFrame({"v": texts}), pd.DataFrame({"v": texts})):
+            found = cut(data["v"], None, 2, objective)
+            assert (found.cost, found.labels.tolist()) == (plain.cost, plain.labels.tolist())
+            shoal.release(found, data, value="v").write(tmp_path / "v.csv")
+            verdict = shoal.verify(tmp_path / "v.csv", original=data, record=tmp_path / "v.record.json")
+            assert {f.check: f.how for f in verdict.findings}["bound"] == "recomputed"
+            assert verdict.holds
+
+
+def test_levels_of_numbers_in_several_spellings():
+    rows = shoal.intervals.levels([7, 7, 8, 10], [1, 1, 1, 1], [1, 2], names=["007", "7", "8", "10"])
+    assert [";".join(row) for row in rows] == ["007;7;7;*", "7;7;7;*", "8;8;8 .. 10;*", "10;10;8 .. 10;*"]
+    assert shoal.intervals.levels(["08", "7"], [1, 1], [1]) == [["08", "08", "*"], ["7", "7", "*"]]
+    with pytest.raises(shoal.InputError, match="must all differ"):
+        shoal.intervals.levels([7, 8], [1, 1], [1], names=["a", "a"])
+
+
+MOMENTS = ["2020-01-01T10:00:00+02:00", "2020-01-01T09:30:00+01:00", "2020-01-01T08:00:00Z", "2021-05-05T00:00:00Z"]
+
+
+def test_moments_are_in_one_order_in_every_frame(tmp_path):
+    moments = [datetime.fromisoformat(text) for text in MOMENTS]
+    assert cut(MOMENTS, None, 2).labels.tolist() == [0, 1, 0, 1]
+    frames = [pl.DataFrame({"v": MOMENTS}), pd.DataFrame({"v": MOMENTS})]
+    frames += [pl.DataFrame({"v": moments}), pd.DataFrame({"v": pd.to_datetime(MOMENTS, utc=True)})]
+    for data in frames:
+        found = cut(data["v"], None, 2)
+        assert found.labels.tolist() == [0, 1, 0, 1]
+        assert found.intervals() == cut(moments, None, 2).intervals()
+        shoal.release(found, data, value="v").write(tmp_path / "v.csv")
+        assert shoal.verify(tmp_path / "v.csv", original=data).holds
+    with pytest.raises(shoal.InputError, match="times with a time zone and times without one"):
+        cut([*MOMENTS, "2021-05-05T00:00:00"], None, 2)
+
+
+def test_days_in_every_frame_have_a_range():
+    days = [date(2020, 1, 1), date(2020, 1, 2), date(2020, 3, 1), date(2020, 3, 4)]
+    for data in (days, pl.Series(days), pd.Series(days), [str(d) for d in days]):
+        assert cut(data, None, 2, "range").cost == 2 * 1 + 2 * 3
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_the_two_zeros_are_one_value(kind, tmp_path):
+    data = kind({"v": [0.0, -0.0, 1.0, 2.0]})
+    found = cut(data["v"], None, 2)
+    assert shoal.intervals.interval_labels(found.lows, found.highs) == ["0", "1 .. 2"]
+    for made in (
+        shoal.release(found, data, value="v"),
+        shoal.release(shoal.labels.cover([2, 1, 1], 2), data, label="v"),
+    ):
+        made.write(tmp_path / "v.csv")
+        assert shoal.verify(tmp_path / "v.csv", original=data).holds
+
+
+def test_numbers_of_128_bits():
+    data = pl.Series([10**30, 10**30 + 1, 1, 2], dtype=pl.Int128)
+    assert cut(data, None, 2, "range").cost == 4
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", "-Infinity"])
+def test_texts_that_are_not_finite_are_no_numbers(odd):
+    with pytest.raises(shoal.InputError, match=r"holds numbers, and 1 of its 3 different values are none"):
+        cut(["1", "10", odd], None, 1)
+    with pytest.raises(shoal.InputError, match=r"holds numbers, and 2 of its 4 different values are none"):
+        cut(["1", "10", odd, f" {odd}"], None, 1)
+    assert cut(["Nan", "Ann", "Bea"], None, 1).lows.tolist() == ["Ann", "Bea", "Nan"]
+
+
+@pytest.mark.parametrize("objective", ["range", "own"])
+def test_a_cut_whose_sums_are_rounded_holds_what_it_says(objective, tmp_path):
+    data = pl.DataFrame({"v": [0.1234567891, 0.2, 0.3, 1e-9, 1e30]})
+    asked = objective if objective == "range" else (lambda i, j: (j - i) / 3)
+    found = cut(data["v"], None, 2, asked)
+    assert found.certificate.lower_bound < found.cost
+    shoal.release(found, data, value="v").write(tmp_path / "v.csv")
+    for record in (None, tmp_path / "v.record.json"):
+        verdict = shoal.verify(tmp_path / "v.csv", original=data, record=record)
+        assert [f.check for f in verdict.findings if not f.holds] == []

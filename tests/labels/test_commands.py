@@ -7,6 +7,8 @@ from importlib.util import find_spec
 import polars as pl
 import pytest
 
+import shoal
+from shoal.errors import InputError
 from shoal.report.pictures import as_svg, as_text
 from tests.commands import run, told
 
@@ -168,3 +170,54 @@ def test_figure_7(tmp_path):
     ratio = (found["fold_sorted"] / found["k"]).filter(found["k"].is_between(worst["from_k"][3], worst["to_k"][3]))
     assert worst["fold_sorted"][3] == pytest.approx(ratio.max(), abs=1e-6)
     assert (tmp_path / "names.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_empty_and_missing_labels_are_one_label(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('code,n\na,5\n,2\nc,3\n"",2\n')
+    asked = ("labels", path, "--label", "code", "--count", "n", "--k", 5)
+    run(*asked, "-o", tmp_path / "c.csv", "--hierarchy", tmp_path / "h.csv").ok()
+    assert set(pl.read_csv(tmp_path / "c.csv", infer_schema=False)["value"]) == {None, "a", "c"}
+    run("verify", tmp_path / "c.csv", "--original", path).ok()
+    run(*asked, "-o", tmp_path / "p.parquet").ok()
+    run("verify", tmp_path / "p.parquet", "--original", path).ok()
+    frame = pl.DataFrame({"code": ["a", None, ""]})
+    made = shoal.release(shoal.labels.cover([1, 1, 1], 1), frame, label="code")
+    with pytest.raises(InputError, match="column 'code' has empty texts and missing values"):
+        made.write(tmp_path / "f.csv")
+    made.write(tmp_path / "f.parquet")
+    assert shoal.verify(tmp_path / "f.parquet", original=frame).holds
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        ("", "column 'n' is empty in row 2; write a whole number"),
+        ("2.5", "column 'n' holds what is not a whole number in row 2"),
+        ("6/3", "column 'n' holds what is not a whole number in row 2"),
+        ("-4", "column 'n' has a number below 0 in row 2"),
+    ],
+)
+def test_a_count_that_is_none_is_named_by_its_row(count, said, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"code,n\na,5\nb,{count}\nc,3\n")
+    refused = run("labels", path, "--label", "code", "--count", "n", "--k", 5)
+    refused.refused(2, said)
+    if count not in ("", "6/3"):
+        frame = pl.DataFrame({"code": ["a", "b", "c"], "n": [5.0, float(count), 3.0]})
+        frame.write_parquet(tmp_path / "t.parquet")
+        run("labels", tmp_path / "t.parquet", "--label", "code", "--count", "n", "--k", 5).refused(2, said)
+
+
+def test_counts_with_decimals_that_are_zero(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("code,n\na,5.0\nb, 2.\nc,3.00\n")
+    _, out, _ = run("labels", path, "--label", "code", "--count", "n", "--k", 5, "-o", tmp_path / "c.csv").ok()
+    assert "3 labels, 10 records, 2 groups of 5 to 5" in out
+    run("verify", tmp_path / "c.csv", "--original", path).ok()
+
+
+def test_a_bound_of_divided_counts_says_so():
+    assert shoal.labels.cover([5], 5).certificate.bound == (
+        "the largest item, 1, lies in some bin, with all counts and k divided by 5"
+    )

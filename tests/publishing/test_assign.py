@@ -177,3 +177,19 @@ def test_what_may_be_one_or_another_is_none():
     assert own["a "] != own[" a"]
     assert shoal.assign(made, pl.DataFrame({"v": ["a", " a", "7"]})).groups == [None, own[" a"], own["7"]]
     assert shoal.assign(made, pl.DataFrame({"v": [1, 7]})).groups == [None, own["7"]]
+
+
+def test_moments_with_a_zone_are_in_the_interval_of_their_moment(tmp_path):
+    old = ["2020-01-01T10:00:00+02:00", "2020-01-01T09:30:00+01:00", "2021-05-05T00:00:00Z", "2021-05-05T06:00:00Z"]
+    new = ["2020-01-01T08:10:00Z", "2020-01-01T11:15:00+03:00", "2020-01-01T08:10:00", "2021-05-05T09:00:00+08:00",
+           "2021-05-05T07:00:00Z", "2020-06-01T00:00:00Z"]  # fmt: skip
+    inside = [0, 0, None, 1, None, None]
+    for frame in (pl.DataFrame({"v": old}), pl.DataFrame({"v": [datetime.fromisoformat(t) for t in old]})):
+        made = shoal.release(shoal.intervals.cut(frame["v"], None, 2), frame, value="v")
+        made.write(tmp_path / "v.csv")
+        names = made.content["group_label"].unique(maintain_order=True).to_list()
+        for answer in (made, tmp_path / "v.csv"):
+            got = shoal.assign(answer, pl.DataFrame({"v": new})).groups
+            assert got == [None if i is None else names[i] for i in inside]
+            aware = [datetime.fromisoformat(t) for t, i in zip(new, inside, strict=True) if i is not None]
+            assert shoal.assign(answer, pl.DataFrame({"v": aware})).groups == [names[0], names[0], names[1]]

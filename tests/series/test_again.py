@@ -483,3 +483,30 @@ def test_ranges_of_all_parts_end_at_steps(gap: int, limits: dict, tmp_path) -> N
     ends = {end.strip("[]<>=") for text in shown for end in text.split(", ")}
     assert len(shown) > 3
     assert all(int(end) % 5 == 0 for end in ends - {"*", "missing"})
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame.clone, pl.DataFrame.to_pandas])
+def test_floats_of_a_frame_are_the_numbers_of_a_file(kind, tmp_path):
+    """A column of whole numbers is one of floats as soon as a cell of it is missing."""
+    series = shoal.Series.start(tmp_path / "s", policy(), mode="again")
+    rows = [(str(10 + i), "3" + "04"[i % 2], "1", str(i // 2 % 2)) for i in range(8)]
+    frame(rows).write_csv(tmp_path / "t.csv")
+    series.add(tmp_path / "t.csv", person="id")
+    floats = kind(frame(rows).cast(pl.Float64))
+    assert series.add(floats, person="id").made_up == 0
+    first, second = table(series, 1), table(series, 2)
+    assert sorted(second.rows()) == sorted(first.rows())
+    both = [ledger_of(series, n).persons.sort("person").select("person", "possible").rows() for n in (1, 2)]
+    assert both[0] == both[1]
+
+
+def test_values_in_another_spelling_are_refused(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy(), mode="again")
+    rows = [(f"p{i}", "3" + "04"[i % 2], "1", "12"[i // 2 % 2]) for i in range(8)]
+    series.add(frame(rows), person="id")
+    for spelled in ("{}.0", "0{}", " {}"):
+        with pytest.raises(shoal.InputError, match="column 'ill' has 8 values in another spelling than before"):
+            series.add(frame([(*row[:3], spelled.format(row[3])) for row in rows]), person="id")
+    assert series.parts == 1
+    corrected = [*rows[:-1], (*rows[-1][:3], "2.0"), ("q", "30", "1", "2")]  # "2" is still a value of its own
+    assert series.add(frame(corrected), person="id").rows >= 9

@@ -149,7 +149,21 @@ def test_what_no_mode_has_is_refused(tmp_path, asked, why):
 def test_the_judge_sees_somebody_who_is_published_twice(place, monkeypatch):
     from shoal.publishing.series_folder import Ledger
 
-    monkeypatch.setattr(Ledger, "known", lambda ledger, persons: 0)
+    monkeypatch.setattr(Ledger, "known", lambda ledger, persons: persons.clear())
     shoal.Series(place).add(people(2), person="id")
     found = {f.check: f.found for f in verdict(place).findings if not f.holds}
     assert found == {"persons": "part 4: a person is published a second time"}
+
+
+def test_a_folder_without_series_json_is_named_as_what_is_left_of_a_series(tmp_path):
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(people(1), person="id")
+    (tmp_path / "s" / "series.json").unlink()
+    said = "has parts of a series, but not 'series.json'"
+    for call in (series.status, series.verify, lambda: series.add(people(2), person="id")):
+        with pytest.raises(shoal.InputError, match=said):
+            call()
+    for words in (["verify", "s"], ["series", "status", "s"]):
+        run(*words, cwd=tmp_path).refused(2, said)
+    (tmp_path / "other").mkdir()
+    run("series", "status", "other", cwd=tmp_path).refused(2, "'other' is no series")

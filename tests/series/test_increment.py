@@ -322,3 +322,27 @@ def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(mode
     assert wide.parts == 2
     series.add(frame([(f"r{i}", "50", "2", "aaab"[i % 4]) for i in range(8)]))
     assert series.verify().holds
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+def test_people_in_another_spelling_are_not_new(mode, engine, tmp_path):
+    """After a spreadsheet, "00123" is "123", and with a missing value in the column, a number is "123.0"."""
+    if engine is not None:
+        pytest.importorskip("duckdb")
+    series = shoal.Series.start(tmp_path / "s", policy(), mode=mode)
+    first = people(1)
+    series.add(first.with_columns(id=pl.Series([f"{i:05}" for i in range(10, 18)])), person="id")
+    before = seen(tmp_path / "s")
+    for spelled in ("{}", "{}.0", "{:03}", "{:05} "):
+        first.with_columns(id=pl.Series([spelled.format(i) for i in range(10, 18)])).write_csv(tmp_path / "t.csv")
+        with pytest.raises(shoal.InputError, match=r"column 'id' has 8 people who seem new, .* another spelling"):
+            series.add(tmp_path / "t.csv", person="id", engine=engine)
+        assert seen(tmp_path / "s") == before
+    # a person with another spelling of an id that someone still has is someone else
+    mixed = [f"{i:05}" for i in range(10, 18)] + [str(i) for i in range(10, 18)]
+    if mode == "again":
+        part = series.add(pl.concat([first, first]).with_columns(id=pl.Series(mixed)), person="id", engine=engine)
+        assert part.rows == 16
+    others = people(2).with_columns(id=pl.Series([str(i) for i in range(21, 29)]))
+    assert series.add(others, person="id", engine=engine).rows >= 8

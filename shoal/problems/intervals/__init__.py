@@ -16,6 +16,7 @@ Source    the remark in section 4 of Du, Eppstein, Goodrich, Lueker, arXiv:0904.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import WIDE, Effort, array_of, known, threshold, whole
+from shoal.model.arguments import WIDE, Effort, array_of, known, missing, threshold, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.problems.threads import interruptible
@@ -43,6 +44,7 @@ UNITS = {
 }
 DECIMALS = 6  # numbers with at most this many decimals are scaled to integers
 OPTIMAL = "optimal by dynamic programming over all cuts"
+ROUNDED = Guarantee(factor=1 + 1e-6, additive=0, theorem=f"{OPTIMAL}, up to the rounding of floats")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -86,21 +88,30 @@ class Cut(Shown):
 def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The distinct values in ascending order, the records of each, and the index of each given value among them.
 
-    values   numbers, dates, or text; anything that numpy sorts
+    values   numbers, dates, or text; anything that numpy sorts. Texts that are all numbers, or all dates, are read as
+             ``read`` does
     weights  records of each, default 1
 
     Raises InputError for missing values (which have no order) and for weights that aren't counts.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"the values are one {type(values).__name__}; pass one list")
-    given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
+    wide = str(getattr(values, "dtype", "")) in ("Int128", "UInt128")  # numpy has no such type
+    given = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") and not wide else values
     given = given if isinstance(given, np.ndarray) else _listed([*given])
     if given.ndim != 1:
         raise InputError(f"the values have {given.ndim} dimensions; pass one list")
-    if given.dtype == object and any(v is None or v != v for v in given.tolist()):
+    if given.dtype == object and any(missing(v) for v in given.tolist()):
         raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    if len(given) and given.dtype.kind in "OUT":
+        listed = given.tolist()
+        if all(isinstance(v, date) for v in listed):
+            given = _listed(listed)
+        elif all(isinstance(v, str) for v in listed) and (plain := read(listed)) is not listed:
+            given = _listed(plain)
     if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():
         raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
+    given = given + 0.0 if given.dtype.kind == "f" else given  # negative zero becomes zero
     records = np.ones(len(given), np.int64) if weights is None else whole(weights, "weight")
     if len(records) != len(given):
         raise InputError(f"there are {len(given)} values and {len(records)} weights")
@@ -125,6 +136,67 @@ def _listed(values: list[Any]) -> np.ndarray:
     if mixed or (found.dtype.kind == "f" and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)):
         return np.array(values, dtype=object)
     return found
+
+
+def read(texts: list[str], what: str = "the list") -> list[Any]:
+    """Texts as numbers, days, or moments (in UTC) if all of them are; otherwise the list itself.
+
+    what  how messages call the texts: "column 'age'"
+
+    Raises InputError if most of the texts are numbers or dates, but not all, and if only some moments have a time zone.
+    """
+    readers: list[tuple[str, Callable[[str], Any]]] = [
+        ("numbers", int), ("numbers", _finite), ("dates", _day), ("dates", datetime.fromisoformat)
+    ]  # fmt: skip
+    for kind, reader in readers:
+        found, odd = [], []
+        for text in texts:
+            try:
+                found.append(reader(text))
+            except (ValueError, OverflowError):
+                odd.append(text)
+        if not odd:
+            return _in_utc(found, what) if reader == datetime.fromisoformat else found
+        like = sum(_infinite(text) for text in odd) if reader == _finite else 0  # "nan" and "inf", next to numbers
+        if found and reader is not int and len(found) + like > len(odd) - like:
+            raise InputError(
+                f"{what} holds {kind}, and {len(set(odd)):,} of its {len(set(texts)):,} different values are none; "
+                "repair them or leave their rows out"
+            )
+    return texts
+
+
+def _finite(text: str) -> float:
+    """A number; ValueError for other texts and for infinite numbers."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError
+    return number + 0.0  # negative zero becomes zero
+
+
+def _infinite(text: str) -> bool:
+    """Whether a text is a number that is not finite."""
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _day(text: str) -> np.datetime64:
+    """A day, the first of a month, or of a year; ValueError for other texts."""
+    if not re.fullmatch(r"\s*[0-9]{4}(-[0-9]{2}){0,2}\s*", text):
+        raise ValueError
+    return np.datetime64(text.strip(), "D")
+
+
+def _in_utc(moments: list[datetime], what: str) -> list[datetime]:
+    """Moments in UTC, without their zones; InputError if only some have a zone."""
+    zoned = sum(moment.tzinfo is not None for moment in moments)
+    if 0 < zoned < len(moments):
+        raise InputError(
+            f"{what} holds times with a time zone and times without one, which have no common order; write all of them "
+            "in one way"
+        )
+    return [moment.astimezone(UTC).replace(tzinfo=None) for moment in moments] if zoned else moments
 
 
 @watched
@@ -186,7 +258,7 @@ def cut(
     details = {"k": k, **own, "groups": len(sizes), "smallest_group": min(sizes), "largest_group": max(sizes)}
     certificate = Certificate(
         cost=cost, lower_bound=tight(bound, cost, unit, OPTIMAL), unit=unit, details=details,
-        guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL),
+        guarantee=Guarantee(factor=1, additive=0, theorem=OPTIMAL) if bound == cost else ROUNDED,
         bound=OPTIMAL if bound == cost else f"{OPTIMAL}, less what rounding may have added",
     )  # fmt: skip
     labels = (np.searchsorted(starts, np.arange(len(found)), side="right") - 1)[index]
@@ -367,7 +439,7 @@ def levels(
 ) -> list[list[str]]:
     """A generalization hierarchy of intervals: cut at each k, and join those at the next.
 
-    values     distinct values of the column, numbers, dates, or text
+    values     distinct values of the column, numbers, dates, or text; with names, values can be equal
     counts     records of each
     ks         increasing; every level joins intervals of the level below to at least its k
     objective  "max", "count", "squares", or "range", at every level
@@ -376,19 +448,20 @@ def levels(
     Returns one row for each value, in the order given: [name, interval at ks[0], ..., "*"], the form of an ARX
     hierarchy file. The last level is one group. Levels that the total cannot fill are left out.
 
-    Raises InputError for repeated values or lengths that differ, PolicyError for ks that do not increase or an
-    unknown objective.
+    Raises InputError for repeated values (with names, for repeated names) or lengths that differ, PolicyError for ks
+    that do not increase or an unknown objective.
     """
     known("objective", objective, UNITS)
     steps = [int(k) for k in ks]
     if any(b <= a for a, b in pairwise(steps)):
         raise PolicyError(f"the levels' k are {steps}; give them in increasing order")
     found, records, index = distinct(values, counts)
-    if len(found) < len(index):
-        raise InputError("the values of a hierarchy must all differ; add up the counts of equal ones first")
-    shown = _texts(found[index]) if names is None else [str(name) for name in names]
+    texts = [v if isinstance(v, str) else t for v, t in zip(values, _texts(found[index]), strict=True)]
+    shown = texts if names is None else [str(name) for name in names]
     if len(shown) != len(index):
         raise InputError(f"there are {len(index)} values and {len(shown)} names")
+    if len(set(shown)) < len(shown) or (names is None and len(found) < len(index)):
+        raise InputError("the values of a hierarchy must all differ; add up the counts of equal ones first")
     columns = [shown]
     total = sum(records.tolist())
     place, lows, highs = np.arange(len(found)), found, found  # the level's interval of each value, ascending
@@ -401,7 +474,7 @@ def levels(
         place = np.searchsorted(first, place, side="right") - 1
         lows, highs, records = lows[first], highs[end - 1], running[end] - running[first]
         texts = interval_labels(lows, highs)
-        members = np.bincount(place)
+        members = np.bincount(place[index])
         column = [named[v] if members[place[v]] == 1 else texts[place[v]] for v in index.tolist()]
         columns.append(column)
         if len(lows) == 1:

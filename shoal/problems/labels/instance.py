@@ -208,7 +208,7 @@ def lower_bound(sizes: np.ndarray, k: int) -> Bound:
     if g == 1:
         return _bound(values, counts, k)
     inner = _bound(values // g, counts, up(k, g))
-    return Bound(inner.value * g, f"{inner.argument} ({g} divides every size)")
+    return Bound(inner.value * g, f"{inner.argument}, with all counts and k divided by {g}")
 
 
 def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

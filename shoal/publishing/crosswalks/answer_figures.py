@@ -60,6 +60,8 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
 
     refuse_opaque(column(frame, name))
     values = frame[name].alias("value")
+    if values.dtype.is_float():
+        values = values.set(values == 0, 0.0)  # the two zeros are one value
     if count is None:
         found = values.to_frame().group_by("value").len().sort("value")
         return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()
@@ -73,9 +75,9 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
         found = both.group_by("value", maintain_order=True).agg(pl.col("count").sum())
         return found["value"].to_list(), found["count"].to_numpy()
     sums: dict[Any, int] = {}
-    for value, number in zip(values.to_list(), integers(frame, count), strict=True):
+    for row, (value, number) in enumerate(zip(values.to_list(), integers(frame, count), strict=True), 1):
         if number < 0:
-            raise InputError(f"column {count!r} has a number below 0; a count is at least 0")
+            raise InputError(f"column {count!r} has a number below 0 in row {row:,}; a count is at least 0")
         sums[value] = sums.get(value, 0) + number
     return list(sums), list(sums.values())
 

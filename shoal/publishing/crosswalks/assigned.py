@@ -272,25 +272,41 @@ def _valued(content: pl.DataFrame, column: pl.Series, kind: str, name: str, nota
     if kind != "intervals" or content["value"].null_count() or not content.height:
         return found
     values, _, keys = in_order(content.select(pl.col("value").alias(name)), name, None, notation)
-    read = reader_of(notation)
-    old = [_key(k, keys[0]) for k in keys]
+    read, zoned = reader_of(notation), _zoned(values[0])
+    old = [_key(k, keys[0], _zoned(k)) for k in keys]
     names = [own[v] for v in _texts(pl.Series(values, dtype=content["value"].dtype))]
     between: dict[Any, Any] = {}
     for value in column.unique().to_list():
-        key = _key(read(value) if read is not None and isinstance(value, str) else value, keys[0])
+        key = _key(read(value) if read is not None and isinstance(value, str) else value, keys[0], zoned)
         i = -1 if key is None else bisect.bisect_right(old, key) - 1
         inside = i >= 0 and (old[i] == key or (i + 1 < len(old) and names[i] == names[i + 1]))
         between[value] = names[i] if inside else None
     return [between.get(v) if g is None else g for v, g in zip(column.to_list(), found, strict=True)]
 
 
-def _key(value: Any, like: Any) -> Any:
-    """A value that is comparable with another one: a number, moment, or text; None if they aren't comparable."""
+def _zoned(value: Any) -> bool:
+    """Whether a value is a moment with a time zone."""
+    try:
+        moment = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    except ValueError:
+        return False
+    return getattr(moment, "tzinfo", None) is not None
+
+
+def _key(value: Any, like: Any, zoned: bool) -> Any:
+    """A value that is comparable with another one: a number, moment, or text; None if they aren't comparable.
+
+    zoned  whether moments must have a time zone, as those of the answer do
+    """
     text = value.strip() if isinstance(value, str) else value
     try:
         if isinstance(like, (np.datetime64, datetime.date)):
-            moment = isinstance(value, (str, np.datetime64, datetime.date))
-            return np.datetime64(text, "us") if moment and text else None
+            if not text or not isinstance(value, (str, np.datetime64, datetime.date)) or _zoned(value) != zoned:
+                return None
+            if zoned:
+                text = datetime.datetime.fromisoformat(text) if isinstance(text, str) else text
+                text = text.astimezone(datetime.UTC).replace(tzinfo=None)
+            return np.datetime64(text, "us")
         if isinstance(like, str):
             return value if isinstance(value, str) else None
         if isinstance(value, bool) and not isinstance(like, bool):

@@ -13,7 +13,7 @@ import polars as pl
 from shoal.engines.atomic import SHARED, Piece, Wanted, check_outputs, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
 from shoal.engines.store import store
-from shoal.errors import PolicyError, VerificationError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.file import read_release
 from shoal.judge.finding import Finding
 from shoal.judge.tables.large import hash_of
@@ -167,6 +167,11 @@ class Crosswalk(Shown):
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
+        if path is not None and kind_of(path) != "parquet" and _empty_twice(self.content):
+            raise InputError(
+                f"column {self.parameters['column']!r} has empty texts and missing values, which only a Parquet file "
+                "can distinguish; make them one value and group again, or write a Parquet file"
+            )
         papers = Documents.next_to(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
 
@@ -356,6 +361,12 @@ class Crosswalk(Shown):
         drawing, path = self.drawing(what), Path(path)
         publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
         return path
+
+
+def _empty_twice(content: pl.DataFrame) -> bool:
+    """Whether a crosswalk of values has both an empty text and a missing value."""
+    values = content["value"] if "value" in content.columns else pl.Series(dtype=pl.Null)
+    return bool(values.dtype == pl.String and values.null_count() and (values == "").any())
 
 
 def refuse_unless(results: list[Finding]) -> list[Finding]:

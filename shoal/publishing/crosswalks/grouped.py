@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +46,8 @@ def in_order(
 
     notation  of a column of texts that are dates or numbers
     """
+    from shoal.problems.intervals import read
+
     values, counts = tally(frame, name, count)
     if any(v is None or v != v for v in values):
         raise InputError(f"column {name!r} has missing values, which have no place in an order; fill or drop them")
@@ -54,7 +55,8 @@ def in_order(
         raise InputError(
             f"column {name!r} holds durations, whose order no text shows; turn them into numbers, such as hours"
         )
-    ordered = _ordered(values if notation is None else _plain(frame, name, notation, values), name)
+    texts = values if notation is None else _plain(frame, name, notation, values)
+    ordered = read(texts, f"column {name!r}") if all(isinstance(v, str) for v in texts) else texts
     rank = np.argsort(ordered, kind="stable").tolist()
     return [values[i] for i in rank], [counts[i] for i in rank], [ordered[i] for i in rank]
 
@@ -65,39 +67,6 @@ def _plain(frame: pl.DataFrame, name: str, notation: str, values: list[Any]) -> 
     read = reader_of(notation)
     assert read is not None
     return [str(read(value)) for value in values]
-
-
-def _finite(text: str) -> float:
-    """A number; ValueError for other texts and for infinite numbers."""
-    if not math.isfinite(number := float(text)):
-        raise ValueError
-    return number
-
-
-def _ordered(values: list[Any], name: str) -> Any:
-    """Texts as numbers or dates if all of them are, otherwise unchanged; InputError if only most of them are."""
-    if not all(isinstance(v, str) for v in values):
-        return values
-    readers: list[tuple[str, Callable[[str], Any]]] = [
-        ("numbers", int),
-        ("numbers", _finite),
-        ("dates", lambda v: np.datetime64(v.strip(), "D")),
-    ]
-    for kind, read in readers:
-        found, odd = [], []
-        for v in values:
-            try:
-                found.append(read(v))
-            except ValueError:
-                odd.append(v)
-        if not odd:
-            return found
-        if read is not int and len(found) > len(odd):
-            raise InputError(
-                f"column {name!r} holds {kind}, and {len(odd):,} of its {len(values):,} different values are none; "
-                "repair them or leave their rows out"
-            )
-    return values
 
 
 def notation_of(column: str, dates: Mapping[str, str], decimal: Mapping[str, str]) -> str | None:
@@ -149,14 +118,15 @@ def intervals(
 
     notation = notation_of(value, dates or {}, decimal or {})
     values, counts, ordered = in_order(frame, value, count, notation)
-    found = distinct(ordered)[0]
+    found, _, index = distinct(ordered)
     try:
         group = np.searchsorted(answer.lows, found, side="right") - 1
-        inside = len(found) == len(values) and bool((group >= 0).all()) and bool((found <= answer.highs[group]).all())
+        inside = bool((group >= 0).all()) and bool((found <= answer.highs[group]).all())
     except TypeError:
         inside = False
     if not inside:
         raise InputError(f"the answer is none of column {value!r} of these data; pass what was cut")
+    group = group[index]  # equal values in several spellings have one interval
     _belongs(group, counts, answer.loads, value)
     shown = _names(names, len(answer.loads)) or interval_labels(answer.lows, answer.highs)
     content = _content(column_of(frame, value), values, group, shown, answer.loads).sort("group", maintain_order=True)

@@ -39,7 +39,7 @@ from shoal.engines.order import ShuffleKey, permutation
 from shoal.errors import InfeasibleError, InputError
 from shoal.model.policy import Policy
 from shoal.publishing.series.buckets import Bucket, ClassBuilder, HashedRows, Signature, Tuple
-from shoal.publishing.series.increment import Added, Search, Text, refuse_twice
+from shoal.publishing.series.increment import Added, Search, Text, refuse_twice, spellings
 from shoal.publishing.series_folder import SCHEMA, Keyed, Ledger
 
 Shown = Callable[[int], pl.DataFrame]
@@ -75,6 +75,7 @@ def add(
     if persons is None:
         raise InputError("mode 'again' recognizes people; name the column of persons with ⟨person=...⟩")
     refuse_twice(persons)
+    _refuse_respelled(frame[policy.sensitive[0]], persons, ledger, keyed)
     extra = [c for c in frame.columns if c not in (*policy.grouped, *policy.sensitive)]
     if extra:
         raise InputError(
@@ -117,6 +118,27 @@ def add(
         builder.enough()
     waited = {people.persons[i]: ledger.waiting.get(people.persons[i], 0) + 1 for i in waiting}
     return _written(people, builder, ledger, keyed, policy, waited)._replace(held=len(held))
+
+
+def _refuse_respelled(values: pl.Series, persons: pl.Series, ledger: Ledger, keyed: Keyed) -> None:
+    """InputError if people who stay have their value in another spelling, such as 1.0 for 1.
+
+    Each of them would count as one person who leaves and one who joins, and would get other possible values. A spelling
+    that someone has in this table is another value. O(n) for n people, and about 20 hashes for each different value.
+    """
+    if not ledger.number:
+        return
+    here = pl.DataFrame([persons.alias("person"), values.alias("text")])
+    both = here.join(ledger.persons.select("person", "value"), on="person").drop_nulls("text")
+    own = set(values.drop_nulls())
+    others = [(text, other) for text in sorted(own) for other in spellings(text) if other not in own]
+    known = pl.DataFrame(others, schema={"text": pl.String, "other": pl.String}, orient="row")
+    known = known.with_columns(keyed.column("value", known["other"]).alias("value"))
+    if many := both.join(known, on=["text", "value"], how="semi").height:
+        raise InputError(
+            f"column {values.name!r} has {many:,} values in another spelling than before, such as 1.0 for 1; write the "
+            "values as in the earlier tables"
+        )
 
 
 def _initial_classes(

@@ -10,6 +10,7 @@ how they are widened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -372,7 +373,7 @@ def add(
 
 def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
     refuse_twice(persons)
-    before = ledger.known(persons)
+    before = ledger.known(persons).len()
     if before:
         raise InputError(
             f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
@@ -397,6 +398,46 @@ def refuse_twice(persons: pl.Series) -> None:
             f"{twice:,} rows are a second row of a person; a series takes one row a person, so put a person's rows "
             "together first"
         )
+
+
+_SPELLED = 20_000  # new people whose other spellings are looked up
+_WIDEST = 20  # digits of the longest spelling with leading zeros
+
+
+def refuse_respelled(persons: pl.Series, hashed: pl.Series, ledger: Ledger, keyed: Keyed) -> None:
+    """InputError if people who seem new were published under another spelling: "00123" is "123" or "123.0" after a
+    spreadsheet.
+
+    persons  the texts of the people of a table
+    hashed   their keyed hashes
+
+    A ledger has hashes alone, so all spellings of a sample of the new people are looked up, except those that someone
+    else has in this table. O(n) for n people, and about 20 hashes for each person of the sample.
+    """
+    if not ledger.lines:
+        return
+    new = persons.filter(~hashed.is_in(ledger.known(hashed).implode())).unique(maintain_order=True)
+    new = new.gather_every(max(1, -(-new.len() // _SPELLED)))
+    pairs = [(person, other) for person in new for other in spellings(person)]
+    others = pl.DataFrame(pairs, schema={"person": pl.String, "other": pl.String}, orient="row")
+    others = others.filter(~pl.col("other").is_in(persons.implode()))
+    others = others.with_columns(keyed.column("person", others["other"]).alias("hash"))
+    found = others.filter(pl.col("hash").is_in(ledger.known(others["hash"]).implode()))["person"].n_unique()
+    if found:
+        raise InputError(
+            f"column {persons.name!r} has {found:,} people who seem new, and whom an earlier part has under another "
+            "spelling, such as one with leading zeros; write the people as in the earlier tables"
+        )
+
+
+def spellings(text: str) -> list[str]:
+    """Other spellings that a program may give the text: without blanks, and for a whole number, with other leading
+    zeros and decimals."""
+    bare = text.strip()
+    found = {bare}
+    if (number := re.fullmatch(r"0*([0-9]+?)(\.0+)?", bare)) is not None:
+        found |= {number[1], f"{number[1]}.0", *(number[1].zfill(width) for width in range(1, _WIDEST + 1))}
+    return sorted(found - {text})
 
 
 def _waiting(

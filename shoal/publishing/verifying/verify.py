@@ -26,7 +26,7 @@ from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.series import certificate_of as part_of_series
-from shoal.judge.series import judge_series
+from shoal.judge.series import judge_series, refuse_other
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
@@ -486,8 +486,7 @@ def verify_series(
     Raises InputError for a folder that isn't a series. O(rows of all parts).
     """
     place = Path(place)
-    if not (place / "series.json").is_file():
-        raise InputError(f"{str(place)!r} is no series; shoal series start makes one")
+    refuse_other(place)
     policy = Policy.read(place / "series.json")
     numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
     if numbers != list(range(1, len(numbers) + 1)):
