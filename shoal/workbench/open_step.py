@@ -177,9 +177,30 @@ def draw_roles(window: Any) -> None:
     live = _Live(window)
     for column in task.columns:
         _role(window, column, live)
+    for what, words in COUNTED.items():
+        _counted(window, what, words)
     ui.html("<h3>Who is singled out now</h3>", sanitize=False)
     live.draw()
     ui.button("Next: models", on_click=lambda: window.go("Models")).props("no-caps")
+
+
+COUNTED = {
+    "person": "If a person can have several rows: the column that tells whose row it is. Groups then count persons",
+    "household": "If rows belong to households: the column that tells which one. Groups then count households, too",
+}
+
+
+def _counted(window: Any, what: str, words: str) -> None:
+    """Choose the column whose different values are counted instead of rows."""
+    task = window.task
+
+    def chosen(event: Any) -> None:
+        task.count_by(what, event.value or None)
+        window.changed("Roles", "Models", "Hierarchies", "Explore", "Release", "Intruder")
+
+    columns = {"": "none", **{c["name"]: c["name"] for c in task.columns}}
+    select = ui.select(columns, value=task.settings.get(what, ""), label=f"{words} ({what})", on_change=chosen)
+    select.classes("wb-wide")
 
 
 def _role(window: Any, column: dict[str, Any], live: _Live) -> None:

@@ -85,14 +85,14 @@ def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(tmp_path: Path):
         go(user, "2 Roles")
         await see(user, "quasi-identifiers together")
         roles(user)[1].set_value("insensitive")
-        await see(user, "of zip, so that")
+        await see(user, ": zip published as")
         assert task.role("age") == "insensitive"
         button(user, "Undo").click()
-        await see(user, "of age and zip, so that")
+        await see(user, ": age and zip published as")
         button(user, "Redo").click()
-        await see(user, "of zip, so that")
+        await see(user, ": zip published as")
         assert task.role("age") == "insensitive"
-        assert task.sentence() == next(e.text for e in user.find("of zip, so that").elements)
+        assert task.sentence() == next(e.text for e in user.find(": zip published as").elements)
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -829,6 +829,67 @@ def test_two_windows_of_one_address_show_the_same_request(tmp_path: Path):
         go(other, "6 Release")
         await see(other, "Verified: it was read back")
         await see(user, "Verified: it was read back")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_before(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "2 Roles")
+        (who,) = (e for e in _all(user, ui.select) if "(person)" in str(e.props.get("label", "")))
+        who.set_value("name")
+        await see(user, "the models count persons by name, not rows; name leaves the table")
+        assert (task.asked()["person"], task.asked()["identifiers"]) == ("name", [])
+        task.give_role("zip", "quasi_identifiers")
+        task.change(publish="hierarchy", hierarchies={"zip": "prefixes:4"})
+        task.count_by("person", "zip")
+        asked = task.asked()
+        assert (asked["person"], asked["identifiers"], asked["quasi_identifiers"]) == ("zip", ["name"], ["age"])
+        assert "hierarchies" not in asked
+        assert task.role("name") == task.role("zip") == "identifiers"
+        task.count_by("person", None)
+        assert "person" not in task.asked()
+        assert task.asked()["identifiers"] == ["name", "zip"]
+        task.undo()
+        assert task.asked() == asked
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(tmp_path: Path):
+    from nicegui import ui
+    from nicegui.testing import User
+
+    def stops(window: Any) -> list[bool]:
+        return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(effort="fast", l=None, publish="stars")
+        go(user, "6 Release")
+        before = user.client
+        button(user, "Make the release").click()
+        await until(lambda: task.running, "it did not begin")
+        other = User(user.http_client)
+        await other.open(f"/w/{task.name}")  # begins with the step that was shown
+        await see(other, "This runs already")
+        assert stops(other) == [True]
+        assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
+        before.delete()
+        await see(other, "Verified: it was read back")
+        await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
+        assert stops(other) == [False]
+        task.change(k=4)
+        button(other, "Make the release").click()
+        await until(lambda: len(task.releases) == 2, "no second release")
+        await see(other, "Release 1: k = 5, stars")
+        task.change(k=3)
+        await other.open(f"/w/{task.name}")
+        await see(other, "Request: k = 4, stars.")
+        await see(other, "You have changed the request since.")
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
