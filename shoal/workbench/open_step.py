@@ -185,8 +185,10 @@ def draw_roles(window: Any) -> None:
 
 
 COUNTED = {
-    "person": "If a person can have several rows: the column that tells whose row it is. Groups then count persons",
-    "household": "If rows belong to households: the column that tells which one. Groups then count households, too",
+    "person": "If a person can have several rows, choose the column that tells whose row it is. The models then count "
+    "persons, and the column is removed.",
+    "household": "If a household can have several rows, choose the column that tells which one. The models then count "
+    "households, and the column is removed.",
 }
 
 
@@ -199,8 +201,9 @@ def _counted(window: Any, what: str, words: str) -> None:
         window.changed("Roles", "Models", "Hierarchies", "Explore", "Release", "Intruder")
 
     columns = {"": "none", **{c["name"]: c["name"] for c in task.columns}}
-    select = ui.select(columns, value=task.settings.get(what, ""), label=f"{words} ({what})", on_change=chosen)
-    select.classes("wb-wide")
+    note(words)
+    select = ui.select(columns, value=task.settings.get(what, ""), label=f"Column of the {what}", on_change=chosen)
+    select.style("min-width: 16rem")
 
 
 def _role(window: Any, column: dict[str, Any], live: _Live) -> None:

@@ -330,8 +330,12 @@ def pages(bench: Bench) -> None:
         if not 0 <= number < len(made) or kind not in made[number]["files"]:
             return Response("There is no such file.", 404)
         place = Path(made[number]["files"][kind])
-        shown = kind == "report"
-        return FileResponse(place, filename=place.name, content_disposition_type="inline" if shown else "attachment")
+        if not place.is_file():
+            return Response("This file was moved or removed.", 404)
+        if kind != "report":
+            return FileResponse(place, filename=place.name)
+        rules = {"content-security-policy": "sandbox allow-scripts"}  # a page of its own origin can't use the cookie
+        return FileResponse(place, filename=place.name, content_disposition_type="inline", headers=rules)
 
     @app.get("/w/{name}/months/{number}/{kind}")
     def month(name: str, number: int, kind: str) -> Response:
@@ -339,6 +343,8 @@ def pages(bench: Bench) -> None:
         if not 0 < number <= len(held) or kind not in ("release", "certificate"):
             return Response("There is no such file.", 404)
         place = Path(held[number - 1][kind])
+        if not place.is_file():
+            return Response("This file was moved or removed.", 404)
         return FileResponse(place, filename=f"month-{number}.{place.name}")
 
     @app.post("/w/{name}/upload")

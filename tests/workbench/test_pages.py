@@ -679,6 +679,7 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
         await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
         maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
         assert len(maps) == 2
+        assert all('sandbox="allow-scripts"' in m for m in maps)
         assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
         button(user, "Use the regions as its hierarchy").click()
         assert task.asked()["publish"] == "hierarchy"
@@ -791,6 +792,10 @@ def test_two_windows_do_not_mix(tmp_path: Path):
             answer = await user.http_client.get(f"/w/{second.name}/files/{number}/release")
             assert answer.status_code == status
         assert (await user.http_client.get(f"/w/{first.name}/files/0/release")).status_code == 200
+        report = await user.http_client.get(f"/w/{first.name}/files/0/report")
+        assert (report.status_code, report.headers["content-security-policy"]) == (200, "sandbox allow-scripts")
+        Path(first.releases[0]["files"]["record"]).unlink()
+        assert (await user.http_client.get(f"/w/{first.name}/files/0/record")).status_code == 404
         for kind in ("../secret", "nothing"):
             assert (await user.http_client.get(f"/w/{first.name}/files/0/{kind}")).status_code == 404
 
@@ -834,13 +839,10 @@ def test_two_windows_of_one_address_show_the_same_request(tmp_path: Path):
 
 
 def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_before(tmp_path: Path):
-    from nicegui import ui
-
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         go(user, "2 Roles")
-        (who,) = (e for e in _all(user, ui.select) if "(person)" in str(e.props.get("label", "")))
-        who.set_value("name")
+        field(user, "Column of the person").set_value("name")
         await see(user, "the models count persons by name, not rows; name leaves the table")
         assert (task.asked()["person"], task.asked()["identifiers"]) == ("name", [])
         task.give_role("zip", "quasi_identifiers")

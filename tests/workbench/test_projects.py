@@ -3,6 +3,7 @@
 import stat
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -131,7 +132,7 @@ def test_a_file_that_changes_is_read_again_and_its_release_is_refused_before(tmp
     task = opened(tmp_path)
     table = Path(task.source["path"])
     PEOPLE.head(12).with_columns(city=pl.lit("Ulm")).write_csv(table)
-    ways = {
+    ways: dict[str, dict[str, Any]] = {
         "rows": {"offset": 0, "limit": 5},
         "release": {"settings": task.asked(), "folder": str(tmp_path / "out"), "name": "a.csv", "secret": None},
         "add_month": {"folder": str(tmp_path / "series"), "person": None},
