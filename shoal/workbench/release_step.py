@@ -278,9 +278,16 @@ def _shown(found: dict[str, Any]) -> None:
         note(said)
 
 
+def _is_found(finding: dict[str, Any]) -> bool:
+    """Whether the figure reports that something was found, instead of a share."""
+    return bool(finding["measures"].startswith("1 where"))
+
+
 def _sentence(finding: dict[str, Any]) -> str:
+    if _is_found(finding):
+        return "Found." if finding["figure"] else "Not found."
     if finding["figure"] is None:
-        return "It is unknown."
+        return "It is unknown." if finding["people"] else "This attack finds nothing to guess in this release."
     text = f"{100 * finding['figure']:.1f} %"
     if finding["low"] is not None:
         text += f" (95 % interval {100 * finding['low']:.1f} to {100 * finding['high']:.1f} %)"
@@ -291,8 +298,9 @@ def _sentence(finding: dict[str, Any]) -> str:
 
 
 def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Bars in percent: each attack with the release, and by the best guess without it."""
-    known = [f for f in findings if f["figure"] is not None][::-1]  # the chart draws from bottom to top
+    """Bars in percent: each attack with the release, and by the best guess without it; of figures that are shares."""
+    known = [f for f in findings if f["figure"] is not None and not _is_found(f)]
+    known.reverse()  # the chart draws from bottom to top
     bars = {
         "with the release": [round(100 * f["figure"], 2) for f in known],
         "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in known],

@@ -398,6 +398,21 @@ def test_what_is_asked_and_what_came_of_places_is_said_in_words() -> None:
     assert "is 0.5 km, and" in _outcome({**wide, "unit": "km"}, "clusters")
 
 
+def test_what_an_intruder_reaches_is_a_share_or_found_or_nothing_to_guess() -> None:
+    from shoal.workbench.release_step import _reached, _sentence
+
+    share = {
+        "attack": "linkage", "name": "exact", "measures": "links that are right", "figure": 0.25, "low": None,
+        "baselines": {}, "promise": None, "people": 8,
+    }  # fmt: skip
+    file = {**share, "attack": "files", "measures": "1 where rows follow a column, 0 where not", "figure": 0.0}
+    none = {**share, "figure": None, "people": 0}
+    assert [_sentence(f) for f in (share, file, {**file, "figure": 1.0})] == ["25.0 %.", "Not found.", "Found."]
+    assert _sentence(none) == "This attack finds nothing to guess in this release."
+    assert _sentence({**none, "people": 3}) == "It is unknown."
+    assert _reached([share, file, none])["yAxis"]["data"] == ["linkage: exact"]
+
+
 def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
     out = tmp_path / "out"
 
