@@ -65,7 +65,8 @@ class _Grid:
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
         note(
-            "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss."
+            "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss. "
+            "A loss (NCP) of 0 keeps every value, and one of 1 keeps none."
         )
         columns = [
             {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
@@ -76,7 +77,7 @@ class _Grid:
             self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20)
         self.table.add_slot("body-cell-take", TAKE)
         self.table.on("take", lambda e: self.take(task.points[int(e.args)]))
-        self.table.classes("wb-wide").props("dense flat bordered").mark("points")
+        self.table.classes("wb-wide").props('dense flat bordered no-data-label="No point yet"').mark("points")
 
     async def run(self) -> None:
         """Explore the grid; if it is stopped, the points found so far remain."""
