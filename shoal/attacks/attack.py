@@ -121,7 +121,8 @@ _HEAD = ("attack", "variant", "figure", "low", "high", "baseline", "promise", "r
 def line_of(finding: Figure) -> str:
     """A finding as one line of text."""
     if finding.figure is None:
-        return f"{finding.attack}, {finding.name}: {finding.measures}: unknown"
+        why = "unknown" if finding.people else "nothing to guess in this release"
+        return f"{finding.attack}, {finding.name}: {finding.measures}: {why}"
     span = "" if finding.low is None else f" ({number(finding.low)} to {number(finding.high)})"
     base = "; ".join(f"{name} {number(value)}" for name, value in finding.baselines.items())
     promise = "" if finding.promise is None else f"; promise {number(finding.promise)}"

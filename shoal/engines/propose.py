@@ -387,8 +387,8 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
     odd = codes(series)
     if role == "quasi-identifier" and (rows_of_text := among_numbers(series)):
         odd.append(
-            (rows_of_text, "a text among numbers or dates, so all values count as texts, and a range of them is a set "
-             "that lists each; if they are amounts, write numbers there or empty these cells")
+            (rows_of_text, "a text, or a day that doesn't exist, among numbers or dates, so all values count as texts, "
+             "and a range of them is a set that lists each; if they are amounts or dates, correct or empty these cells")
         )  # fmt: skip
     notes = (*odd, *((0, sentence) for sentence in warnings))
     reason += f" ({quoted(label)})" if label else ""

@@ -508,7 +508,7 @@ def codes(series: pl.Series) -> list[tuple[int, str]]:
 
 
 def among_numbers(series: pl.Series) -> int:
-    """The number of rows with a text, such as 90+ or a total, if at least 90 % of the rows have a number or a date.
+    """The number of rows with a text, such as 90+, a total, or 2024-02-30, if 90 % of the rows have a number or a date.
 
     Zip codes with and without a leading zero are codes and don't count. Texts that often mean a missing value don't
     either.
@@ -517,8 +517,9 @@ def among_numbers(series: pl.Series) -> int:
         return 0
     texts = series.drop_nulls().str.strip_chars()
     texts = texts.filter(~texts.str.to_lowercase().is_in(list(ODD_CODES)))
-    for form in (NUMBER, r"^\d{4}-\d{2}-\d{2}$"):
-        others = texts.filter(~texts.str.contains(form))
+    dates = texts.str.contains(r"^\d{4}-\d{2}-\d{2}$") & texts.str.to_date("%Y-%m-%d", strict=False).is_not_null()
+    for fits in (texts.str.contains(NUMBER), dates):
+        others = texts.filter(~fits)
         if 0 < len(others) <= 0.1 * len(texts):
             return 0 if others.str.contains(r"^\d+$").any() else len(others)
     return 0

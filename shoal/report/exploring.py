@@ -317,7 +317,7 @@ def _is_found(finding: Mapping[str, Any]) -> bool:
 def _attack_figure(finding: Mapping[str, Any]) -> str:
     if _is_found(finding):
         return "found" if finding["figure"] else "not found"
-    return _share(finding["figure"])
+    return _share(finding["figure"], "unknown" if finding["people"] else "nothing to guess")
 
 
 def _share(value: float | None, missing: str = "unknown") -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 import shoal
-from shoal.workbench.models_step import in_words
+from shoal.workbench.models_step import in_words, request_in_words
 from shoal.workbench.open_step import note, scrolling
 
 TAKE = """<q-td :props="props"><q-btn v-if="props.row.loss !== null" dense flat no-caps color="primary" label="Take"
@@ -65,7 +65,8 @@ class _Grid:
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
         note(
-            "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss."
+            "Click a point, or Take in its row, to ask for the same. Low and left is better: little risk, little loss. "
+            "A loss (NCP) of 0 keeps every value, and one of 1 keeps none."
         )
         columns = [
             {"name": n, "label": label, "field": n, "align": "left", "sortable": True}
@@ -76,7 +77,7 @@ class _Grid:
             self.table = ui.table(columns=columns, rows=_rows(task.points), row_key="id", pagination=20)
         self.table.add_slot("body-cell-take", TAKE)
         self.table.on("take", lambda e: self.take(task.points[int(e.args)]))
-        self.table.classes("wb-wide").props("dense flat bordered").mark("points")
+        self.table.classes("wb-wide").props('dense flat bordered no-data-label="No point yet"').mark("points")
 
     async def run(self) -> None:
         """Explore the grid; if it is stopped, the points found so far remain."""
@@ -111,6 +112,7 @@ class _Grid:
             refused = sum(p["loss"] is None for p in task.points)
             self.doing.set_text(f"{found} of {many} points" + (
                 f"; no release can meet {refused} of them, and the table says why" if refused else ""))  # fmt: skip
+        self.window.changed()  # the other windows show the points, too
 
     def _shown(self) -> None:
         picture = _picture(self.window.task.points)
@@ -187,7 +189,7 @@ class _SideBySide:
     def draw(self) -> None:
         """Draw the choices, then the comparison."""
         task = self.window.task
-        names = {i: f"Release {i + 1}: {_asked(r['settings'])}" for i, r in enumerate(task.releases)}
+        names = {i: f"Release {i + 1}: {request_in_words(r['settings'])}" for i, r in enumerate(task.releases)}
         columns = [c["name"] for c in task.columns if task.role(c["name"]) in ("quasi_identifiers", "sensitive")]
         last = len(names) - 1
         with ui.row().classes("wb-wide"):
@@ -239,11 +241,6 @@ class _SideBySide:
                         chart.style("height: 22rem; flex: 1 1 22rem; min-width: 0")
             if group is not None:
                 _group(group)
-
-
-def _asked(settings: dict[str, Any]) -> str:
-    models = {m: settings[m] for m in shoal.choices()["models"] if settings.get(m) is not None}
-    return ", ".join([*in_words(models), settings.get("publish", "stars")])
 
 
 def _figures(title: str, made: dict[str, Any]) -> None:

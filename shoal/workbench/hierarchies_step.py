@@ -85,7 +85,7 @@ WIZARDS = {
     "intervals": "Intervals of numbers",
     "prefixes": "Beginnings of a text (zip codes)",
     "dates": "Periods of dates",
-    "order": "Neighbours in order",
+    "order": "Neighbors in order",
     "frequency": "Rare values together",
     "bins": "Classes of at least k rows, as small as can be (min-max bin covering)",
 }

@@ -1,9 +1,10 @@
 """The jobs that pages request: functions of plain values that run in a separate process.
 
-A job takes a ``source`` (path of the table, and how to read it) and returns plain values that a page shows. It runs in
-another process, so that the page stays responsive and can stop it. Parent and child exchange one JSON text per line
-through the child's standard input and output. If the parent ends, the child reads the end of its input and exits. Only
-answers are written, so values of a table never get into a log.
+A job takes a ``source`` (path of the table, how to read it, and its stamp when it was opened) and returns plain values
+that a page shows. A job refuses a file that has changed since it was opened. It runs in another process, so that the
+page stays responsive and can stop it. Parent and child exchange one JSON text per line through the child's standard
+input and output. If the parent ends, the child reads the end of its input and exits. Only answers are written, so
+values of a table never get into a log.
 """
 
 from __future__ import annotations
@@ -32,9 +33,25 @@ TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  
 TREE_ROWS = 2000  # most values of a hierarchy that are sent to a page
 
 
+def _stamp(path: str) -> list[int]:
+    """What changes when a file changes: its time, its size, and which file has the name; [] if there is none."""
+    try:
+        held = os.stat(path)
+    except OSError:
+        return []
+    return [held.st_mtime_ns, held.st_size, held.st_ino]
+
+
+def _refuse_changed(source: Mapping[str, Any]) -> None:
+    """InputError if the file isn't the one that was opened: its columns may be others than those with roles."""
+    if "stamp" in source and _stamp(source["path"]) != source["stamp"]:
+        raise shoal.InputError(f"{Path(source['path']).name!r} has changed or moved since you opened it: open it again")
+
+
 def _roles(source: Mapping[str, Any]) -> Any:
-    """The examined table of a source; cached."""
-    key = repr(sorted(source.items()))
+    """The examined table of a source; cached until the file changes."""
+    _refuse_changed(source)
+    key = repr((source["path"], sorted(_reading(source).items()), _stamp(source["path"])))
     if _looked.get("key") != key:
         _looked.clear()
         _looked.update(key=key, roles=shoal.roles(source["path"], **_reading(source)))
@@ -48,6 +65,7 @@ def _reading(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _data(source: Mapping[str, Any]) -> Any:
     """The path of the file, or its contents if a call can't read it with these options."""
+    _refuse_changed(source)
     return _roles(source).table if _reading(source) else source["path"]
 
 
@@ -60,6 +78,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
         name = Path(source["path"]).name
         raise shoal.InputError(f"{name!r} is a database: say which table, or give a query, under 'How it is read'")
+    stamp = _stamp(source["path"])
     found = _roles(source)
     columns = [
         {
@@ -75,7 +94,7 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     ]
     return {
         "rows": found.rows, "columns": columns, "dangerous": pairs, "settings": found.settings(),
-        "sentences": list(found.sentences), "why": found.publish[1],
+        "sentences": list(found.sentences), "why": found.publish[1], "stamp": stamp,
     }  # fmt: skip
 
 
@@ -237,7 +256,9 @@ def release(
     """Make a release, verify the written bytes, and verify the files again; with certificate, record, and report."""
     given = {**settings}
     key = None if secret is None else Path(secret).read_bytes()
+    _refuse_changed(source)
     made = shoal.anonymize(source["path"], given, secret=key, progress=tell, **_reading(source))
+    _refuse_changed(source)  # it could change while it was read
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     out = place / name
@@ -454,6 +475,7 @@ def begin(tell: Tell, folder: str, settings: Mapping[str, Any], mode: str) -> di
 def add_month(tell: Tell, source: Mapping[str, Any], folder: str, person: str | None) -> dict[str, Any]:
     """Add the table as the next part of a series; completely or not at all."""
     named = {n: v for n, v in _reading(source).items() if n in ("separator", "encoding")}
+    _refuse_changed(source)
     data = _roles(source).table if source.get("table") or source.get("query") else source["path"]
     shoal.Series(folder).add(data, person=person, progress=tell, **named)
     return months(tell, folder)

@@ -87,6 +87,13 @@ def in_words(models: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:
     return list(found)
 
 
+def request_in_words(settings: Mapping[str, Any]) -> str:
+    """A request in short: the numbers of its models, and how values are published."""
+    models = {m: settings[m] for m in shoal.choices()["models"] if settings.get(m) is not None}
+    rules = [f"rule book {settings['preset']}"] if settings.get("preset") else []
+    return ", ".join([*rules, *in_words(models), settings.get("publish", "stars")])
+
+
 def worries() -> tuple[Worry, ...]:
     """All risks; a model of the package that no risk lists gets its own."""
     named = {model for worry in WORRIES for model in worry.models}

@@ -177,9 +177,33 @@ def draw_roles(window: Any) -> None:
     live = _Live(window)
     for column in task.columns:
         _role(window, column, live)
+    for what, words in COUNTED.items():
+        _counted(window, what, words)
     ui.html("<h3>Who is singled out now</h3>", sanitize=False)
     live.draw()
     ui.button("Next: models", on_click=lambda: window.go("Models")).props("no-caps")
+
+
+COUNTED = {
+    "person": "If a person can have several rows, choose the column that tells whose row it is. The models then count "
+    "persons, and the column is removed.",
+    "household": "If a household can have several rows, choose the column that tells which one. The models then count "
+    "households, and the column is removed.",
+}
+
+
+def _counted(window: Any, what: str, words: str) -> None:
+    """Choose the column whose different values are counted instead of rows."""
+    task = window.task
+
+    def chosen(event: Any) -> None:
+        task.count_by(what, event.value or None)
+        window.changed("Roles", "Models", "Hierarchies", "Explore", "Release", "Intruder")
+
+    columns = {"": "none", **{c["name"]: c["name"] for c in task.columns}}
+    note(words)
+    select = ui.select(columns, value=task.settings.get(what, ""), label=f"Column of the {what}", on_change=chosen)
+    select.style("min-width: 16rem")
 
 
 def _role(window: Any, column: dict[str, Any], live: _Live) -> None:

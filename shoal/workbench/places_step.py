@@ -152,8 +152,8 @@ def _merged(window: Any, found: dict[str, Any]) -> None:
         ui.label(f"Level {level}: at least {least:,} in a region").style("font-weight: 600")
         text = html.escape(Path(page).read_text("utf-8"), quote=True)
         style = "width: 100%; height: 34rem; border: 1px solid #6d8790; background: white"
-        ui.html(f'<iframe title="Map of the regions of level {level}" srcdoc="{text}" style="{style}"></iframe>',
-                sanitize=False).classes("wb-wide")  # fmt: skip
+        ui.html(f'<iframe title="Map of the regions of level {level}" sandbox="allow-scripts" srcdoc="{text}" '
+                f'style="{style}"></iframe>', sanitize=False).classes("wb-wide")  # fmt: skip
     _publish(found["command"], "regions")
 
 

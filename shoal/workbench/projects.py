@@ -49,7 +49,8 @@ class WorkSession:
     """One session of work, in one window or in several with the same address.
 
     folder    private, for this session only; removed when the workbench ends
-    source    {"path", "separator", "encoding", "table", "query"} of the table; {} before one is opened
+    source    {"path", "separator", "encoding", "table", "query"} of the table, and its "stamp" when it was opened;
+              {} before one is opened
     columns   the description of every column
     rows      number of rows
     dangerous columns that single people out
@@ -58,6 +59,8 @@ class WorkSession:
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
+    running   labels of the buttons whose long work runs or waits, the one that runs first
+    step      the step that was shown last: a page that is loaded again begins there
     """
 
     folder: Path
@@ -73,6 +76,8 @@ class WorkSession:
     project: Path | None = None
     series: str = ""
     months: dict[str, Any] | None = None
+    running: list[str] = field(default_factory=list)
+    step: str = "Open"
     _undone: list[dict[str, Any]] = field(default_factory=list)
     _done: list[dict[str, Any]] = field(default_factory=list)
 
@@ -84,7 +89,12 @@ class WorkSession:
     @property
     def table(self) -> str:
         """The table as a command names it; the location of an uploaded table is hidden from the user."""
-        return self.title if self.folder in Path(self.source["path"]).parents else self.source["path"]
+        return self.title if self.uploaded else self.source["path"]
+
+    @property
+    def uploaded(self) -> bool:
+        """Whether the table is a copy in the private folder, which goes when the workbench ends."""
+        return self.folder in Path(self.source["path"]).parents
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -93,7 +103,7 @@ class WorkSession:
 
     def opened(self, source: dict[str, Any], found: dict[str, Any]) -> None:
         """Set an examined table, with the proposed roles and models."""
-        self.source, self.rows = dict(source), found["rows"]
+        self.source, self.rows = {**source, "stamp": found["stamp"]}, found["rows"]
         self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
         self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
@@ -120,6 +130,20 @@ class WorkSession:
 
     def give_role(self, column: str, role: str) -> None:
         """Give a column one role; settings that belong to its former role are removed."""
+        self.change(**self._with_role(column, role))
+
+    def count_by(self, what: str, column: str | None) -> None:
+        """Let the models count the different values of a column, which is removed, instead of rows; None ends this.
+
+        what  "person" or "household"; the column that it named so far stays an identifier
+        """
+        before = self.settings.get(what)
+        values = self._with_role(column, "identifiers") if column else {}
+        kept = {*values.get("identifiers", self.settings.get("identifiers", ())), *([before] if before else [])}
+        self.change(**{**values, "identifiers": self._ordered(kept - {column}), what: column})
+
+    def _with_role(self, column: str, role: str) -> dict[str, Any]:
+        """What changes in the settings when a column gets a role."""
         values: dict[str, Any] = {
             r: [n for n in self._ordered({*self.settings.get(r, ()), *([column] if r == role else [])})
                 if n != column or r == role]
@@ -138,7 +162,7 @@ class WorkSession:
         if role != "sensitive" and not values["sensitive"]:  # settings about sensitive columns need one
             known = shoal.choices()["models"]
             values |= {m: None for m in known if m in self.settings and known[m]["speaks"] in ("column", "tuples")}
-        self.change(**values)
+        return values
 
     def _ordered(self, names: set[str]) -> list[str]:
         return [c["name"] for c in self.columns if c["name"] in names]
@@ -194,9 +218,13 @@ class WorkSession:
         words = [f"{m.words()}{f' of {m.column}' if m.column else ''}" for m in policy.privacy]
         models = "; ".join(w for w in words if not any(w != other and other.startswith(f"{w},") for other in words))
         way = shoal.choices()["publish"][policy.publish]
-        parts = [f"{self.title}, {self.rows:,} rows, as {way} of {_listed(quasi)}, so that {models}"]
+        rows = f"{self.rows:,} row{'s' * (self.rows != 1)}"
+        parts = [f"{self.title}, {rows}: {_listed(quasi)} published as {way}, so that {models}"]
         if sensitive:
             parts.append(f"{_listed(sensitive)} {'are' if len(sensitive) > 1 else 'is'} sensitive")
+        counted = [f"{what}s by {self.settings[what]}" for what in ("person", "household") if self.settings.get(what)]
+        if counted:
+            parts.append(f"the models count {' and '.join(counted)}, not rows")
         if removed:
             parts.append(f"{_listed(removed)} {'leave' if len(removed) > 1 else 'leaves'} the table")
         return "; ".join(parts) + "."
@@ -330,6 +358,7 @@ def placing(table: str, x: str, y: str, way: str, k: int, degrees: bool, reading
 
 
 READING = ("separator", "encoding", "table", "query")
+NOT_KEPT = "it does not keep the file that you chose: to continue, choose the file again, then open the project"
 LEFT_OUT = "the query names values of the table, so the project does not keep it; opening the project asks for it"
 
 
@@ -417,7 +446,7 @@ def save_project(task: WorkSession, folder: Path, step: str) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     request = with_hierarchies(task.settings, folder)
     write_text(folder / "policy.toml", toml(request, "What is asked of the release; shoal anonymize reads it."))
-    where = {"table": task.source["path"], "step": step, "project": 1}
+    where = {"table": task.table, "step": step, "project": 1}
     reading = task.reading
     if names_values(reading.get("query", "")):
         del reading["query"]
@@ -429,13 +458,17 @@ def save_project(task: WorkSession, folder: Path, step: str) -> str:
         folder / "project.toml", toml(where, "A project of shoal workbench; the table itself stays where it is.")
     )
     task.project = folder
-    return LEFT_OUT if "query_left_out" in where else ""
+    missing = [LEFT_OUT] * ("query_left_out" in where) + [NOT_KEPT] * task.uploaded
+    return "; ".join(missing)
 
 
-def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+def read_project(
+    folder: Path, query: str = "", opened: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """(source, settings, {"step", "series"}) of a saved project; InputError if it is invalid or its table is missing.
 
-    query  replaces the query that the project doesn't save because it names values
+    query   replaces the query that the project doesn't save because it names values
+    opened  the source of the open table, which replaces a table that is missing
     """
     try:
         where = tomllib.loads((folder / "project.toml").read_text("utf-8"))
@@ -445,14 +478,17 @@ def read_project(folder: Path, query: str = "") -> tuple[dict[str, Any], dict[st
         raise shoal.InputError(f"{folder.name!r} is no project: it lacks project.toml or policy.toml") from None
     except (KeyError, ValueError):
         raise shoal.InputError(f"{folder.name!r} holds a project that cannot be read") from None
-    if not Path(table).exists():
+    found = Path(table).is_absolute() and Path(table).exists()  # an uploaded table has no path
+    if not found and not opened:
         raise shoal.InputError(
-            f"the table of the project, {Path(table).name!r}, is no longer where it was; open it first"
+            f"the table of the project, {Path(table).name!r}, is not where it was: open the table, then the project"
         )
     held = settings.get("hierarchies", {})
     paths = {n: str(folder / h) if str(h).startswith("hierarchies/") else h for n, h in held.items()}
     source = {"path": table, **{n: where[f"reading_{n}"] for n in READING if f"reading_{n}" in where}}
-    if where.get("query_left_out"):
+    if not found:
+        source = {n: v for n, v in (opened or {}).items() if n != "stamp"}
+    elif where.get("query_left_out"):
         if not query:
             raise shoal.InputError(f"{LEFT_OUT}: write it under 'How it is read', below the project's folder")
         source["query"] = query

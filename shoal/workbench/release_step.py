@@ -11,6 +11,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
     command,
@@ -50,12 +51,16 @@ def draw(window: Any) -> None:
         with make.running(doing, shown=progress):
             made = await _make(window, report, folder.value or "")
         if made:
-            window.say("The release is made and verified.")
             window.changed("Release", "Explore", "Intruder")
+            holds = task.releases[-1]["verified"]
+            window.say("The release is made and verified." if holds else "The release does not verify.", bad=not holds)
 
     make.start.on_click(run)
     if task.releases:
         _made(window, len(task.releases) - 1)
+    for number in reversed(range(len(task.releases) - 1)):
+        with ui.expansion(f"Release {number + 1}: {request_in_words(task.releases[number]['settings'])}"):
+            _files(window, number)
     _project(window)
 
 
@@ -154,18 +159,17 @@ def _made(window: Any, number: int) -> None:
     made = window.task.releases[number]
     facts = made["facts"]
     with ui.card().classes("wb-card").props('aria-label="The release"'):
-        ui.html("<h3 style='margin:0'>The release</h3>", sanitize=False)
+        ui.html(f"<h3 style='margin:0'>Release {number + 1}</h3>", sanitize=False)
+        note(f"Request: {request_in_words(made['settings'])}.")
+        if made["settings"] != window.task.asked():
+            ui.label("You have changed the request since.").classes("wb-warn")
         good = "Verified: it was read back, judged again and holds." if made["verified"] else "It does not verify."
         ui.label(good).style("font-weight: 600").mark("verdict")
         for line in lines(facts):
             ui.label(line)
         for said in made["notes"]:
             note(said)
-        with ui.row():
-            for kind, title in TITLES.items():
-                if kind in made["files"]:
-                    address = f"/w/{window.task.name}/files/{number}/{kind}"
-                    ui.link(title, address, new_tab=kind == "report")
+        _files(window, number)
         note("The secret and the record are private: with the secret, the same rows come in the same order.")
         with ui.row():
             for words, step in (
@@ -178,6 +182,14 @@ def _made(window: Any, number: int) -> None:
                 ui.label(TITLES[kind]).style("font-weight: 600")
                 language = {"command": "bash", "policy": "toml", "script": "python"}[kind]
                 copied_out(Path(made["files"][kind]).read_text("utf-8"), language, TITLES[kind])
+
+
+def _files(window: Any, number: int) -> None:
+    """Links to the files of a release."""
+    with ui.row():
+        for kind, title in TITLES.items():
+            if kind in window.task.releases[number]["files"]:
+                ui.link(title, f"/w/{window.task.name}/files/{number}/{kind}", new_tab=kind == "report")
 
 
 def lines(facts: dict[str, Any]) -> list[str]:
@@ -234,43 +246,48 @@ def draw_intruder(window: Any) -> None:
         attack = window.long_work("Attack the release")
     waiting = ui.spinner(size="lg")
     waiting.visible = False
-    place = ui.column().classes("wb-wide")
 
     async def run() -> None:
+        last = task.releases[-1]
         with attack.running(shown=waiting):
-            last = task.releases[-1]
             found = await window.ask(
                 "attack", long=True, source=task.source, release=last["output"], settings=last["settings"]
             )
         if found is not None:
-            task.releases[-1]["attack"] = found
-            _shown(place, found)
+            last["attack"] = found
+            window.changed("Intruder")
 
     attack.start.on_click(run)
     if "attack" in task.releases[-1]:
-        _shown(place, task.releases[-1]["attack"])
+        with ui.column().classes("wb-wide"):
+            _shown(task.releases[-1]["attack"])
 
 
-def _shown(place: Any, found: dict[str, Any]) -> None:
-    place.clear()
-    with place:
-        chart = ui.echart(_reached(found["findings"])).classes("wb-wide")
-        chart.style(f"height: {7 + 3 * len(found['findings'])}rem")
-        chart.props('role=img aria-label="What an intruder reaches with the release and without it, as in the cards"')
-        for finding in found["findings"]:
-            with ui.card().classes("wb-card"):
-                ui.label(f"{finding['attack']}: {finding['name']}").style("font-weight: 600")
-                ui.label(_sentence(finding))
-                note(f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}.")
-                if finding.get("lowers"):
-                    note(f"What would lower it: {finding['lowers']}.")
-        for said in found.get("notes", ()):
-            note(said)
+def _shown(found: dict[str, Any]) -> None:
+    chart = ui.echart(_reached(found["findings"])).classes("wb-wide")
+    chart.style(f"height: {7 + 3 * len(found['findings'])}rem")
+    chart.props('role=img aria-label="What an intruder reaches with the release and without it, as in the cards"')
+    for finding in found["findings"]:
+        with ui.card().classes("wb-card"):
+            ui.label(f"{finding['attack']}: {finding['name']}").style("font-weight: 600")
+            ui.label(_sentence(finding))
+            note(f"Who: {finding['assumes']}. Figure: {finding['measures']}. Source: {finding['paper']}.")
+            if finding.get("lowers"):
+                note(f"What would lower it: {finding['lowers']}.")
+    for said in found.get("notes", ()):
+        note(said)
+
+
+def _is_found(finding: dict[str, Any]) -> bool:
+    """Whether the figure reports that something was found, instead of a share."""
+    return bool(finding["measures"].startswith("1 where"))
 
 
 def _sentence(finding: dict[str, Any]) -> str:
+    if _is_found(finding):
+        return "Found." if finding["figure"] else "Not found."
     if finding["figure"] is None:
-        return "It is unknown."
+        return "It is unknown." if finding["people"] else "This attack finds nothing to guess in this release."
     text = f"{100 * finding['figure']:.1f} %"
     if finding["low"] is not None:
         text += f" (95 % interval {100 * finding['low']:.1f} to {100 * finding['high']:.1f} %)"
@@ -281,8 +298,9 @@ def _sentence(finding: dict[str, Any]) -> str:
 
 
 def _reached(findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Bars in percent: each attack with the release, and by the best guess without it."""
-    known = [f for f in findings if f["figure"] is not None][::-1]  # the chart draws from bottom to top
+    """Bars in percent: each attack with the release, and by the best guess without it; of figures that are shares."""
+    known = [f for f in findings if f["figure"] is not None and not _is_found(f)]
+    known.reverse()  # the chart draws from bottom to top
     bars = {
         "with the release": [round(100 * f["figure"], 2) for f in known],
         "without it": [round(100 * max(f["baselines"].values()), 2) if f["baselines"] else None for f in known],
@@ -411,8 +429,8 @@ def _held(window: Any) -> None:
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
             task.months = months
-            window.say(f"{task.title} is month {len(months['parts'])}.")
             window.changed("Series")
+            window.say(f"{task.title} is month {len(months['parts'])}.")
 
     add.start.on_click(run)
     note("The folder 'private' in it is yours alone: keep it as you keep the table. All else may be sent.")

@@ -68,18 +68,33 @@ STYLE = """
 
 
 class LongWork:
-    """The buttons that start and stop a long job, and what the page shows while it runs."""
+    """The buttons that start and stop a long job, and what the page shows while it runs.
 
-    def __init__(self, label: str, stop: Callable[[], Any]) -> None:
+    One long job runs at a time, and any window of the task shows and stops it, also a page that was loaded again.
+    """
+
+    def __init__(self, label: str, task: WorkSession, stop: Callable[[], Any]) -> None:
+        self.label, self.task, self.mine = label, task, False
         self.start = ui.button(label).props("no-caps")
         self.stop = ui.button("Stop", on_click=stop).props("no-caps outline color=negative")
-        self.stop.disable()
+        self.elsewhere = ui.label("This runs already: it was started in another window, or before this page was "
+                                  "loaded again.").classes("wb-note")  # fmt: skip
+        self._show()
+        ui.timer(0.5, self._show)
+
+    def _show(self) -> None:
+        """Show whether the job can start or stop; other windows change it."""
+        runs = self.task.running[:1] == [self.label]
+        self.start.set_enabled(not self.task.running)
+        self.stop.set_enabled(runs)
+        self.elsewhere.visible = runs and not self.mine
 
     @contextmanager
     def running(self, doing: Any = None, words: str = "", shown: Any = None) -> Iterator[None]:
         """One run: until it ends, the other button is disabled, ``doing`` shows the words, and ``shown`` is visible."""
-        self.start.disable()
-        self.stop.enable()
+        self.task.running.append(self.label)
+        self.mine = True
+        self._show()
         if doing is not None:
             doing.set_text(words)
         if shown is not None:
@@ -87,8 +102,9 @@ class LongWork:
         try:
             yield
         finally:
-            self.start.enable()
-            self.stop.disable()
+            self.task.running.remove(self.label)
+            self.mine = False
+            self._show()
             if doing is not None:
                 doing.set_text("")
             if shown is not None:
@@ -111,6 +127,7 @@ class Window:
         self.tabs: Any = None
         self.undo: Any = None
         self.redo: Any = None
+        self.client: Any = None
 
     async def ask(self, job: str, progress: Any = None, *, long: bool = False, **arguments: Any) -> Any:
         """The answer of a job; None if it is refused, with a message on the page."""
@@ -122,12 +139,18 @@ class Window:
 
     def long_work(self, label: str) -> LongWork:
         """Buttons for a long job, drawn at the current position of the page."""
-        return LongWork(label, self.works.stop)
+        return LongWork(label, self.task, self.works.stop)
 
     def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
-        """Show a message; a refusal, and one that ``stays``, is visible until it is closed."""
-        ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000, multi_line=True,
-                  position="top", actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
+        """Show a message; a refusal, and one that ``stays``, is visible until it is closed.
+
+        If this page was closed or loaded again, the other windows of the task show it.
+        """
+        for window in [self] if self in self.windows else [*self.windows]:
+            with window.client:
+                ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000,
+                          multi_line=True, position="top",
+                          actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def changed(self, *steps: str) -> None:
         """Redraw the summary line, and mark the panels of some steps to be redrawn when they are visible.
@@ -146,7 +169,7 @@ class Window:
 
     def show(self) -> None:
         """Redraw the visible panel if it is outdated."""
-        step = self.tabs.value
+        step = self.task.step = self.tabs.value
         if step in self.stale:
             self.stale.discard(step)
             self.panels[step].clear()
@@ -172,14 +195,14 @@ class Window:
         found = await self.ask("look", source=source)
         if found is None:
             return False
+        hint = ""
         if settings is None and self.keep and self.task.source:
-            settings = self.task.settings
-            missing = unknown(settings, [c["name"] for c in found["columns"]])
-            if missing:
-                lacks = ", ".join(map(repr, missing))
-                self.say(f"This table lacks {lacks}, which the request names. To open it afresh, switch off "
-                         "'Ask the same of the next table'.", bad=True)  # fmt: skip
-                return False
+            settings, hint = self.task.settings, " To open it afresh, switch off 'Ask the same of the next table'."
+        missing = [] if settings is None else unknown(settings, [c["name"] for c in found["columns"]])
+        if missing:
+            lacks = ", ".join(map(repr, missing))
+            self.say(f"This table lacks {lacks}, which the request names.{hint}", bad=True)
+            return False
         self.task.opened(source, found)
         if settings is not None:
             self.task.settings = settings
@@ -200,7 +223,7 @@ class Window:
         elif first is not None and Path(first, "project.toml").is_file():
             await self.open_project(Path(first))
         elif first is not None:
-            await self.open({"path": first})
+            await self.open({"path": str(Path(first).resolve())})
 
     async def open_arx(self, path: Path) -> None:
         """Load the roles, models, and hierarchies of an ARX project for the open table."""
@@ -225,7 +248,7 @@ class Window:
     async def open_project(self, folder: Path, query: str = "") -> None:
         """Open a saved project in its saved state; with the query, if it wasn't saved."""
         try:
-            source, settings, left = read_project(folder, query)
+            source, settings, left = read_project(folder, query, self.task.source)
         except (shoal.ShoalError, OSError) as error:
             self.say(in_fields(error) if isinstance(error, shoal.ShoalError) else str(error), bad=True)
             return
@@ -242,6 +265,7 @@ class Window:
 
     def draw(self) -> None:
         """Draw the whole page."""
+        self.client = ui.context.client
         ui.add_css(STYLE)
         ui.add_head_html("<script>document.documentElement.lang = 'en'</script>")
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
@@ -264,14 +288,14 @@ class Window:
             with self.tabs:
                 for number, step in enumerate(STEPS, 1):
                     ui.tab(step, label=f"{number} {step}")
-            self.tabs.set_value("Open")
-            with ui.tab_panels(self.tabs, value="Open", animated=False).classes("wb-wide").props("keep-alive"):
+            self.tabs.set_value(self.task.step)
+            with ui.tab_panels(self.tabs, value=self.task.step, animated=False).classes("wb-wide").props("keep-alive"):
                 for step in STEPS:
                     with ui.tab_panel(step).style("padding: 0"):
                         self.panels[step] = ui.column().classes("wb")
             self.tabs.on_value_change(self.show)
         self.windows.append(self)
-        ui.context.client.on_delete(lambda: self.windows.remove(self))
+        self.client.on_delete(lambda: self.windows.remove(self))
         self._catch_up()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)
@@ -306,8 +330,12 @@ def pages(bench: Bench) -> None:
         if not 0 <= number < len(made) or kind not in made[number]["files"]:
             return Response("There is no such file.", 404)
         place = Path(made[number]["files"][kind])
-        shown = kind == "report"
-        return FileResponse(place, filename=place.name, content_disposition_type="inline" if shown else "attachment")
+        if not place.is_file():
+            return Response("This file was moved or removed.", 404)
+        if kind != "report":
+            return FileResponse(place, filename=place.name)
+        rules = {"content-security-policy": "sandbox allow-scripts"}  # a page of its own origin can't use the cookie
+        return FileResponse(place, filename=place.name, content_disposition_type="inline", headers=rules)
 
     @app.get("/w/{name}/months/{number}/{kind}")
     def month(name: str, number: int, kind: str) -> Response:
@@ -315,6 +343,8 @@ def pages(bench: Bench) -> None:
         if not 0 < number <= len(held) or kind not in ("release", "certificate"):
             return Response("There is no such file.", 404)
         place = Path(held[number - 1][kind])
+        if not place.is_file():
+            return Response("This file was moved or removed.", 404)
         return FileResponse(place, filename=f"month-{number}.{place.name}")
 
     @app.post("/w/{name}/upload")

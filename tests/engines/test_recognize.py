@@ -505,7 +505,16 @@ def test_a_rarely_filled_free_text_is_not_published_by_accident(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("odd", "rows"),
-    [(["90+"] * 6, 6), (["Total"], 1), (["90+"] * 30, 0), (["NA"], 0), (["07"], 0), (["-3.5"], 0), ([None], 0)],
+    [
+        (["90+"] * 6, 6),
+        (["Total"], 1),
+        (["90+"] * 30, 0),
+        (["NA"], 0),
+        (["07"], 0),
+        (["-3.5"], 0),
+        ([None], 0),
+        (["2025-02-30", "2025-13-01"], 2),
+    ],
 )
 def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None], rows: int) -> None:
     """The column is a text then, and a range of it lists each value."""

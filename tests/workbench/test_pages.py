@@ -85,14 +85,14 @@ def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(tmp_path: Path):
         go(user, "2 Roles")
         await see(user, "quasi-identifiers together")
         roles(user)[1].set_value("insensitive")
-        await see(user, "of zip, so that")
+        await see(user, ": zip published as")
         assert task.role("age") == "insensitive"
         button(user, "Undo").click()
-        await see(user, "of age and zip, so that")
+        await see(user, ": age and zip published as")
         button(user, "Redo").click()
-        await see(user, "of zip, so that")
+        await see(user, ": zip published as")
         assert task.role("age") == "insensitive"
-        assert task.sentence() == next(e.text for e in user.find("of zip, so that").elements)
+        assert task.sentence() == next(e.text for e in user.find(": zip published as").elements)
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -398,6 +398,21 @@ def test_what_is_asked_and_what_came_of_places_is_said_in_words() -> None:
     assert "is 0.5 km, and" in _outcome({**wide, "unit": "km"}, "clusters")
 
 
+def test_what_an_intruder_reaches_is_a_share_or_found_or_nothing_to_guess() -> None:
+    from shoal.workbench.release_step import _reached, _sentence
+
+    share = {
+        "attack": "linkage", "name": "exact", "measures": "links that are right", "figure": 0.25, "low": None,
+        "baselines": {}, "promise": None, "people": 8,
+    }  # fmt: skip
+    file = {**share, "attack": "files", "measures": "1 where rows follow a column, 0 where not", "figure": 0.0}
+    none = {**share, "figure": None, "people": 0}
+    assert [_sentence(f) for f in (share, file, {**file, "figure": 1.0})] == ["25.0 %.", "Not found.", "Found."]
+    assert _sentence(none) == "This attack finds nothing to guess in this release."
+    assert _sentence({**none, "people": 3}) == "It is unknown."
+    assert _reached([share, file, none])["yAxis"]["data"] == ["linkage: exact"]
+
+
 def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
     out = tmp_path / "out"
 
@@ -679,6 +694,7 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
         await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
         maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
         assert len(maps) == 2
+        assert all('sandbox="allow-scripts"' in m for m in maps)
         assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
         button(user, "Use the regions as its hierarchy").click()
         assert task.asked()["publish"] == "hierarchy"
@@ -791,6 +807,10 @@ def test_two_windows_do_not_mix(tmp_path: Path):
             answer = await user.http_client.get(f"/w/{second.name}/files/{number}/release")
             assert answer.status_code == status
         assert (await user.http_client.get(f"/w/{first.name}/files/0/release")).status_code == 200
+        report = await user.http_client.get(f"/w/{first.name}/files/0/report")
+        assert (report.status_code, report.headers["content-security-policy"]) == (200, "sandbox allow-scripts")
+        Path(first.releases[0]["files"]["record"]).unlink()
+        assert (await user.http_client.get(f"/w/{first.name}/files/0/record")).status_code == 404
         for kind in ("../secret", "nothing"):
             assert (await user.http_client.get(f"/w/{first.name}/files/0/{kind}")).status_code == 404
 
@@ -829,6 +849,64 @@ def test_two_windows_of_one_address_show_the_same_request(tmp_path: Path):
         go(other, "6 Release")
         await see(other, "Verified: it was read back")
         await see(user, "Verified: it was read back")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_before(tmp_path: Path):
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "2 Roles")
+        field(user, "Column of the person").set_value("name")
+        await see(user, "the models count persons by name, not rows; name leaves the table")
+        assert (task.asked()["person"], task.asked()["identifiers"]) == ("name", [])
+        task.give_role("zip", "quasi_identifiers")
+        task.change(publish="hierarchy", hierarchies={"zip": "prefixes:4"})
+        task.count_by("person", "zip")
+        asked = task.asked()
+        assert (asked["person"], asked["identifiers"], asked["quasi_identifiers"]) == ("zip", ["name"], ["age"])
+        assert "hierarchies" not in asked
+        assert task.role("name") == task.role("zip") == "identifiers"
+        task.count_by("person", None)
+        assert "person" not in task.asked()
+        assert task.asked()["identifiers"] == ["name", "zip"]
+        task.undo()
+        assert task.asked() == asked
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(tmp_path: Path):
+    from nicegui import ui
+    from nicegui.testing import User
+
+    def stops(window: Any) -> list[bool]:
+        return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(effort="fast", l=None, publish="stars")
+        go(user, "6 Release")
+        before = user.client
+        button(user, "Make the release").click()
+        await until(lambda: task.running, "it did not begin")
+        other = User(user.http_client)
+        await other.open(f"/w/{task.name}")  # begins with the step that was shown
+        await see(other, "This runs already")
+        assert stops(other) == [True]
+        assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
+        before.delete()
+        await see(other, "Verified: it was read back")
+        await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
+        assert stops(other) == [False]
+        task.change(k=4)
+        button(other, "Make the release").click()
+        await until(lambda: len(task.releases) == 2, "no second release")
+        await see(other, "Release 1: k = 5, stars")
+        task.change(k=3)
+        await other.open(f"/w/{task.name}")
+        await see(other, "Request: k = 4, stars.")
+        await see(other, "You have changed the request since.")
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 

@@ -3,6 +3,7 @@
 import stat
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -41,7 +42,7 @@ def test_a_project_comes_back_as_it_was_left(tmp_path: Path):
     task.change(publish="hierarchy", hierarchies={"age": str(tree)}, k=3, range_step={}, l=None, alpha_k=[0.5, 3])
     assert projects.save_project(task, tmp_path / "kept", "Models") == ""
     source, settings, left = projects.read_project(tmp_path / "kept")
-    assert source == task.source
+    assert source == {"path": task.source["path"]}
     assert left == {"step": "Models", "series": "/of/months"}
     copied = settings["hierarchies"]["age"]
     assert Path(copied).read_text() == tree.read_text()
@@ -105,8 +106,47 @@ def test_what_is_no_project_is_refused_in_words(tmp_path: Path, file: str, text:
 def test_a_project_whose_table_is_gone_says_so(tmp_path: Path):
     projects.save_project(opened(tmp_path), tmp_path / "kept", "Open")
     (tmp_path / "people.csv").unlink()
-    with pytest.raises(shoal.InputError, match=r"'people\.csv', is no longer where it was"):
+    with pytest.raises(shoal.InputError, match=r"'people\.csv', is not where it was: open the table, then the project"):
         projects.read_project(tmp_path / "kept")
+    opened_first = {"path": str(tmp_path / "moved.csv"), "separator": ";", "stamp": [1, 2, 3]}
+    assert projects.read_project(tmp_path / "kept", opened=opened_first)[0] == {
+        "path": opened_first["path"], "separator": ";",
+    }  # fmt: skip
+
+
+def test_a_project_of_a_chosen_file_is_opened_with_the_file_chosen_again(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a file of this name that lies here by chance isn't the table
+    task = opened(tmp_path)
+    chosen = task.folder / "people.csv"
+    chosen.write_bytes((tmp_path / "people.csv").read_bytes())
+    task.source["path"] = str(chosen)
+    assert projects.save_project(task, tmp_path / "kept", "Open") == projects.NOT_KEPT
+    assert str(task.folder) not in (tmp_path / "kept" / "project.toml").read_text()
+    with pytest.raises(shoal.InputError, match=r"'people\.csv', is not where it was"):
+        projects.read_project(tmp_path / "kept")
+    source, settings, _ = projects.read_project(tmp_path / "kept", opened=task.source)
+    assert (source, settings) == ({"path": str(chosen)}, task.settings)
+
+
+def test_a_file_that_changes_is_read_again_and_its_release_is_refused_before(tmp_path: Path):
+    task = opened(tmp_path)
+    table = Path(task.source["path"])
+    PEOPLE.head(12).with_columns(city=pl.lit("Ulm")).write_csv(table)
+    ways: dict[str, dict[str, Any]] = {
+        "rows": {"offset": 0, "limit": 5},
+        "release": {"settings": task.asked(), "folder": str(tmp_path / "out"), "name": "a.csv", "secret": None},
+        "add_month": {"folder": str(tmp_path / "series"), "person": None},
+        "explore": {"settings": task.asked(), "grid": {"k": [2], "l": [1], "publish": ["stars"]}},
+    }
+    for job, more in ways.items():
+        with pytest.raises(shoal.InputError, match=r"'people\.csv' has changed or moved since you opened it"):
+            jobs.JOBS[job](lambda *_: None, source=task.source, **more)
+    assert not (tmp_path / "out").exists()
+    again = look(lambda *_: None, source={"path": str(table)})
+    assert (again["rows"], again["columns"][-1]["name"]) == (12, "city")
+    table.unlink()
+    with pytest.raises(shoal.InputError, match="has changed or moved"):
+        jobs.rows(lambda *_: None, source={"path": str(table), "stamp": again["stamp"]}, offset=0, limit=5)
 
 
 def _made(folder: Path) -> Path:
