@@ -6,6 +6,7 @@ Missing values and stars as wildcards: a second reading, against comparing every
 import itertools
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.judge.recodings.ranges import _inside
 from shoal.judge.tables import covering, matching
 from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
 from shoal.judge.tables.matching import leaves_matched, saturates
 from shoal.judge.tables.privacy import frequencies
-from shoal.model.notation import range_text
+from shoal.model.notation import RangeOf, range_text
 from tests.amount import thinned
 from tests.commands import run
 
@@ -52,10 +54,20 @@ def drawn(rng: random.Random, name: str) -> ColumnPair:
     return column(pl.Series(name, before), pl.Series(name, after), ColumnNotation("ranges", "*", False))
 
 
+def drawn_sets(rng: random.Random, name: str) -> ColumnPair:
+    """A column of letters, some missing, published as sets, stars, and values as they are."""
+    before = [rng.choice(["a", "b", "c", "d", None]) for _ in range(14)]
+    some = sorted({v for v in before if v is not None}) or ["a"]
+    sets = ["{" + ", ".join(sorted(rng.sample(some, rng.randint(1, len(some))))) + "}" for _ in range(14)]
+    after = [rng.choice([one, rng.choice(some), "*", None]) for one in sets]
+    return column(pl.Series(name, before), pl.Series(name, after), ColumnNotation("ranges", "*", False))
+
+
 def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(thinned(120)):
         rng = random.Random(seed)
-        columns = [drawn(rng, "a"), drawn(rng, "b")]
+        columns = [drawn(rng, "a"), drawn(rng, "b"), drawn_sets(rng, "c")][: rng.randint(1, 3)]
+        rng.shuffle(columns)
         block = np.array([rng.randrange(2) for _ in range(14)])
         left, right = (
             matching.side(block, [c.before for c in columns]),
@@ -67,7 +79,7 @@ def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch
             if left.block[i] == right.block[k]
             and all(c.covered(int(right.code[k, j]))[left.code[i, j]] for j, c in enumerate(columns))
         }
-        for name, value in (("AT_ONCE", matching.AT_ONCE), ("SMALL", 0), ("AT_ONCE", 3)):
+        for name, value in (("AT_ONCE", matching.AT_ONCE), ("SMALL", 0), ("AT_ONCE", 3), ("PAIR", 0), ("PAIR", 10**9)):
             monkeypatch.setattr(matching, name, value)
             found = [
                 set(zip(*map(np.ndarray.tolist, part), strict=True)) for part in matching.pairs(left, right, columns)
@@ -82,6 +94,45 @@ def test_pairs_are_those_that_cover_whichever_way_they_are_looked_at(monkeypatch
             assert without.table is None
             assert (without.covers(token, value) == with_table.covers(token, value)).all()
         monkeypatch.undo()
+
+
+def test_a_column_with_many_values_leaves_few_tuples_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of five out of 2,000 numbers: bit sets would take 800,000 looks in each column."""
+    rows, rng = 2000, np.random.default_rng(1)
+    columns = []
+    for name in "ab":
+        before = rng.permutation(rows)
+        after = [range_text(str(v - v % 5), str(v - v % 5 + 4)) for v in before.tolist()]
+        columns.append(column(pl.Series(name, before), pl.Series(name, after), ColumnNotation("ranges", "*", False)))
+    block = np.zeros(rows, np.int64)
+    sides = [matching.side(block, [c.before for c in columns]), matching.side(block, [c.after for c in columns])]
+    compared, own = [], matching._filter
+    monkeypatch.setattr(matching, "_filter", lambda i, *given: compared.append(i.size) or own(i, *given))
+    monkeypatch.setattr(ColumnPair, "covered", lambda *_: pytest.fail("a look at every value"))
+    assert matching.assignable(*sides, columns)
+    assert sum(compared) == 5 * len(sides[1].count)
+
+
+def test_a_range_holds_the_values_between_its_ends() -> None:
+    texts = ["10", "20", "30", "40", ">=50"]
+    line = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
+    seen = set()
+    for missing, notation, named in itertools.product((False, True), (None, ">=50", "<=10 >=50"), (False, True)):
+        position = np.append(line, 90.0) if missing else line
+        known = [t if t != "10" or notation != "<=10 >=50" else "<=10" for t in texts]
+        values = SimpleNamespace(
+            position=position, missing=missing, size=position.size, by_text={t: i for i, t in enumerate(known)}
+        )
+        of = SimpleNamespace(values=values, how=SimpleNamespace(notation=notation))
+        for low, high in itertools.combinations_with_replacement(range(0, 60, 5), 2):
+            for read in (RangeOf(str(low), ">=50" if named else str(high)), RangeOf(str(low), None)):
+                left_out = {limit for limit in (notation or "").split() if limit not in (read.low, read.high)}
+                inside = [i for i, x in enumerate(line) if low <= x <= high and known[i] not in left_out]
+                inside += [5] if missing and read.high is None else []
+                wanted = (inside[0], inside[-1]) if inside else (0, -1)
+                assert _inside(read, (float(low), float(high)), of) == wanted
+                seen.add(wanted)
+    assert {(0, -1), (5, 5), (0, 5), (1, 4)} <= seen
 
 
 def test_a_value_that_looks_like_a_set_is_itself_too() -> None:

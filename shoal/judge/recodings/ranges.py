@@ -92,19 +92,28 @@ def found(raw: str, column: Any) -> tuple[int, int, np.ndarray, list[float]] | N
         ends = _ends(read, column)
         if ends is None or values.position is None:
             return None
-        within = (values.position >= ends[0]) & (values.position <= ends[1])
-        if values.missing:
-            within[-1] = read.high is None
-        for limit in _limits_unnamed(read, column.how.notation):
-            if limit in values.by_text:  # a range that ends at 90 excludes >=90
-                within[values.by_text[limit]] = False
-        inside = np.flatnonzero(within)
-        low, high = (int(inside[0]), int(inside[-1])) if inside.size else (0, -1)
+        low, high = _inside(read, ends, column)
         return low, high, none, [min((ends[1] - ends[0]) / column.span, 1.0)]
     if not isinstance(read, SetOf):
         return None
     inside = np.array(sorted({_code(text, values) for text in read.values} - {-1}), np.int64)
     return (0, -1, inside, [(inside.size - 1) / max(values.size - 1, 1)]) if inside.size else None
+
+
+def _inside(read: RangeOf, ends: tuple[float, float], column: Any) -> tuple[int, int]:
+    """The first and the last value in a range with these ends; (0, -1) if there is none. O(log values)."""
+    values, line = column.values, column.values.position
+    known = values.size - values.missing
+    low, high = int(line[:known].searchsorted(ends[0])), int(line[:known].searchsorted(ends[1], "right")) - 1
+    # A range that ends at 90 excludes >=90.
+    unnamed = {values.by_text.get(limit, -1) for limit in _limits_unnamed(read, column.how.notation)}
+    while low <= high and low in unnamed:
+        low += 1
+    while low <= high and high in unnamed:
+        high -= 1
+    if values.missing and read.high is None:  # a missing value is the last one
+        low, high = low if low <= high else known, known
+    return (low, high) if low <= high else (0, -1)
 
 
 def _limits_unnamed(read: RangeOf, notation: str | None) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from shoal.judge.finding import CONSISTENT, Finding
 from shoal.judge.tables.covering import ColumnPair
 
 AT_ONCE = 4_000_000  # pairs in one batch
+PAIR = 8  # work for a pair of a run, in looks of a bit set
 SMALL = 1 << 18  # blocks of up to this many pairs are compared completely
 
 
@@ -93,7 +95,56 @@ def _filter(
 def _large(
     left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: tuple[int, int]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The pairs of a large block, by bit sets of original tuples per token, intersected per published tuple."""
+    """The pairs of a large block: from a column in which a published tuple covers few original ones, or by bit sets."""
+    run = _runs(left, right, columns, mine, theirs)
+    size = run.end - run.begin
+    tokens = sum(np.unique(right.code[theirs[0] : theirs[1], j]).size for j in range(len(columns)))
+    # A bit set takes a look at every original tuple, once for each token; a pair of a run takes a few.
+    few = size * (PAIR * (theirs[1] - theirs[0])) <= tokens * (mine[1] - mine[0])
+    here = np.flatnonzero(few)
+    for some in np.split(here, np.flatnonzero(np.diff(np.cumsum(size[here]) // AT_ONCE)) + 1):
+        which = np.repeat(some, size[some])
+        inside = np.arange(which.size) - np.repeat(np.cumsum(size[some]) - size[some], size[some])
+        i = mine[0] + run.order[run.column[which], run.begin[which] + inside]
+        yield _filter(i, theirs[0] + which, left, right, columns)
+    yield from _by_bits(left, right, columns, mine, theirs[0] + np.flatnonzero(~few))
+
+
+class _Runs(NamedTuple):
+    """For each published tuple k of a block, the original tuples that one column leaves: those at
+    order[column[k], begin[k]:end[k]].
+
+    order  int64[d, n]  the original tuples of the block by their code in each column
+    """
+
+    order: np.ndarray
+    column: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+
+def _runs(
+    left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: tuple[int, int]
+) -> _Runs:
+    """The shortest runs, over the columns in which the token covers an interval alone. O(d (n + k) log n)."""
+    code, token = left.code[mine[0] : mine[1]], right.code[theirs[0] : theirs[1]]
+    n, many = code.shape[0], token.shape[0]
+    order, none = np.argsort(code, axis=0, kind="stable").T, np.zeros(many, np.int64)
+    best = _Runs(order, none, none.copy(), np.full(many, n))
+    for j, c in enumerate(columns):
+        rising = code[order[j], j]
+        first, after = (np.searchsorted(c.keys, (token[:, j] + more) * np.int64(c.values)) for more in (0, 1))
+        begin = np.searchsorted(rising, c.low[token[:, j]])
+        end = np.maximum(np.searchsorted(rising, c.high[token[:, j]], "right"), begin)
+        shorter = (first == after) & (end - begin < best.end - best.begin)
+        best.column[shorter], best.begin[shorter], best.end[shorter] = j, begin[shorter], end[shorter]
+    return best
+
+
+def _by_bits(
+    left: Side, right: Side, columns: Sequence[ColumnPair], mine: tuple[int, int], theirs: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The pairs of some published tuples, int64[k], by bit sets of original tuples per token, intersected."""
     code = left.code[mine[0] : mine[1]]
     n = code.shape[0]
     masks: dict[tuple[int, int], np.ndarray] = {}
@@ -110,7 +161,7 @@ def _large(
     some: list[np.ndarray] = []
     whose: list[int] = []
     held = 0
-    for k in range(*theirs):
+    for k in theirs.tolist():
         bits: np.ndarray | None = None
         for j, token in enumerate(right.code[k].tolist()):
             if token not in trivial[j]:
