@@ -38,8 +38,8 @@ BOUNDS = [
     ([6, 11, 12, 10, 3], 10, 16, "no selection that holds an item of 6 has a sum in 10..15"),
     ([9, 9, 4, 9, 4, 11], 12, 18, "the 4 items of 9 or more cannot each fill a bin"),
     ([6, 6, 11, 2, 7], 9, 12, "the 4 items of 6 or more cannot each fill a bin"),
-    ([10, 2, 10], 10, 12, "2 divides every size"),
-    ([4, 4, 4, 4, 4], 10, 20, "4 divides every size"),
+    ([10, 2, 10], 10, 12, "with all counts and k divided by 2"),
+    ([4, 4, 4, 4, 4], 10, 20, "with all counts and k divided by 4"),
 ]
 
 # sizes, k, cost of Theorem 9's algorithm, and the case of the proof that it meets

@@ -310,7 +310,7 @@ def test_a_series_keeps_its_limits(mode: str, tmp_path: Path) -> None:
 def test_the_judge_sees_a_value_at_or_beyond_a_limit(shown: str, good: bool) -> None:
     policy = shoal.Policy.of(**ASKED, publish="ranges", **LIMITS)
     held: Any = SimpleNamespace(cells=pl.DataFrame({"age": [shown, ">=45", "<=25"]}), counts=np.ones(3, np.int64))
-    record: Any = SimpleNamespace(policy=policy, private=False, said=SimpleNamespace(publish="ranges"))
+    record: Any = SimpleNamespace(policy=policy, private=False, release=SimpleNamespace(publish="ranges"))
     assert [f.holds for f in limits_kept(held, record)] == [good]
 
 
@@ -338,7 +338,7 @@ MEETS = {
 def test_the_judge_takes_the_limit_as_the_end_of_a_rounded_range(shown: str, good: bool) -> None:
     policy = shoal.Policy.of(**ASKED, publish="ranges", range_step={"age": 5}, **LIMITS)
     held: Any = SimpleNamespace(cells=pl.DataFrame({"age": [shown, ">=45", "<=25"]}), counts=np.ones(3, np.int64))
-    record: Any = SimpleNamespace(policy=policy, private=False, said=SimpleNamespace(publish="ranges"))
+    record: Any = SimpleNamespace(policy=policy, private=False, release=SimpleNamespace(publish="ranges"))
     assert [f.holds for f in limits_kept(held, record)] == [good]
 
 

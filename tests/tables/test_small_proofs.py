@@ -435,6 +435,22 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 
 
+@pytest.mark.parametrize(("rows", "seed", "more", "gains"), [(180, 5, 4, True), (120, 6, 3, False)])
+def test_if_a_proof_does_not_end_further_searches_lose_less(rows, seed, more, gains):
+    """They end after three in a row that gain nothing."""
+    table = census_like(rows, seed)
+    task, answers = Task(table, Requirement(5, (1,), (2,)), Recoding.stars(table), seed=seed), []
+    for restarts in (0, 6):
+        with mock.patch.multiple(small, RESTARTS=restarts, SECONDS={"balanced": 0.01}):
+            answers.append(auto(task))
+    once, again = answers
+    assert again.certificate.details["proof"]["stopped"] == "seconds"
+    assert len(again.attempts) - len(once.attempts) == more
+    assert (again.certificate.cost < once.certificate.cost) == gains
+    assert again.certificate.cost == min(one["cost"] for one in again.attempts) >= again.certificate.lower_bound
+    assert again.partition.sizes.min() >= 5
+
+
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monkeypatch):
     table = census_like(150, 4)

@@ -90,6 +90,8 @@ CLEARLY = 1.02
 NEAR = {"fast": 0.95, "balanced": 0.99}  # ratio of bound to cost above which no search follows if values are cut
 # Neighborhoods for each row, and at most, if a proof is tried: the better the search, the shorter the proof.
 PROVED = {"balanced": (100, 20_000), "thorough": (1_000, 200_000)}
+# Further searches, with other seeds, if the proof of a named effort does not end; and how many that gain nothing
+RESTARTS, IN_VAIN = 6, 3
 LARGE_ROWS = 100_000  # from this many rows on, the cascade and the bounds are computed in parallel
 TWICE = 5_000  # up to this many rows, "balanced" searches from the cascade as well as from a better start
 LARGE = 8  # from this k on, a cover by published rows may be the better start, and tuples are opened and closed
@@ -436,14 +438,30 @@ class _PortfolioRun:
             self.offer("improve", self.whole(again), began)
             done = np.array_equal(self.group, plain) and not self.common.size and rule is None
         if not done:
-            began = clock()
-            finish = open_and_search if self.common.size else anneal_and_search if rule is not None else search
-            seeded = replace(small, seed=self.task.seed + 1)
-            given = {"steps": self.steps} if finish is search else {}
-            self.group, self.report = finish(
-                seeded, self.rows, self.group, deadline=self.deadline, near=self.near, **given
-            )
-            self.offer("improve", self.whole(self.group), began)
+            self.group, self.report = self._searched(self.task.seed + 1)
+
+    def _searched(self, seed: int) -> tuple[np.ndarray, Any]:
+        """The result of the search that fits the models, from the current start, and its report."""
+        began, small = clock(), replace(self.small, seed=seed)
+        rule = close_rule(small)
+        finish = open_and_search if self.common.size else anneal_and_search if rule is not None else search
+        given = {"steps": self.steps} if finish is search else {}
+        group, report = finish(small, self.rows, self.group, deadline=self.deadline, near=self.near, **given)
+        self.offer("improve", self.whole(group), began)
+        return group, report
+
+    def restart(self) -> None:
+        """Search again with other seeds, each time from the best grouping so far, until some in a row gain nothing."""
+        in_vain = 0
+        for number in range(RESTARTS):
+            order = self.order
+            group, report = self._searched(self.task.seed + 2 + number)
+            if self.order < order:
+                self.group, self.report, in_vain = group, report, 0
+            else:
+                in_vain += 1
+            if in_vain == IN_VAIN:
+                return
 
     def end(self, bounds: Bounds) -> Grouping:
         """The best candidate, proved by an integer program if possible, with its certificate."""
@@ -452,12 +470,15 @@ class _PortfolioRun:
         if decidable(task) and not self.met(bounds):
             began = clock()
             proof = decide_small(task, chosen)
+            told_of = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
             if proof.partition is not chosen and (proof.stopped is None or self.long):
                 # If the clock ended the proof, the result of a named effort must still depend only on the seed.
                 chosen, method = proof.partition, "optimal"
                 self.attempt("optimal", chosen, began)
+            elif proof.stopped is not None and not self.long:
+                self.restart()
+                _, method, chosen = self.chosen()
             bounds.values["integer program"] = proof.bound
-            told_of = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
         made = certify(task, chosen, method, bounds, self.report, told_of)
         return replace(made, attempts=tuple(self.attempts))
 
