@@ -249,7 +249,7 @@ class Series(Shown):
         read = open_table(table, engine, separator=separator, encoding=encoding, scope=scope)
         require(read.columns, [person])
         whole, known = read.polars(read.columns), list(held.ledger.waiting)
-        waits = _persons(whole[person].cast(pl.String), held).is_in(known)
+        waits = _persons(_as_text(whole[person]), held).is_in(known)
         found = whole.filter(waits)
         if lost := len(known) - found[person].n_unique():
             raise InputError(
@@ -360,10 +360,14 @@ def _texts(
         raise InputError(_EMPTY)
     limited = (encode(whole[name], notation) for name, notation in policy.limits.items())
     whole = whole.with_columns(column.values.gather(column.codes) for column in limited)
-    floats = [canonical(column) for column in whole if column.dtype.is_float()]  # 29.0 is 29, as in a file
-    texts = whole.with_columns(floats).with_columns(pl.all().cast(pl.String))
+    texts = whole.with_columns(_as_text(column) for column in whole)
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
     return texts, None if person is None else _persons(texts[person], held)
+
+
+def _as_text(column: pl.Series) -> pl.Series:
+    """A column as the texts of a file, so that a float 29.0 is 29."""
+    return canonical(column) if column.dtype.is_float() else column.cast(pl.String)
 
 
 def _refuse_beyond(memory: str | None, read: Table) -> None:
@@ -421,7 +425,7 @@ def _new_elsewhere(
         progress("looking people up", None)
         found = DistinctValues.of(read, person)
         many = int(found.rows.sum())
-        texts = found.values.cast(pl.String)
+        texts = _as_text(found.values)
         texts = texts.set(texts == "", None)
         if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))

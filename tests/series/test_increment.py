@@ -324,6 +324,26 @@ def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(mode
     assert series.verify().holds
 
 
+@pytest.mark.parametrize("kind", ["polars", "pandas", "duckdb"])
+def test_persons_as_floats_are_those_of_a_file(kind, tmp_path):
+    """A column of ids is one of floats as soon as pandas has read a table in which a row lacks its id."""
+    ids = pl.Series([float(i) for i in range(10, 18)])
+    table = people(1).with_columns(id=ids)
+    table.with_columns(id=ids.cast(pl.Int64)).write_csv(tmp_path / "t.csv")
+    rare = frame([("1", "99", "7", "a"), ("2", "98", "8", "b")]).with_columns(id=pl.Series([1.0, 2.0]))
+    series, given = shoal.Series.start(tmp_path / "s", policy(), wait=1, wait_above=0.3), pl.concat([table, rare])
+    if kind == "duckdb":
+        given = pytest.importorskip("duckdb").from_arrow(given.to_arrow())
+    given = given.to_pandas() if kind == "pandas" else given
+    assert series.add(given, person="id").waiting == 2
+    assert series.waiting(given, person="id").height == 2
+    before = shoal.Series(tmp_path / "s").status()["people"]
+    with pytest.raises(shoal.ShoalError) as refused:  # nobody in this file is new
+        series.add(tmp_path / "t.csv", person="id")
+    assert "spelling" not in str(refused.value)
+    assert shoal.Series(tmp_path / "s").status()["people"] == before
+
+
 @pytest.mark.parametrize("mode", ["increment", "again"])
 @pytest.mark.parametrize("engine", [None, "duckdb"])
 def test_people_in_another_spelling_are_not_new(mode, engine, tmp_path):
