@@ -561,17 +561,8 @@ def rearrange(slots, asked, kept, most, moves, random):
         each = max(1, SWEEPS * free // TURNS)
         for turn in range(TURNS):
             part = min(turn / (TURNS - LATE), 1.0)
-            price = PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4
-            _annealed(
-                asked,
-                assigned,
-                assigned.free[:free],
-                hot * COLD**part,
-                price * asked.largest_loss,
-                each,
-                beyond,
-                random,
-            )
+            price = (PRICES[0] * (PRICES[1] / PRICES[0]) ** part if part < 1.0 else 1e4) * asked.largest_loss
+            _annealed(asked, assigned, assigned.free[:free], hot * COLD**part, price, each, beyond, random)
         if beyond[:now].sum() > CLOSE:
             continue
         after = _narrowed(slots, asked, region, assigned, seen[:now])

@@ -90,8 +90,8 @@ CLEARLY = 1.02
 NEAR = {"fast": 0.95, "balanced": 0.99}  # ratio of bound to cost above which no search follows if values are cut
 # Neighborhoods for each row, and at most, if a proof is tried: the better the search, the shorter the proof.
 PROVED = {"balanced": (100, 20_000), "thorough": (1_000, 200_000)}
-# Further searches, with other seeds, if the proof of a named effort does not end; and how many that gain nothing
-RESTARTS, IN_VAIN = 6, 3
+RESTARTS = 6  # limit of further searches, with other seeds, if the proof of "balanced" does not end
+IN_VAIN = 3  # searches in a row that gain nothing, after which no other follows
 LARGE_ROWS = 100_000  # from this many rows on, the cascade and the bounds are computed in parallel
 TWICE = 5_000  # up to this many rows, "balanced" searches from the cascade as well as from a better start
 LARGE = 8  # from this k on, a cover by published rows may be the better start, and tuples are opened and closed
@@ -295,9 +295,8 @@ class _PortfolioRun:
         part = 0.6 if left is None or left <= 3 else 0.5 if large else 0.3
         if left is not None and left > 3 and self.task.recoding.hierarchies is not None:
             # If no lattice is swept, all pairs are examined, and this is the only proof.
-            part = (
-                0.45 if sweep_takes_too_long(self.task, Lattice.of(self.task.recoding), np.inf, self.deadline) else part
-            )
+            lattice = Lattice.of(self.task.recoding)
+            part = 0.45 if sweep_takes_too_long(self.task, lattice, np.inf, self.deadline) else part
         if left is not None and left <= SHORT and shares_column(self.task) is not None and not size_decides(self.task):
             part = (PROGRAM if left > TIGHT else AT_ONCE)[0]
         share = None if left is None else clock() + part * left
@@ -451,15 +450,16 @@ class _PortfolioRun:
         return group, report
 
     def restart(self) -> None:
-        """Search again with other seeds, each time from the best grouping so far, until some in a row gain nothing."""
+        """Search again with other seeds, each time from the best partition so far, until some in a row gain nothing."""
+        if self.thin is None:  # of a thinned table, only the last search has labels
+            self.group = self.rows.labels(self.best)
         in_vain = 0
         for number in range(RESTARTS):
-            order = self.order
+            before = self.order
             group, report = self._searched(self.task.seed + 2 + number)
-            if self.order < order:
-                self.group, self.report, in_vain = group, report, 0
-            else:
-                in_vain += 1
+            in_vain = 0 if self.order < before else in_vain + 1
+            if not in_vain:
+                self.group, self.report = group, report
             if in_vain == IN_VAIN:
                 return
 

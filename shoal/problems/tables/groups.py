@@ -513,10 +513,8 @@ class Rows:
             begin, candidate = self._near(waiting, member[start], kinds)
             sensitive = np.ascontiguousarray(self.sensitive[self.cell]) if self.frequency.size else self.sensitive[:0]
             head = member[start].copy()
-            hosts, models = (
-                JoinableGroups(head, following, size, state, order),
-                RowModels(sensitive, self.frequency, self.rules),
-            )
+            hosts = JoinableGroups(head, following, size, state, order)
+            models = RowModels(sensitive, self.frequency, self.rules)
             steps = np.inf if self.rules is not None else float(waiting.size * size.size * self.leaf.shape[1])
             if begin.size:
                 some = UngroupedRows(waiting, begin, candidate)
