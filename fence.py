@@ -21,7 +21,7 @@ SOLVER = MODEL | {
     "shoal.kernels",
     "shoal.problems.catalogue",
     "shoal.problems.programs",
-    "shoal.problems.threads",
+    "shoal.threads",
     "shoal.watching",
 }
 BESIDES = {
@@ -40,13 +40,13 @@ ROOMS: dict[str, set[str]] = {
     "clock.py": set(),
     "errors.py": set(),
     "paths.py": {"shoal.errors"},
+    "threads.py": {"numpy"},
     "version.py": set(),
     "watching.py": {"IPython"},
     "model": MODEL,
-    "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels"},
+    "kernels": KERNEL | {"llvmlite", "shoal.clock", "shoal.kernels", "shoal.threads"},
     **{f"kernels/{name}": KERNEL | {f"shoal.kernels.{name}"} for name in folders("kernels")},
     "problems/catalogue.py": {"shoal.errors"},
-    "problems/threads.py": {"numpy"},
     "problems/programs.py": {"numpy", "scipy", "highspy"},
     **{
         f"problems/{name}": SOLVER | BESIDES.get(name, set()) | {f"shoal.problems.{name}"}

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 
 import shoal
-from shoal.problems.threads import flag, interruptible
+from shoal.kernels import njit
+from shoal.threads import flag, interruptible
 from tests.commands import started
 
 HEARD = 20  # times what a yardstick takes, about a tenth of a second; both in seconds of one processor
@@ -106,7 +108,7 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_search(which: str, searching: tuple[
 
 COMMAND = """
 import sys, threading
-from shoal.problems import threads
+from shoal import threads
 begin = threads.in_a_thread
 def search(work):
     threading.Timer(0.5, lambda: print("ready", flush=True)).start()
@@ -204,6 +206,41 @@ def test_an_interrupted_search_is_told_to_stop_and_no_answer_is_handed_back():
     assert ended.wait()
 
 
+class Pressed(event.Listener):
+    """Presses Ctrl-C when a kernel begins to be compiled."""
+
+    def on_start(self, event: event.Event) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+def test_an_interrupt_leaves_no_kernel_compiled_in_part():
+    """Code that is linked in part crashes the process when the next kernel is loaded."""
+
+    def outer(number: int) -> int:
+        return inner(number) + 1
+
+    inner, kernel = njit()(lambda number: number + 1), njit()(outer)
+    went_on, ended = [], threading.Event()
+
+    @interruptible
+    def search() -> None:
+        try:
+            kernel(1)
+            went_on.append(True)
+        finally:
+            ended.set()
+
+    with event.install_listener("numba:compile", Pressed()), pytest.raises(KeyboardInterrupt):
+        search()
+    assert ended.wait(60)
+    assert not went_on
+    assert len(kernel.overloads) == len(inner.overloads) == 1
+    assert kernel(1) == 3
+
+
 def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread():
     @interruptible
     def inner() -> threading.Thread:
@@ -226,7 +263,7 @@ def test_errors_and_answers_come_through_and_inner_searches_stay_in_their_thread
 
 POOLS = """
 import threading, time
-from shoal.problems.threads import SearchThreads, _raise_in
+from shoal.threads import Interrupt, SearchThreads, _raise_in
 def work():
     while True:
         with SearchThreads(1) as pool:
@@ -235,7 +272,7 @@ for _ in range(60):
     search = threading.Thread(target=work, daemon=True)
     search.start()
     time.sleep(0.002)
-    _raise_in(search)
+    _raise_in(search, Interrupt())
     search.join()
 with SearchThreads(1) as pool:
     print(pool.submit(int).result(), "left hanging")
@@ -257,4 +294,4 @@ def test_searches_begin_threads_in_no_other_way():
     others = [
         p.name for p in rooms.rglob("*.py") if "ThreadPoolExecutor(" in p.read_text() or "Thread(" in p.read_text()
     ]
-    assert others == ["threads.py"]
+    assert others == []

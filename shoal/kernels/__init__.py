@@ -3,7 +3,7 @@
 Compiling takes seconds. So every kernel that must be compiled is logged under ``shoal.compiling``, by its name only,
 before the compiler starts.
 
-``njit`` makes a ``Kernel`` of a function, a subclass of numba's dispatcher that differs in three ways. No attribute of
+``njit`` makes a ``Kernel`` of a function, a subclass of numba's dispatcher that differs in four ways. No attribute of
 numba is replaced, so other code in the process compiles as it would without shoal.
 
 - Compilation is logged.
@@ -11,6 +11,8 @@ numba is replaced, so other code in the process compiles as it would without sho
   the outermost kernel, although the code includes the kernels that it calls from other modules.
 - Arguments are typed without constants. To numba, each number or truth value written in a call (``fits(near, -1)``) has
   a type of its own, so it would compile a kernel for every combination of constants.
+- An interrupt of a search waits until a kernel is compiled or loaded. Numba can't be stopped in the middle: its locks
+  stay closed, and code that is linked in part crashes the process later.
 
 ``quick`` runs a kernel on small inputs in Python. A kernel takes one to four seconds to compile, once per machine, and
 Python runs its loops about a hundred times slower. How many steps a bound cuts off is not known before the run. So
@@ -41,6 +43,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from shoal.clock import hold, release, standing
+from shoal.threads import this_thread
 
 # Functions that only kernels call need no wrapper for Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
@@ -188,6 +191,21 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
             self._cache = _Kept(self.py_func)
         except RuntimeError:  # numba found no folder that it can write to
             _warn_once()
+
+    def compile(self, sig: Any) -> Any:
+        """Compile the kernel, or load it from disk. An interrupt that comes meanwhile is raised at the end."""
+        here = this_thread
+        if here.interrupt is None or here.compiles:
+            return super().compile(sig)
+        with here.interrupt.compiling:
+            here.compiles = True
+            try:
+                code = super().compile(sig)
+            finally:
+                here.compiles = False
+        if here.interrupt.came.is_set():
+            raise KeyboardInterrupt
+        return code
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The typing of a call from another kernel, with constants as plain values."""

@@ -35,7 +35,7 @@ from shoal.problems.tables.bounds.class_program import (
 from shoal.problems.tables.groups import Rows, groups_that_meet
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.search.open_close import Filled, fill, flow_start, trimmed
-from shoal.problems.threads import in_turn
+from shoal.threads import in_turn
 from tests.amount import thinned
 from tests.oracles.tables import least_loss
 from tests.tables.drawn import TREE, TREES, assert_eligible, census_like, classes, few, tasks, total

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shoal import threads
 from shoal.kernels.tables.close_classes import OpenClasses, RowsOnArcs, anneal, covering, rearrange
 from shoal.kernels.tables.eligible import prices
 from shoal.model.arguments import Effort
@@ -14,7 +15,6 @@ from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, TCloseness, requirement
 from shoal.model.recoding import Levels, Ranges, Recoding, Sets
 from shoal.model.task import Task
-from shoal.problems import threads
 from shoal.problems.tables.bounds.class_program import UNIT
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import close_classes

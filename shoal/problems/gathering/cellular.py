@@ -22,7 +22,7 @@ from shoal.problems.gathering.diverse import Conditions, Diversity, conditions, 
 from shoal.problems.gathering.gather import SECONDS, Gathering, check
 from shoal.problems.gathering.space import Space, space_of
 from shoal.problems.gathering.threshold import Clusters
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"

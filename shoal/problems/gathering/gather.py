@@ -31,7 +31,7 @@ from shoal.problems.gathering.threshold import (
     rounds,
     threshold,
 )
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched, within
 
 PAPER = "Aggarwal et al. 2006"

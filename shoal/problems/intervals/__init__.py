@@ -30,7 +30,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import WIDE, Effort, array_of, known, missing, threshold, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched
 
 __all__ = ["Cut", "cut", "distinct", "interval_labels", "levels"]

@@ -35,7 +35,7 @@ from shoal.problems.labels.instance import (
     most_bins,
     up,
 )
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched
 
 STEPS = 200_000  # of one random walk; a tenth if work is counted instead of timed

@@ -42,7 +42,7 @@ from shoal.problems.labels.instance import (
     paid,
     up,
 )
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched
 
 SMALL = 12  # up to this many labels, all groupings are searched

@@ -54,7 +54,7 @@ from shoal.problems.regions.units import (
     soften,
     water_attached,
 )
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched, within
 
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.problems.regions.task import Contiguity, SearchClock, graph
-from shoal.problems.threads import BackgroundCalls
+from shoal.threads import BackgroundCalls
 
 _WHOLE = 1e-7  # tolerance of a share that counts as zero or one
 _SHORT = 1e-6  # tolerance of the required sum of shares

@@ -26,7 +26,7 @@ from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Sets
 from shoal.model.task import Constraints, Decoys, Grouping, Population, Task, nothing, refuse_infeasible, shortfall
 from shoal.problems.tables.constraints import solve
 from shoal.problems.tables.three_phase import stars_from_tuples
-from shoal.problems.threads import interruptible
+from shoal.threads import interruptible
 from shoal.watching import watched
 
 __all__ = [

@@ -31,7 +31,7 @@ from shoal.problems.tables.search.open_close import Candidates, applies, columns
 from shoal.problems.tables.search.scarce_values import open_and_search, scarce_start
 from shoal.problems.tables.separate import holding
 from shoal.problems.tables.three_phase import residues
-from shoal.problems.threads import SearchThreads
+from shoal.threads import SearchThreads
 
 KNOWN = ("band", "entropy", "recursive", "equal", "ordered")  # rules that the class program supports
 CELLS, NODES, PLACES = 250, 10_000, 55_000  # cells, lattice nodes, pairs of kind and pattern

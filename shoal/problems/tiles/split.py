@@ -20,7 +20,6 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import Effort, known, recorded
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
-from shoal.problems.threads import interruptible
 from shoal.problems.tiles.cells import (
     TileCells,
     TilePartition,
@@ -44,6 +43,7 @@ from shoal.problems.tiles.result import (
     trimmed,
 )
 from shoal.problems.tiles.search import RULES, least_waste, limited, proportional_tree, rectangles
+from shoal.threads import interruptible
 from shoal.watching import watched, within
 
 OBJECTIVES = ("tiles", "max", "perimeter")

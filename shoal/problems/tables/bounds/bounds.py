@@ -25,7 +25,7 @@ from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price
 from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice, steps_bound
 from shoal.problems.tables.three_phase import WIDENED, plain_stars, residue
-from shoal.problems.threads import Each, cores, each, even, flag, in_turn, threads
+from shoal.threads import Each, cores, each, even, flag, in_turn, threads
 
 FADE, PATIENCE = 0.7, 10.0  # part of the direction before that is kept; steps without gain until the length is cut
 PARTS = 2  # parts of the classes, for cores to share

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.model.task import Task
 from shoal.problems.tables.bounds.near_cells import Pairs, near_looks, nearest_cells, neighbors, over_cells
-from shoal.problems.threads import cores
+from shoal.threads import cores
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.box_separation import RowMultipliers, Violated

@@ -20,7 +20,7 @@ from shoal.model.histogram import Histogram, dense
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
 from shoal.problems.tables.losses import Lattice
-from shoal.problems.threads import Each, even, in_turn, threads
+from shoal.threads import Each, even, in_turn, threads
 
 UNIT = 2**24  # integer units of a loss of 1
 LARGEST = 12_000_000  # limit of the pairs of cell and lattice node

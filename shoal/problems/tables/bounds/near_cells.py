@@ -17,7 +17,7 @@ from shoal.model.privacy.base import CLOSE
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Regions, Sets
 from shoal.model.task import Task
 from shoal.problems.tables.groups import ancestors, least_rows
-from shoal.problems.threads import cores, each, flag
+from shoal.threads import cores, each, flag
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.connected_sets import AreaColumn

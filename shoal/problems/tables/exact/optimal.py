@@ -45,7 +45,7 @@ from shoal.problems.tables.methods.kernelize import kernelize
 from shoal.problems.tables.methods.pattern_cover import NEAREST, k_only, kth, neighbors, pattern_cover, whole_cost
 from shoal.problems.tables.separate import none_found
 from shoal.problems.tables.three_phase import three_phase
-from shoal.problems.threads import SearchThreads
+from shoal.threads import SearchThreads
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.subsets import GroupsFound

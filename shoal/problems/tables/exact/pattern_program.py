@@ -52,7 +52,7 @@ from shoal.problems.tables.exact.pattern_relaxation import (
 )
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import Patterns, patterns, whole_cost
-from shoal.problems.threads import BackgroundCalls
+from shoal.threads import BackgroundCalls
 
 NEARBY = ("rins", "rens", "root_reduced_cost")  # HiGHS's searches near the solutions known
 

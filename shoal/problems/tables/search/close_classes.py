@@ -28,7 +28,7 @@ from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import rank
 from shoal.problems.tables.search.close_program import SPARE, Close, Limit, close_rule, priced_in, without_small
 from shoal.problems.tables.search.neighborhood import deal, looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import SearchThreads, flag, threads
+from shoal.threads import SearchThreads, flag, threads
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.close_classes import ClassConditions, OpenClasses, Published

@@ -20,7 +20,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.bounds.class_program import FIRST_STEP, UNIT, ClassProgram, Multipliers, raised
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
-from shoal.problems.threads import threads
+from shoal.threads import threads
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.close_classes import SetRequest

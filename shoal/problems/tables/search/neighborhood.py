@@ -23,7 +23,7 @@ from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.certify import SearchReport, certify
 from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.search.cascade import best, start
-from shoal.problems.threads import SearchThreads, flag
+from shoal.threads import SearchThreads, flag
 
 WIDTH = 24  # neighbors of a cell in the graph
 REACH = (10, 24)  # least and most cells examined on each side in an order

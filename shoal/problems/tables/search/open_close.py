@@ -31,7 +31,7 @@ from shoal.problems.tables.bounds.class_program import UNIT, ClassProgram, Multi
 from shoal.problems.tables.groups import Rows, groups_that_meet
 from shoal.problems.tables.search.cascade import finished, rank
 from shoal.problems.tables.search.neighborhood import deal
-from shoal.problems.threads import SearchThreads, flag
+from shoal.threads import SearchThreads, flag
 
 MOST = 10_000  # limit of the candidates
 

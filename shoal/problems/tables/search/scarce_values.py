@@ -22,7 +22,7 @@ from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.losses import ENUMERATED, Lattice
 from shoal.problems.tables.search.cascade import guided
 from shoal.problems.tables.search.neighborhood import looks, neighbor_graph, search, steps_of
-from shoal.problems.threads import SearchThreads, flag
+from shoal.threads import SearchThreads, flag
 
 LEAD = 2.0  # factor of the prices of common values
 ROUGH = (-1.2, 0.2, 0.7)  # accepted loss per row above these prices, in mean prices

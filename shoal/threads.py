@@ -3,7 +3,8 @@
 Ctrl-C and SIGTERM: Python handles signals in the main thread, between two bytecode instructions. A kernel or an integer
 program is one instruction, for any duration. So if a search is called from the main thread, it runs in another thread,
 and the main thread only waits, which signals interrupt at once. The exception raised there (``KeyboardInterrupt``, or
-that of a handler) goes to the caller, without an answer. The search itself ends at its next instruction.
+that of a handler) goes to the caller, without an answer. The search itself ends at its next instruction, or when the
+kernel is compiled that it needs.
 
 Kernels that may run long release the interpreter lock (``nogil``), because otherwise the main thread couldn't run.
 
@@ -35,14 +36,33 @@ GRACE = 0.2  # seconds that an interrupted search has to end before the caller g
 LOOK = 0.1  # seconds between checks for signals that the system delivered to another thread
 STACK = 1 << 26  # bytes; threads of some systems have half a megabyte, which is too little for HiGHS
 
-_current = threading.local()
+
+class Interrupt:
+    """An interrupt of the search of one thread.
+
+    came       set when the search is interrupted
+    compiling  held by the thread while it compiles or loads a kernel, and by the interrupt while it ends the thread
+    """
+
+    def __init__(self) -> None:
+        self.came, self.compiling = threading.Event(), threading.Lock()
+
+
+class _ThisThread(threading.local):
+    """The interrupt that may end this thread's search, if one may; and whether the thread compiles a kernel."""
+
+    interrupt: Interrupt | None = None
+    compiles = False
+
+
+this_thread = _ThisThread()
 _begins = threading.Lock()  # held while a search starts a thread
 
 
 def flag() -> threading.Event:
     """An event that is set if the search of this thread was interrupted, so that helper threads can stop."""
-    found: threading.Event | None = getattr(_current, "flag", None)
-    return threading.Event() if found is None else found
+    interrupt = this_thread.interrupt
+    return threading.Event() if interrupt is None else interrupt.came
 
 
 def interruptible(search: Callable[P, R]) -> Callable[P, R]:
@@ -85,10 +105,10 @@ def in_a_thread(search: Callable[[], R]) -> R:
     """The result or exception of a search, run in a separate thread, so that Ctrl-C works while a kernel runs."""
     answer: list[R] = []
     failure: list[BaseException] = []
-    stop, ended, context = threading.Event(), threading.Event(), contextvars.copy_context()
+    interrupt, ended, context = Interrupt(), threading.Event(), contextvars.copy_context()
 
     def work() -> None:
-        _current.flag = stop
+        this_thread.interrupt = interrupt
         try:
             answer.append(context.run(search))
         except BaseException as error:
@@ -103,8 +123,8 @@ def in_a_thread(search: Callable[[], R]) -> R:
         while not ended.wait(LOOK):
             pass
     except BaseException:
-        stop.set()
-        _raise_in(thread)
+        interrupt.came.set()
+        _raise_in(thread, interrupt)
         ended.wait(GRACE)
         raise
     if failure:
@@ -116,12 +136,15 @@ def in_a_thread(search: Callable[[], R]) -> R:
     return answer[0]
 
 
-def _raise_in(thread: threading.Thread) -> None:
-    """Raise KeyboardInterrupt at the thread's next instruction."""
-    if thread.ident is not None:
+def _raise_in(thread: threading.Thread, interrupt: Interrupt) -> None:
+    """Raise KeyboardInterrupt at the thread's next instruction; if it compiles a kernel, it raises it at the end."""
+    if thread.ident is not None and interrupt.compiling.acquire(timeout=GRACE):
         raised: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        with _begins:
-            raised(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
+        try:
+            with _begins:
+                raised(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
+        finally:
+            interrupt.compiling.release()
 
 
 class BackgroundCalls:
