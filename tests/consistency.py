@@ -2,7 +2,7 @@
 
 ``tell_apart(case, tables)`` releases every table under one secret, puts those together whose released rows are the
 same, and returns the entries by which their certificates differ: each is a figure of the original that the rows do not
-show.  The rung of the proved ratio may differ, and the moment at which a file was made.  The order of the rows may not,
+show.  The step of the proved ratio may differ, and the moment at which a file was made.  The order of the rows may not,
 nor any byte of the file: what the certificate says of size and SHA-256 is compared, too.
 
 Of a request with limits, tables that differ in nothing but numbers beyond them must give the same released file, too.
@@ -471,11 +471,11 @@ def shown(certificate: Path) -> tuple[str, dict[str, Any]]:
     drawn = UNTOLD if "parts" not in content else OF_SERIES
     entries = _told(content, drawn)
     page = json.loads(certificate.with_name("page.json").read_text())
-    if "html" in page:  # which words the rung of the proved ratio: pages of one rung are compared
+    if "html" in page:  # which words the step of the proved ratio: pages of one step are compared
         page[f"html {content['certificate'].get('ratio_at_most')}"] = MOMENT.sub("", page.pop("html"))
     entries |= _told(page, drawn, "page.")
-    rung = entries.get(FREE[0])
-    if rung == "1.0":  # a promise of the least cost says what the rung of 1 says
+    step = entries.get(FREE[0])
+    if step == "1.0":  # a promise of the least cost says what the step of 1 says
         entries = {name: held for name, held in entries.items() if "certificate.guarantee." not in name}
     if "also" in content:
         entries["also"] = json.dumps(content["also"])
@@ -503,7 +503,7 @@ def tell_apart(case: Case, folder: Path, tables: Iterable[pl.DataFrame] | None =
     odd = {"beyond a limit"} if any(len(found) > 1 for found in files.values()) else set()
     for group in known.values():
         for name in {n for entries in group for n in entries} - {*FREE}:
-            some = "certificate.guarantee." in name or name.startswith("page.html")  # left out beside another rung
+            some = "certificate.guarantee." in name or name.startswith("page.html")  # left out beside another step
             if len({e.get(name) for e in group if name in e or not some}) > 1:
                 odd.add(name)
     return odd, tried, tried - len(known)

@@ -1,4 +1,4 @@
-"""A refusal names the settings it speaks of, and each front end says them in its own words."""
+"""A refusal names the settings that it concerns, and each front end says them in its own words."""
 
 import ast
 import inspect

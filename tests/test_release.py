@@ -199,7 +199,7 @@ def test_with_the_original_a_forged_certificate_does_not_help(copied: Files, how
 EDITS: dict[str, Callable[[dict], Any]] = {
     "cost": lambda r: r["certificate"].update(cost=r["certificate"]["cost"] + 1),
     "ratio": lambda r: r["certificate"].update(ratio=1.0001),
-    "rung": lambda r: r["certificate"].update(ratio_at_most=1.5),
+    "ratio_step": lambda r: r["certificate"].update(ratio_at_most=1.5),
     "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="none"),
     "k": lambda r: r["policy"]["privacy"][0].update(k=1),
     "level": lambda r: r["privacy"].update(k=7),

@@ -115,7 +115,7 @@ def table(seed: int, name: str) -> tuple[list, list, list, list[int]]:
     sensitive = [tuple(draw.randrange(values) for _ in range(s)) for _ in range(n)]
     asked = [(name, drawn(name, draw), 0)]
     if draw.random() < 0.3:
-        other = draw.choice([m for m in MODELS if MODELS[m].speaks in ("rows", "column")])
+        other = draw.choice([m for m in MODELS if MODELS[m].applies_to in ("rows", "column")])
         asked.append((other, drawn(other, draw), draw.randrange(s)))
     parted = draw.random() < 0.2
     return quasi, sensitive, asked, [int(parted and 0 in r) for r in quasi]
@@ -145,7 +145,7 @@ def check(
     seed: int, name: str, methods: tuple[str, ...] = METHODS, effort: str | float = "fast", search: Any = slow
 ) -> str | None:
     """What is wrong with one case, or None."""
-    if MODELS[name].speaks == "population":
+    if MODELS[name].applies_to == "population":
         return with_population(seed, name, tuple(m for m in methods if m != "optimal"), effort, search)
     quasi, sensitive, asked, parts = table(seed, name)
     truth = search(quasi, sensitive, asked, parts)
@@ -274,9 +274,9 @@ def middle(case: Beside, settings: dict[str, Any]) -> tuple[Counter[Any], Any]:
     own_texts = [known[:size] for known, size in zip(values, histogram.quasi_sizes, strict=True)]
     coded = zip(names, histogram.quasi.T, own_texts, strict=True)
     counted = Counted(histogram, tuple(Coded(n, own, pl.Series(texts)) for n, own, texts in coded))
-    need = requirement([m for m in case.models if m.speaks != "population"], (), histogram)
+    need = requirement([m for m in case.models if m.applies_to != "population"], (), histogram)
     refuse_infeasible(histogram, need)
-    models = tuple(m for m in case.models if m.speaks == "population")
+    models = tuple(m for m in case.models if m.applies_to == "population")
     drawn_from = Sample(Population(models, people.astype(np.int64), census.rows), tuple(values), census)
     found = _solve(_CountedTable(counted, own_texts, need, need, drawn_from, None), asked, nothing, None, None)
     groups = zip(*([c.texts[i] for i in c.index] for c in found.columns), strict=True)
@@ -324,7 +324,7 @@ def in_turn(seed: int, name: str) -> tuple[tuple[str, ...], str | float]:
     others = [m for m in METHODS if m not in TURNS]
     round_, place = divmod(seed, len(TURNS) + 1)
     method = TURNS[place] if place < len(TURNS) else others[round_ % len(others)]
-    if method == "optimal" and MODELS[name].speaks == "population":
+    if method == "optimal" and MODELS[name].applies_to == "population":
         method = "three_phase"
     return (method,), EFFORTS[round_ // len(others) % len(EFFORTS)]
 

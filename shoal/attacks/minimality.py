@@ -303,7 +303,7 @@ class Claims(NamedTuple):
     asked          int64[asked]: the indexes of these tuples among all
     after, before  float64[asked, values]: the share of each value among the people of the tuple, with and without the
                    knowledge that the maker hides no more than necessary
-    speaks         bool[asked]: whether minimality is informative for the tuple
+    informative    bool[asked]: whether minimality is informative for the tuple
     rates          name -> probability that a tuple, or a part of one, is hidden unnecessarily
     """
 
@@ -313,7 +313,7 @@ class Claims(NamedTuple):
     asked: np.ndarray
     after: np.ndarray
     before: np.ndarray
-    speaks: np.ndarray
+    informative: np.ndarray
     rates: Mapping[str, float]
 
 
@@ -389,7 +389,7 @@ def claimed(
                 if reading.points[2].size:
                     return None
                 continue
-            over = beliefs.asked[beliefs.speaks & (beliefs.after.max(axis=1, initial=0.0) > most)]
+            over = beliefs.asked[beliefs.informative & (beliefs.after.max(axis=1, initial=0.0) > most)]
             claim = np.full(len(register.tuples[0]), -1)
             claim[over] = many + np.arange(over.size)
             at = np.flatnonzero(claim[tuple_of] >= 0)
@@ -443,23 +443,23 @@ def _composition(
 
 def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray | None) -> list[Figure]:
     """The findings of a sensitive column: claims above 1/l, and the most certain claims."""
-    people, speaks, before, after = by_tuple.people, by_tuple.speaks, by_tuple.before, by_tuple.after
-    speaking = int(people[speaks].sum())
+    people, informative, before, after = by_tuple.people, by_tuple.informative, by_tuple.before, by_tuple.after
+    informed = int(people[informative].sum())
     details: dict[str, object] = {
         "people_whose_tuple_is_not_wholly_published": int(people.sum()),
-        "people_of_whom_minimality_speaks": speaking,
+        "people_for_whom_minimality_is_informative": informed,
         "people_claimed_by_the_compatible_rows": int(people[before.max(axis=1) > 1 / reading.l + 1e-9].sum()),
         **by_tuple.rates,
     }
-    if truth is not None and speaking:
-        weight = truth[speaks] / speaking
+    if truth is not None and informed:
+        weight = truth[informative] / informed
         details |= {
-            "posterior_of_the_truth": float((weight * after[speaks]).sum()),
-            "posterior_of_the_truth_by_compatible_rows": float((weight * before[speaks]).sum()),
+            "posterior_of_the_truth": float((weight * after[informative]).sum()),
+            "posterior_of_the_truth_by_compatible_rows": float((weight * before[informative]).sum()),
         }
     out = []
     for least, name in ((1 / reading.l + 1e-9, "above 1/l"), (_SURE, f"claims of {_SURE:g} and more")):
-        among = speaks & (after.max(axis=1) >= least)
+        among = informative & (after.max(axis=1) >= least)
         claimed = float(people[among].sum())
         right = _right(truth, people, after, among)
         figure = right if truth is not None else _mean(people, after, among)

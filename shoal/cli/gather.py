@@ -278,7 +278,7 @@ def _refuse(
     from shoal.publishing.crosswalks.clusters import distinct_names
 
     if (options.get("l") or options.get("distinct_l")) and not names:
-        raise PolicyError("--l and --distinct-l speak of sensitive values; name their columns with --sensitive")
+        raise PolicyError("--l and --distinct-l need sensitive values; name their columns with --sensitive")
     distinct_names([*request.columns, *(request.place or ()), *names])
     for name in (*request.columns, *(request.place or ()), *names):
         column(frame, name)

@@ -83,7 +83,7 @@ def _plain(value: float) -> int | float:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def rung(ratio: Fraction | float | None) -> float | str | None:
+def ratio_step(ratio: Fraction | float | None) -> float | str | None:
     """A proved ratio, rounded up to a step of ``LADDER``: 1.3 gives 1.5, 12 gives "more"; None if nothing is proved.
 
     This step is the only figure of a public certificate that depends on the original. It is one of twelve values, so it
@@ -491,7 +491,7 @@ def shows_cost(kind: str, asked: Mapping[str, Any], whole: bool) -> bool:
 
 def certificate(kind: str, asked: Mapping[str, Any], known: Certificate, whole: bool, bound: bool) -> PublicCertificate:
     """The public certificate: the cost if the files show it, the rounded ratio if ``bound``, and the guarantee."""
-    step = rung(known.ratio) if bound else None
+    step = ratio_step(known.ratio) if bound else None
     promise = known.guarantee if kind in FIXED else Guarantee()
     if kind == "labels" and promise.factor == 1:  # holds only because a search finished, which the ratio already states
         promise = Guarantee()

@@ -489,7 +489,7 @@ def choices() -> dict[str, Any]:
                "whole", "number", "text", "file", "models"), "words" it may be, "default", "option" of the command line
                and "section" of its help
     "models"   keyword of a policy -> formal "name", "help" in a line, "numbers" (the kind of each, "int" or "float"),
-               what it "speaks" of (rows, columns, persons, or tuples), and "source"
+               what it "applies_to" (rows, columns, persons, or tuples), and "source"
     "presets"  rule book -> its k, source, reason, and what it doesn't cover
     "publish"  way to publish -> what it shows;  "effort": names of efforts
 
@@ -504,7 +504,7 @@ def choices() -> dict[str, Any]:
             "name": MODELS[short.model].name,
             "help": short.help,
             "numbers": [kind.__name__ for kind in short.kinds],
-            "speaks": MODELS[short.model].speaks,
+            "applies_to": MODELS[short.model].applies_to,
             "source": MODELS[short.model].source,
         }
         for name, short in SHORTHANDS.items()

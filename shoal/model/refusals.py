@@ -111,7 +111,7 @@ def refuse_hierarchies(asked: Any) -> None:
 def refuse_population(asked: Any) -> None:
     """PolicyError for a model of a population without one, and for settings that exclude a population; asked: a
     ``Policy``."""
-    models = [m for m in asked.privacy if m.speaks == "population"]
+    models = [m for m in asked.privacy if m.applies_to == "population"]
     column = asked.population_weights
     if column is not None and (not isinstance(column, str) or not column):
         raise PolicyError(f"⟨population_weights={column!r}⟩ names no column")

@@ -265,7 +265,7 @@ def _by_models(histogram: Histogram, requirement: Requirement) -> list[Shortfall
     found: list[Shortfall] = []
     told: list[Model] = []
     for rule in requirement.rules:
-        if rule.model.speaks != "persons" and not rule.holds(histogram.sensitive, histogram.count):
+        if rule.model.applies_to != "persons" and not rule.holds(histogram.sensitive, histogram.count):
             named = " and ".join(histogram.sensitive_names[j] for j in rule.columns)
             counts = rule.counts(histogram.sensitive, histogram.count)
             before = rule.model.compares and rule.model in told

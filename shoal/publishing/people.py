@@ -54,7 +54,9 @@ def models_of(policy: Policy) -> Sequence[Model]:
     """The models on rows and persons. At least k different persons are distinct l = k of the person column, and models
     that count the rows of a value count persons."""
     if not policy.units:
-        return [m for m in policy.privacy if m.speaks != "population"]  # models of a population are bound to it later
+        return [
+            m for m in policy.privacy if m.applies_to != "population"
+        ]  # models of a population are bound to it later
     if policy.publish == "centers":
         raise PolicyError("⟨publish='centers'⟩ counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
@@ -134,9 +136,9 @@ def judged(placed: Any, policy: Policy) -> tuple[Any, tuple[dict[str, int], tupl
                 "was published. This is a defect of shoal: please report it"
             )
     checks: tuple[Check, ...] = ()
-    if any(m not in policy.of_rows or m.speaks == "tuples" for m in policy.privacy):
+    if any(m not in policy.of_rows or m.applies_to == "tuples" for m in policy.privacy):
         cells, counts = table.counts([*policy.grouped, *policy.sensitive, *policy.units])
-        models, how = [m for m in policy.privacy if m.speaks != "rows"], scales_of(policy)
+        models, how = [m for m in policy.privacy if m.applies_to != "rows"], scales_of(policy)
         audit = judge(cells, policy.grouped, policy.sensitive, models, persons=policy.units, counts=counts, **how)
         checks = tuple(c for c in audit.checks if "counted" in c.asked)
     return table.without(policy.units), (found, checks), None
@@ -318,7 +320,7 @@ def weighed_need(asked: Policy, counted: Counted, need: Requirement) -> Requirem
 
 
 def _of_population(asked: Policy) -> tuple[Model, ...]:
-    models = tuple(m for m in asked.privacy if m.speaks == "population")
+    models = tuple(m for m in asked.privacy if m.applies_to == "population")
     for model in models:
         refuse_unenforced(model)
     return models

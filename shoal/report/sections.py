@@ -187,7 +187,7 @@ def stated(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _by_words(
         (model.name, column, f"{model.words()}, counted by {' and '.join(units)}")
         for model, column in models
-        if model.speaks != "population" and not {(model.name, column), (model.name, None)} & judged
+        if model.applies_to != "population" and not {(model.name, column), (model.name, None)} & judged
     )
 
 

@@ -219,7 +219,7 @@ def explore(
     if steps and "ranges" not in ways:
         raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩; leave it out")
     if max(ls) > 1 and not asked.sensitive:
-        raise PolicyError("l above 1 speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
+        raise PolicyError("l above 1 needs a sensitive column, and none is given; set ⟨sensitive=[...]⟩")
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _relevant_columns(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))

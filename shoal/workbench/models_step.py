@@ -161,8 +161,8 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
     """A switch and the numbers of a model; ``others`` are the fields of all models."""
     task = window.task
     held = task.settings.get(keyword)
-    speaks_of_sensitive = model["speaks"] in ("column", "tuples")
-    possible = not speaks_of_sensitive or bool(task.settings.get("sensitive"))
+    needs_sensitive = model["applies_to"] in ("column", "tuples")
+    possible = not needs_sensitive or bool(task.settings.get("sensitive"))
     if keyword in POPULATION:
         possible = task.settings.get("population") is not None
     numbers = held if isinstance(held, (list, tuple)) else [held if held is not None else start(keyword)]
@@ -195,7 +195,7 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
         window.set("Release", **values)
 
     switch.set_enabled(possible)
-    if not possible and speaks_of_sensitive:
+    if not possible and needs_sensitive:
         switch.tooltip("It protects a sensitive column; give one that role first.")
     if not possible and keyword in POPULATION:
         switch.tooltip("It needs the table of the population; give its path first.")

@@ -161,7 +161,7 @@ class WorkSession:
             values[setting] = {**self.settings.get(setting, {}), column: notation}
         if role != "sensitive" and not values["sensitive"]:  # settings about sensitive columns need one
             known = shoal.choices()["models"]
-            values |= {m: None for m in known if m in self.settings and known[m]["speaks"] in ("column", "tuples")}
+            values |= {m: None for m in known if m in self.settings and known[m]["applies_to"] in ("column", "tuples")}
         return values
 
     def _ordered(self, names: set[str]) -> list[str]:

@@ -23,7 +23,7 @@ def test_a_hidden_pair_had_one_value_by_hand() -> None:
     above = by_name(found)["minimality, s, above 1/l"]
     assert above.figure == 1.0
     assert above.details["share_of_the_people"] == pytest.approx(2 / 84)
-    assert above.details["people_of_whom_minimality_speaks"] == 2
+    assert above.details["people_for_whom_minimality_is_informative"] == 2
     assert above.details["posterior_of_the_truth"] > 0.9
     assert above.details["rate_of_hiding_a_tuple_without_need"] < 0.05
 
@@ -107,12 +107,12 @@ def test_a_release_is_read_before_it_is_written_as_it_is_after(more: dict[str, o
         claims(early, People(people, {}), "disease"),
         claims(late, late.people(table), "disease"),
     ]
-    after = [np.sort(t.after[t.speaks].max(axis=1)) for t in told]
+    after = [np.sort(t.after[t.informative].max(axis=1)) for t in told]
     assert after[0].size > 5
     assert after[0] == pytest.approx(after[1])
     found = by_name(shoal.attack(release, table))["minimality, disease, above 1/l"]
     pairs = claimed(made.histogram, made.recoding, made.partition, 0.5 + 1e-9, [(2, 2.0)])
-    over = told[0].speaks & (told[0].after.max(axis=1) > 0.5 + 1e-9)
+    over = told[0].informative & (told[0].after.max(axis=1) > 0.5 + 1e-9)
     assert (np.unique(pairs[:, 0]).size, told[0].people[over].sum()) == (over.sum(), found.people)
 
 

@@ -54,7 +54,7 @@ class Tested(NamedTuple):
 
 def asked(random: Random, s: int) -> list[tuple[str, dict[str, Any], int]]:
     """One or two models of s sensitive columns, as (name, parameters, column)."""
-    fit = [n for n, m in MODELS.items() if m.speaks == "rows" or (s and m.speaks == "column")]
+    fit = [n for n, m in MODELS.items() if m.applies_to == "rows" or (s and m.applies_to == "column")]
     names = random.choice(fit, int(random.integers(1, 3)), replace=False) if s else ["KAnonymity"]
     return [(str(n), drawn(str(n), random), int(random.integers(0, max(s, 1)))) for n in names]
 

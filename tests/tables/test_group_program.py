@@ -158,7 +158,7 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
             assert all(best - 1e-6 <= cost <= enough + 1e-6 for cost in costs)
             assert all(b <= a - unit + 1e-6 for a, b in pairwise(costs))
             most = min([enough, *(cost - unit for cost in costs)])
-            program.leave(most)
+            program.remove_costly(most)
             lines = program.lines.shape[0]
             answers, proved = program.branched(most, unit, clock() + 60)
             costs += [cost_of(x, task, kinds, places, loss) for x in answers]
@@ -187,7 +187,7 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
         halved.append(halves(program, *given))
         return halved[-1]
 
-    with mock.patch.object(group_program, "MET", np.inf), mock.patch.object(GroupProgram, "_halves", counted):
+    with mock.patch.object(group_program, "VIOLATED", np.inf), mock.patch.object(GroupProgram, "_halves", counted):
         while tried < thinned(150):
             task = drawn(random, 9)
             if task is None or task.histogram.rows < 7:

@@ -26,7 +26,7 @@ def test_feasible_exact_and_never_above_the_optimum(name: str) -> None:
     assert not wrong
 
 
-ONE_COLUMN = [name for name, model in MODELS.items() if model.speaks in ("rows", "column")]
+ONE_COLUMN = [name for name, model in MODELS.items() if model.applies_to in ("rows", "column")]
 
 
 def test_a_class_of_too_few_values_for_recursive_diversity_costs_its_rows() -> None:

@@ -78,7 +78,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
     for name in names:
         if name not in columns:
             raise VerificationError(
-                f"{path.name!r} is not the release that the certificate speaks of: it has no column {name!r}; name the "
+                f"{path.name!r} is not the release of the certificate: it has no column {name!r}; name the "
                 "file that the certificate was written with"
             )
     if set(names) == set(columns):

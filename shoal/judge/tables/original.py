@@ -413,7 +413,7 @@ def _bound(
         if asked and len(claimed.policy.sensitive) == 1:
             own = fewest_tuples(original, claimed.policy.quasi_identifiers, claimed.policy.sensitive[0], max(asked))
     elif by_levels:
-        k = max((m.k for m in claimed.policy.privacy if hasattr(m, "k") and m.speaks != "population"), default=1)
+        k = max((m.k for m in claimed.policy.privacy if hasattr(m, "k") and m.applies_to != "population"), default=1)
         own = least_loss(columns, claimed.weights, k)
         if own is not None and claimed.unit == "stars":
             own = round(own * original.height * len(columns), 6)

@@ -416,7 +416,7 @@ def refuse_foreign(found: Covered) -> None:
 
 def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Audit:
     """The audit extended by the risks from the population, and a Check for k-map and delta-presence."""
-    checks = tuple(check_of(m, found) for m in models if m.speaks == "population")
+    checks = tuple(check_of(m, found) for m in models if m.applies_to == "population")
     n = int(found.rows.sum())
     if not n:
         return replace(audit, checks=audit.checks + checks)

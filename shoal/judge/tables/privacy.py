@@ -74,7 +74,7 @@ def by_persons(
     group = number([codes(held[c]) for c in quasi], held.height)
     who = codes(held[person])
     found = reading(f"shoal.judge.models.{type(model).__module__.rpartition('.')[2]}", model.name, type(model).__name__)
-    if model.speaks == "tuples":
+    if model.applies_to == "tuples":
         return found(model, (np.column_stack([who, *(codes(held[c]) for c in columns)]), group))  # type: ignore[no-any-return]
     name = columns[0]
     once = np.unique(number([group, who, codes(held[name])], held.height), return_index=True)[1]
@@ -125,7 +125,7 @@ def judge(
     columns = {
         name: ClassCounts(group, frame[name], sizes, held, tree(name), notation=notation(name)) for name in sensitive
     }
-    asked = [m for m in asked if m.speaks != "population"]  # judged with a population
+    asked = [m for m in asked if m.applies_to != "population"]  # judged with a population
     of_rows = [m for m in asked if not (persons and counts_rows(m))]
     checks = tuple(c for m in of_rows for c in _checks(m, sizes, columns, group, frame))
     people = {name: fewest(frame, quasi, name) for name in persons}
@@ -197,11 +197,11 @@ def _checks(
         level, holds = found(model, seen) if sizes.size else (None, True)
         return Check(model=model.name, short=model.short, asked=asked, column=column, level=level, passes=holds)
 
-    if model.speaks == "rows":
+    if model.applies_to == "rows":
         return [check(sizes)]
     if not columns:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; say ⟨sensitive=[...]⟩")
-    if model.speaks == "tuples":
+        raise PolicyError(f"{model.name} needs a sensitive column, and none is given; say ⟨sensitive=[...]⟩")
+    if model.applies_to == "tuples":
         return [check((np.column_stack([codes(frame[name]) for name in columns]), group))]
     if model.column is not None and model.column not in columns:
         raise PolicyError.unknown("sensitive column", model.column, columns)
@@ -213,7 +213,7 @@ def _of_persons(
     trees: Mapping[str, Hierarchy] | None, notations: Mapping[str, str] | None,
 ) -> list[Check]:  # fmt: skip
     """The checks of a model that differs if each person counts once for each value."""
-    tuples = model.speaks == "tuples"
+    tuples = model.applies_to == "tuples"
     if not tuples and not counts_rows(model):
         return []
     named = sensitive if tuples or model.column is None else (model.column,)

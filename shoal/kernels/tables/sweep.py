@@ -319,19 +319,19 @@ def is_lowest(inside, b, e, lattice, level):
 
 
 @njit(**INNER)
-def _awake(inside, b, e, active, count, group):
+def _active_rows(inside, b, e, active, count, group):
     """Rows of active cells, at most K."""
-    awake = np.int64(0)
+    rows = np.int64(0)
     for i in range(b, e):
         if active[inside[i]]:
-            awake += count[inside[i]]
-            if awake >= group:
+            rows += count[inside[i]]
+            if rows >= group:
                 break
-    return np.float64(min(awake, group))
+    return np.float64(min(rows, group))
 
 
 @njit(**INNER)
-def _lower(inside, b, e, need, prices, asleep, highest, out):
+def _lower(inside, b, e, need, prices, active_only, highest, out):
     """Lower ``out`` to the least slack with each cell's row.
 
     If the row isn't among the K highest-priced, it replaces the one of its own value, or else the cheapest. highest:
@@ -340,7 +340,7 @@ def _lower(inside, b, e, need, prices, asleep, highest, out):
     cost, top_sum, kth, share, seen, high = highest
     for i in range(b, e):
         c = inside[i]
-        if asleep and not prices.active[c]:
+        if active_only and not prices.active[c]:
             continue
         with_own = top_sum
         if need.per_value:
@@ -420,7 +420,7 @@ def sweep(lattice, need, prices, fixed, mode, budget, least_of, tight):
         top_sum, kth, share, bar = 0.0, 0.0, 1.0, here_cost
         if mode != CHEAPEST:
             if mode == SHARED_SLACK:
-                share = _awake(inside, b, e, active, count, group)
+                share = _active_rows(inside, b, e, active, count, group)
                 if share == 0.0:
                     continue
             top_sum, kth = _highest_prices(inside, b, e, need, price, seen, high)

@@ -123,9 +123,9 @@ class Rule:
 
     def counts(self, sensitive: np.ndarray, count: np.ndarray) -> np.ndarray:
         """The counts that the model needs: rows by value, persons by value, or the distinct tuples."""
-        if self.model.speaks == "tuples":
+        if self.model.applies_to == "tuples":
             return np.unique(sensitive[count > 0][:, list(self.columns)], axis=0)
-        if self.model.speaks == "persons":
+        if self.model.applies_to == "persons":
             return pairs(sensitive[count > 0], self.columns, len(self.table) - 1)
         return np.bincount(sensitive[:, self.columns[0]], weights=count, minlength=len(self.table)).astype(np.int64)
 
@@ -165,7 +165,7 @@ class Requirement:
     @property
     def closed(self) -> bool:
         """Whether a union of groups that meet it always meets it."""
-        return all(rule.model.speaks != "persons" for rule in self.rules)
+        return all(rule.model.applies_to != "persons" for rule in self.rules)
 
     @property
     def stand_in(self) -> Requirement | None:
@@ -200,14 +200,14 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
         refuse_unenforced(model)
         if histogram is not None and model.unbound is not None:
             raise PolicyError(f"{model.unbound}; say ⟨hierarchies={{column: ...}}⟩ to shoal.anonymize")
-        everywhere = model.speaks == "tuples"
+        everywhere = model.applies_to == "tuples"
         person = getattr(model, "person", None)
         for j in _places(model, sensitive):
             where = (j,) if person is None else (j, list(sensitive).index(person))
             table = _table(histogram, where)
             implied = model.implied(table)
             k = max(k, implied.size)
-            if model.speaks != "rows":
+            if model.applies_to != "rows":
                 frequency[j] = max(frequency[j], implied.share)
                 distinct[j] = max(distinct[j], implied.distinct)
             if not model.simple and not everywhere and histogram is not None:
@@ -219,12 +219,12 @@ def requirement(models: Sequence[Model], sensitive: Sequence[str], histogram: Hi
 
 def _places(model: Model, sensitive: Sequence[str]) -> list[int]:
     """Positions of the sensitive columns of a model; [-1] if it has none."""
-    if model.speaks == "rows":
+    if model.applies_to == "rows":
         return [-1]
-    if model.speaks == "population":
-        raise PolicyError(f"{model.name} speaks of a population; hand one over with ⟨population=⟩ to shoal.anonymize")
+    if model.applies_to == "population":
+        raise PolicyError(f"{model.name} needs a population; pass one with ⟨population=⟩ to shoal.anonymize")
     if not sensitive:
-        raise PolicyError(f"{model.name} speaks of a sensitive column and none is given; set ⟨sensitive=[...]⟩")
+        raise PolicyError(f"{model.name} needs a sensitive column, and none is given; set ⟨sensitive=[...]⟩")
     if model.column is None:
         return list(range(len(sensitive)))
     if model.column not in sensitive:

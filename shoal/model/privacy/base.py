@@ -63,14 +63,14 @@ def named(short: str, level: Any) -> str:
 class Model(ABC):
     """A privacy model. Subclasses are frozen dataclasses; ``MODELS`` lists them.
 
-    short     name of its level in JSON
-    weaker    which of two levels is the worse one, ``min`` or ``max``
-    speaks    what it applies to: "rows", "column" (one sensitive column at a time), "persons" (a column, by persons),
-              or "tuples" (all sensitive columns together)
-    monotone  why a union of groups that meet it meets it; begins with "not monotone" if this is false
-    simple    whether size, share, and distinct of ``implied`` express it completely
-    compares  whether it compares a group with the whole table. Then tables that meet it separately may break it
-              together
+    short       name of its level in JSON
+    weaker      which of two levels is the worse one, ``min`` or ``max``
+    applies_to  "rows", "column" (one sensitive column at a time), "persons" (a column, by persons), "population", or
+                "tuples" (all sensitive columns together)
+    monotone    why a union of groups that meet it meets it; begins with "not monotone" if this is false
+    simple      whether size, share, and distinct of ``implied`` express it completely
+    compares    whether it compares a group with the whole table. Then tables that meet it separately may break it
+                together
     """
 
     name: ClassVar[str]
@@ -78,7 +78,7 @@ class Model(ABC):
     monotone: ClassVar[str]
     source: ClassVar[str]
     weaker: ClassVar[Any] = min
-    speaks: ClassVar[str] = "column"
+    applies_to: ClassVar[str] = "column"
     simple: ClassVar[bool] = False
     compares: ClassVar[bool] = False
     column: str | None = None

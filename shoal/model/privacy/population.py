@@ -30,7 +30,7 @@ class KMap(Model):
     short: ClassVar[str] = "k_map"
     monotone: ClassVar[str] = "monotone: what a union publishes covers all that either part covered"
     source: ClassVar[str] = "Sweeney 2001, Computational disclosure control; El Emam, Dankar 2008"
-    speaks: ClassVar[str] = "population"
+    applies_to: ClassVar[str] = "population"
 
     def __post_init__(self) -> None:
         at_least_one(self, "k", whole=True)
@@ -63,7 +63,7 @@ class DeltaPresence(Model):
     name: ClassVar[str] = "delta-presence"
     short: ClassVar[str] = "presence"
     source: ClassVar[str] = "Nergiz, Atzori, Clifton 2007, Definition 2"
-    speaks: ClassVar[str] = "population"
+    applies_to: ClassVar[str] = "population"
     weaker = max
 
     def __post_init__(self) -> None:
@@ -160,7 +160,7 @@ class OfPersons(Model):
     asked: Model
     person: str
     column: str | None = None
-    speaks = "persons"  # type: ignore[misc]
+    applies_to = "persons"  # type: ignore[misc]
     monotone = "not monotone: a person of both parts counts once in their union"  # type: ignore[misc]
     name = property(lambda self: self.asked.name)  # type: ignore[assignment]
     short = property(lambda self: self.asked.short)  # type: ignore[assignment]
@@ -266,7 +266,7 @@ class CommonValue(NamedTuple):
 
 def counts_rows(model: Model) -> bool:
     """Whether a model counts the rows of a value, so that it has another meaning for persons."""
-    return model.speaks == "column" and model.short != "distinct_l"
+    return model.applies_to == "column" and model.short != "distinct_l"
 
 
 def pairs(sensitive: np.ndarray, columns: tuple[int, ...], values: int) -> np.ndarray:

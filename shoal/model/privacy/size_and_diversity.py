@@ -34,7 +34,7 @@ class KAnonymity(Model):
     short: ClassVar[str] = "k"
     monotone: ClassVar[str] = "monotone: sizes add up"
     source: ClassVar[str] = "Samarati, Sweeney 1998; Sweeney 2002"
-    speaks: ClassVar[str] = "rows"
+    applies_to: ClassVar[str] = "rows"
     simple: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -302,7 +302,7 @@ class SimultaneousLDiversity(Model):
     short: ClassVar[str] = "simultaneous_l"
     monotone: ClassVar[str] = "monotone: in a union every row keeps the l rows it lies in"
     source: ClassVar[str] = "Blocki, Williams 2010, Definition 1"
-    speaks: ClassVar[str] = "tuples"
+    applies_to: ClassVar[str] = "tuples"
 
     def __post_init__(self) -> None:
         at_least_one(self, "l", whole=True)

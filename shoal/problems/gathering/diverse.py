@@ -57,7 +57,7 @@ class Diversity:
         if l is None and distinct_l is None and eligible is None:
             return None
         if sensitive is None:
-            raise PolicyError("l, ⟨distinct_l⟩ and eligible speak of sensitive values; give them as ⟨sensitive=⟩")
+            raise PolicyError("l, ⟨distinct_l⟩ and eligible need sensitive values; give them as ⟨sensitive=⟩")
         table = array_of(sensitive, "sensitive", "one value, or as many, for each point")
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != n:

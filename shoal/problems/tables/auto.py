@@ -466,11 +466,11 @@ class _PortfolioRun:
     def end(self, bounds: Bounds) -> Grouping:
         """The best candidate, proved by an integer program if possible, with its certificate."""
         task, (_, method, chosen) = self.task, self.chosen()
-        told_of = None
+        proof_search = None
         if decidable(task) and not self.met(bounds):
             began = clock()
             proof = decide_small(task, chosen)
-            told_of = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
+            proof_search = {"stopped": proof.stopped, "seconds": round(clock() - began, 3)}
             if proof.partition is not chosen and (proof.stopped is None or self.long):
                 # If the clock ended the proof, the result of a named effort must still depend only on the seed.
                 chosen, method = proof.partition, "optimal"
@@ -479,7 +479,7 @@ class _PortfolioRun:
                 self.restart()
                 _, method, chosen = self.chosen()
             bounds.values["integer program"] = proof.bound
-        made = certify(task, chosen, method, bounds, self.report, told_of)
+        made = certify(task, chosen, method, bounds, self.report, proof_search)
         return replace(made, attempts=tuple(self.attempts))
 
 

@@ -43,9 +43,9 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
     return Rules(
         kind=np.array([RULE_KINDS.index(m.kind) for m in measures], np.int64),
         column=np.array(
-            [-1 if r.model.speaks == "tuples" else asked.index(r.columns[0]) for r in need.rules], np.int64
+            [-1 if r.model.applies_to == "tuples" else asked.index(r.columns[0]) for r in need.rules], np.int64
         ),
-        person=np.array([asked.index(r.columns[1]) if r.model.speaks == "persons" else -1 for r in need.rules]),
+        person=np.array([asked.index(r.columns[1]) if r.model.applies_to == "persons" else -1 for r in need.rules]),
         number=np.array([m.number for m in measures], np.float64),
         whole=np.array([m.whole for m in measures], np.int64),
         at=np.cumsum([0, *lengths])[:-1].astype(np.int64),

@@ -418,7 +418,7 @@ def _other_models(need: Requirement, counted: Counted) -> Callable[..., bool] | 
         return None
     wanted = list(need.sensitive_columns)
     for rule in need.rules:
-        if rule.model.speaks == "tuples":
+        if rule.model.applies_to == "tuples":
             raise PolicyError(
                 f"⟨publish='centers'⟩ cannot keep {rule.model.name}; publish stars, ranges or a hierarchy"
             )

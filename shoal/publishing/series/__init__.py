@@ -108,7 +108,7 @@ def make_part(
     held = _held(frame, names)
     if not held.counts.size:
         raise InputError("nothing is left to publish in this part")
-    models = [m for m in policy.of_rows if m.speaks != "population"]
+    models = [m for m in policy.of_rows if m.applies_to != "population"]
     audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, **scales_of(policy))
     failed = [c.model for c in audit.checks if not c.passes]
     if failed:

@@ -78,7 +78,7 @@ class ReaderView:
         models = tuple(m for m in policy.privacy if sensitive or m.short == "k")
         if not models:
             raise PolicyError(
-                "without a sensitive column no model of the policy speaks of this view; keep one, or ask for k as well"
+                "no model of the policy applies to this view without a sensitive column; keep one, or ask for k as well"
             )
         # a model may need the hierarchy of these columns
         held = (*quasi, *sensitive) if self.publish == "hierarchy" else sensitive

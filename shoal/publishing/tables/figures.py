@@ -489,7 +489,7 @@ def figures(release: Any) -> dict[str, Any]:
 
 def least_rows(release: Any) -> int:
     """The minimum number of rows that share a shown value: k, or the smallest group if another model limits groups."""
-    models = [m for m in release.policy.privacy if m.speaks != "population"]
+    models = [m for m in release.policy.privacy if m.applies_to != "population"]
     asked = [m.k for m in models if isinstance(getattr(m, "k", None), int)]
     return max([2, *asked] if asked else [2, release.audit.smallest_class])
 

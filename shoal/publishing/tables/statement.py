@@ -22,7 +22,7 @@ from shoal.judge.tables.shown import ColumnRecodings, ShownFigures, shown_loss
 from shoal.model.arguments import known
 from shoal.model.audit import Audit, finite
 from shoal.model.cards import several
-from shoal.model.certificate import FORMAT, PRIVATE_SETTINGS, PROVED, PublicCertificate, digest, promised, rung
+from shoal.model.certificate import FORMAT, PRIVATE_SETTINGS, PROVED, PublicCertificate, digest, promised, ratio_step
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import BOUNDS
 from shoal.model.refusals import READINGS
@@ -105,7 +105,7 @@ def _weighted(release: Any) -> dict[str, float]:
 def _rule_book(release: Any) -> dict[str, Any] | None:
     """The requested rule book, with its source and what it doesn't cover."""
     name = release.policy.preset
-    rows = [getattr(m, "k", 0) for m in release.policy.privacy if m.speaks != "population"]
+    rows = [getattr(m, "k", 0) for m in release.policy.privacy if m.applies_to != "population"]
     if name is None or max(rows, default=0) < RULE_BOOKS[name].k:
         return None
     return {"name": name, **RULE_BOOKS[name].as_dict()}
@@ -159,11 +159,11 @@ def certificate_file(
     """
     policy, proof = release.policy, release.certificate
     asked = {name: value for name, value in policy.describe().items() if name not in PRIVATE_SETTINGS}
-    levels = {m.short for m in policy.of_rows if m.speaks != "population"}
+    levels = {m.short for m in policy.of_rows if m.applies_to != "population"}
     reached = {short: level for short, level in privacy(release).items() if short in levels | {"k"}}
     if not any(m.short == "k" for m in policy.of_rows):
         reached["k"] = release.audit.k
-    step = rung(proof.ratio) if bound else None
+    step = ratio_step(proof.ratio) if bound else None
     return {
         "format": FORMAT,
         "kind": "table",
@@ -210,7 +210,7 @@ def shown_now(release: Any) -> tuple[dict[str, Any], Audit]:
     written = release._judged.written or {"file": "release.csv"}
     about = {name: held_ for name, held_ in written.items() if name in ("sha256", "bytes", "parts", "folder")}
     content = certificate_file(release, Path(written["file"]), about, shown, hidden, policy.bound != "none")
-    models = [m for m in policy.of_rows if m.speaks != "population"]
+    models = [m for m in policy.of_rows if m.applies_to != "population"]
     audit = judge(held.cells, policy.grouped, policy.sensitive, models, counts=held.counts, **scales_of(policy))
     return json.loads(json.dumps(content, default=str)), audit
 

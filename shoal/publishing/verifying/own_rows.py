@@ -41,7 +41,7 @@ from shoal.publishing.verifying.recheck import Record
 def persons(record: Record) -> Finding:
     """Whether the certificate's counts of persons suffice; the release doesn't show persons."""
     found = record.raw.get("persons")
-    asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.speaks != "population"), default=1)
+    asked = max((getattr(m, "k", 1) for m in record.policy.privacy if m.applies_to != "population"), default=1)
     entry = found if isinstance(found, dict) else {}
     counts = {n: entry.get(n) for n in record.policy.units}
     good = all(isinstance(x, int) and not isinstance(x, bool) and asked <= x for x in counts.values())
@@ -393,7 +393,7 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
     """Requested conditions that are judged when a release is made, but can't be checked on its rows."""
     policy, found = record.policy, []
     if policy.units:
-        models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.speaks != "population"]
+        models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.applies_to != "population"]
         also = f"; by persons also: {'; '.join(models)}" if models else ""
         named = " and ".join(map(repr, policy.units))
         text = f"k counts {named}, removed from the release; the private record states how many{also}"
@@ -546,7 +546,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
     reached: dict[str, list[float | None]] = {"k": [audit.k]}
     for check in audit.checks:
         reached.setdefault(check.short, []).append(check.level)
-    apart = {m.short for m in record.policy.privacy if m.speaks == "population" or m not in record.policy.of_rows}
+    apart = {m.short for m in record.policy.privacy if m.applies_to == "population" or m not in record.policy.of_rows}
     if record.private:
         apart -= set(reached)
     else:  # a certificate has no levels of models of persons or a population

@@ -28,8 +28,8 @@ from shoal.model.certificate import (
     Certificate,
     PublicCertificate,
     differs,
+    ratio_step,
     read_json,
-    rung,
     unknown_entries,
 )
 from shoal.model.hierarchy import REGIONS
@@ -125,7 +125,7 @@ def _belongs(
     public, private = record.get("release") or {}, kept.get("release") or {}
     if any(private.get(name) != held for name, held in public.items()) or bool(public) is not bool(private):
         odd.append("release")
-    step = rung(known.ratio)
+    step = ratio_step(known.ratio)
     odd += [] if stated.ratio_at_most in (None, step) else ["ratio"]
     odd += [] if (stated.unit, stated.cost) in ((known.unit, None), (known.unit, known.cost)) else ["cost"]
     text = f"it says otherwise than the certificate about {odd[0]!r}" if odd else "it is the certificate's record"
@@ -315,7 +315,7 @@ def belongs(public: Record, private: Record) -> list[Finding]:
     odd += [] if public.sha256 == private.sha256 else ["release"]
     odd += [] if asked == public.raw["policy"] else ["policy"]
     text = f"it says otherwise than the certificate about {odd[0]!r}" if odd else "it is the certificate's record"
-    step = rung(known.ratio)
+    step = ratio_step(known.ratio)
     silent = stated.ratio_at_most is None
     right = silent or step == stated.ratio_at_most
     certified = "the certificate states no ratio" if silent else f"at most {stated.ratio_at_most} certified"

@@ -393,9 +393,7 @@ def _in_lake(place: str | Path, certificate: Path) -> Path:
     entry = read_record(certificate).get("release")
     files = lakes.current(place).files
     if not isinstance(entry, Mapping) or [p.name for p in files] != [entry.get("file")]:
-        raise InputError(
-            f"the current version of {str(place)!r} is not the release that {certificate.name!r} speaks of"
-        )
+        raise InputError(f"the current version of {str(place)!r} is not the release of {certificate.name!r}")
     return files[0]
 
 
@@ -510,6 +508,6 @@ def verify_series(
         )
     if all(f.holds for f in findings):
         everybody = replace(policy, person=None)  # each person has one row, so rows count as persons
-        models = [m for m in everybody.of_rows if m.speaks != "population"]
+        models = [m for m in everybody.of_rows if m.applies_to != "population"]
         findings += judge_series(place, models, len(numbers), dict(policy.hierarchies))
     return SeriesVerdict(holds=all(f.holds for f in findings), findings=tuple(findings), parts=len(numbers))

@@ -1,12 +1,13 @@
-"""The last program of a small table: over all groups that a partition cheaper than the known one may still use.
+"""The set partitioning program over all groups that a partition cheaper than the best known one can contain.
 
-Prices of the rows that prove a bound say what each group costs beyond them.  A cheaper partition has no group that
-costs as much beyond its prices as lies between the bound and the known cost.  If that is little, few groups are left,
-and all of them are listed (Baldacci, Christofides, Mingozzi, "An exact algorithm for the vehicle routing problem based
-on the set partitioning formulation with additional cuts", Mathematical Programming 2008, lists routes in this way).
+The dual prices of the rows give each group a reduced cost. If the reduced cost is above the gap between the bound and
+the best known cost, no cheaper partition contains the group. If the gap is small, few groups remain, and all of them
+are listed (Baldacci, Christofides, Mingozzi, "An exact algorithm for the vehicle routing problem based on the set
+partitioning formulation with additional cuts", Mathematical Programming 2008, lists routes in this way).
 
-Over listed groups, cuts over three rows are as sharp as they can be: a group counts 1 if it has two of them or all.
-Each turn of the linear program raises the bound, and leaves out what costs too much at the new prices.
+Listed groups allow cuts over three rows with the largest possible coefficients: 1 for each group that has at least two
+of the three rows. After each solution of the linear program the bound is higher, and groups with too large reduced
+costs are removed.
 """
 
 from __future__ import annotations
@@ -30,22 +31,25 @@ from shoal.problems.tables.exact.pattern_model import (
 )
 from shoal.problems.tables.methods.pattern_cover import Patterns
 
-LISTED, PLACED = 400_000, 5_000_000  # groups that are listed at most, and rows in them
-KINDS = 1000  # row classes at most: cuts look at all three of them
-BEGUN, ADDED = 1000, 400  # groups that the linear program begins with, and that it takes in at once
-SEEN = 1e-7  # below 0, a reduced cost that counts
-MET = 1.02  # what three rows must sum to, of the 1 allowed
-LINES, OFTEN = 60, 5  # cuts added at once, and of those with one row
-FEWER = 0.8  # share of the groups of which the others leave the program
-CUTS, LITTLE, TURNS = 60, 5e-3, 4  # turns at most, or until so many gain less than this share of what is missing
-COLUMNS = 40_000  # groups over which a search branches at most
-DIVES, DEEP = 8, 3  # dives, and the depth up to which one differs from those before
-TRIED, PARTLY, LEAST = 8, 1e-4, 1e-4  # pairs of rows whose branches are tried; how far from whole they are; least gain
-CAREFUL = 1e-6  # of the losses, by which listing and fixing err to the safe side
+MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of the list: groups, and rows in all of them together
+MOST_CLASSES = 1000  # limit of the row classes, because cuts are searched among all triples
+FIRST_GROUPS, MORE_GROUPS = 1000, 400  # groups in the first linear program, and the most that one round adds
+TINY = 1e-7  # reduced costs and values within it of 0 count as 0
+VIOLATED = 1.02  # least left side of a cut that is added; its right side is 1
+MOST_CUTS, CUTS_OF_ROW = 60, 5  # the most cuts that one round adds, and those of them with the same row
+REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
+ROUNDS, LEAST_GAIN, LAST = 60, 5e-3, 4  # rounds of cuts; they end if the last ones close less of the gap
+MOST_BRANCHED = 40_000  # limit of the groups for branch and bound
+DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
+PAIRS, FRACTIONAL, LEAST_STEP = 8, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
+SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
 
 
 def largest(need: Requirement, rows: int) -> int:
-    """Rows that no group of some optimum exceeds, where one thing is asked: larger ones split (``part_sizes``)."""
+    """A number of rows that no group of some optimal partition exceeds, for a single condition.
+
+    Larger groups can be split without loss (``part_sizes``).
+    """
     ((column, _, sorts),) = conditions_of(need)
     if column < 0:
         return min(2 * need.k - 1, rows)
@@ -54,12 +58,19 @@ def largest(need: Requirement, rows: int) -> int:
 
 
 class GroupProgram:
-    """Groups as columns, each row in one; what they cost is at least ``proved``, and more by the ``spare`` of each.
+    """The linear program of set partitioning: a column for each group, and each row in exactly one group.
 
-    rows   csc_array[r, c]  rows of each class that a group has;  at csc_array[n, c] the same by place
-    cost, size  float64[c] of a group, and its rows;  most float64[c] how often it can be used
-    lines  csr_array[l, c]  at most ``most_of`` float64[l] in every partition;  tight float64[l] their prices, 0 or less
-    single int64[..]  classes of one row;  inside int64[..] groups in the solver
+    rows    csc_array[r, c]: rows of each row class in a group
+    at      csc_array[n, c]: the same by place (row class and pattern)
+    cost    float64[c]: cost of a group
+    size    float64[c]: rows of a group
+    most    float64[c]: how often a partition can use the group
+    lines   csr_array[l, c]: coefficients of further constraints; their right sides are ``most_of``, float64[l]
+    tight   float64[l]: dual prices of these constraints, at most 0
+    proved  lower bound on the cost of every partition
+    spare   float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
+    single  int64[..]: row classes with one row
+    inside  int64[..]: groups that are in the solver
     """
 
     def __init__(self, count: np.ndarray, at: csc_array, places: PatternFits, loss: np.ndarray) -> None:
@@ -77,7 +88,8 @@ class GroupProgram:
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
-        # A row without a group costs more than all rows in groups: there is a solution before there are columns.
+        # A column for each row class lets rows stay without a group, at a cost above that of all groups together. So
+        # the program has a solution before it has groups.
         dear = float(loss.max(initial=0.0)) * float(count.sum()) + 1.0
         self.solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
 
@@ -93,27 +105,27 @@ class GroupProgram:
         model: PatternModel,
         part: float = 1.0,
     ) -> GroupProgram | None:
-        """All groups that a cheaper partition may use; None where more than one thing is asked, or they are too many.
+        """All groups that a cheaper partition can use; None for several conditions, or if there are too many groups.
 
-        losses  float64[q] of a row of each pattern, and the largest cost of a partition that is looked for
-        prices  of the row classes float64[r], of any sign, and of lines over several patterns
-        model   with lines over several patterns, which the groups keep to as well
-        part    of what lies between the bound and that cost: with less than all, only groups that are nearer
+        losses  float64[q]: loss of a row in each pattern; and the largest cost of a partition that is searched
+        prices  float64[r]: dual prices of the row classes, of any sign; and those of constraints over several patterns
+        model   the program over patterns, whose constraints over several patterns hold for the groups, too
+        part    share of the gap: if it is below 1, only groups with a reduced cost below this share are listed
         """
         from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
 
-        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > KINDS:
+        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > MOST_CLASSES:
             return None
         ((column, _, sorts),) = conditions_of(need)
         (loss, enough), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
         value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
         spare = loss[places.pattern] - price[places.row_class] + shared.rows
-        # A pattern may have several groups, each with a negative cost.
+        # A pattern can have several groups, each with a negative reduced cost.
         size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
         least = least_groups(places, rows, value, spare, sorts, shared.uses).cost
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
         proved = shared.proved + float(price @ row_classes.count) + below
-        slack = part * (enough - proved) + CAREFUL
+        slack = part * (enough - proved) + SAFETY
         rank = np.empty(places.patterns, np.int64)
         rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
         order = np.lexsort((spare, rank[places.pattern]))
@@ -124,7 +136,7 @@ class GroupProgram:
         several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
         most = largest(need, int(row_classes.count.sum()))
         asked = GroupsAsked(need.smallest, most, sorts[0].values, several, slack)
-        begin, place = np.zeros(LISTED + 1, np.int64), np.empty(PLACED, np.int32)
+        begin, place = np.zeros(MOST_GROUPS + 1, np.int64), np.empty(MOST_ROWS, np.int32)
         uses = shared.uses.min(axis=0)[np.argsort(rank)]
         kind = row_classes.type[places.row_class]
         many = few_groups(PatternRows(start, order, rows, value, spare), asked, uses, kind, within, begin, place)
@@ -142,32 +154,32 @@ class GroupProgram:
             use = model.uses.column.reshape(-1, places.patterns)
             sort = out.size.astype(np.int64) // several - part_sizes(need.k, several)[0] if several > 1 else 0
             of_groups = lines[:, : model.n] @ at + lines[:, use[sort, pattern]]
-            out.keep_to(csr_array(-of_groups), -model.low[several_of])
+            out.constrain(csr_array(-of_groups), -model.low[several_of])
         return out
 
     def tighten(self, enough: float, until: float) -> None:
-        """The linear program, with cuts, until the moment; what a partition of cost ``enough`` cannot use leaves."""
+        """Solve the linear program, add cuts, and remove groups that no partition of cost ``enough`` uses."""
         before: list[float] = []
         while self.cost.size:
             solved = self._solved(None, until)
             if solved is None:
                 return
             before.append(solved[0])
-            three = self._met(self._x())
-            self.leave(enough)
-            slow = len(before) > TURNS and solved[0] - before[-1 - TURNS] < LITTLE * (enough - solved[0])
-            if self.proved > enough or clock() > until or len(before) > CUTS or slow:
+            three = self._violated(self._x())
+            self.remove_costly(enough)
+            slow = len(before) > LAST and solved[0] - before[-1 - LAST] < LEAST_GAIN * (enough - solved[0])
+            if self.proved > enough or clock() > until or len(before) > ROUNDS or slow:
                 return
             if not len(three) or not self.cost.size:
                 return
             self._cut(three)
 
     def dives(self, enough: float, unit: float, until: float) -> list[np.ndarray]:
-        """Partitions of cost ``enough`` at most, each cheaper than the one before by ``unit`` or more: rows by place.
+        """Partitions of cost at most ``enough``, each cheaper than the one before by at least ``unit``: rows by place.
 
-        Of the linear program's solution the group that is used most is taken, again and again.  Later dives take
-        another one first (Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa, "Primal heuristics for branch and price",
-        INFORMS Journal on Computing 2019).
+        A dive fixes the group with the largest fractional value and solves the linear program again, until its solution
+        is integral. Later dives start with another group (Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa, "Primal
+        heuristics for branch and price", INFORMS Journal on Computing 2019).
         """
         out: list[np.ndarray] = []
         waiting: list[tuple[int, ...]] = [()]
@@ -178,15 +190,15 @@ class GroupProgram:
             other, taken, depth = waiting[done], [], 0
             while self._solved(None, until, keep=False) is not None:
                 value, x = self.solver.getInfo().objective_function_value, self._x()
-                if value > enough + CAREFUL or self.solver.x[:n].max() > SEEN:
+                if value > enough + SAFETY or self.solver.x[:n].max() > TINY:
                     break
-                part = np.flatnonzero(np.abs(x - np.rint(x)) > SEEN)
+                part = np.flatnonzero(np.abs(x - np.rint(x)) > TINY)
                 if not part.size:
                     out.append(self._placed(x))
-                    enough = value - unit + CAREFUL
+                    enough = value - unit + SAFETY
                     break
                 part = part[np.argsort(-x[part], kind="stable")]
-                if len(other) <= depth < DEEP and part.size > 1:
+                if len(other) <= depth < DEPTH and part.size > 1:
                     waiting.append((*other, *[0] * (depth - len(other)), 1))
                 group = part[min(other[depth] if depth < len(other) else 0, part.size - 1)]
                 taken.append(int(n + group))
@@ -197,31 +209,34 @@ class GroupProgram:
         return out
 
     def branched(self, enough: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
-        """Partitions as of ``dives``, and what none costs less than, or ``enough`` and a unit where it is more.
+        """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
-        Two rows of which a solution publishes a part together are together in one branch and apart in the other (Ryan,
-        Foster, "An integer programming approach to scheduling", 1981).  The branch with the least bound goes first.
+        The bound is at most ``enough + unit``.
+
+        Branch and bound by Ryan and Foster ("An integer programming approach to scheduling", 1981): two rows that a
+        solution groups together in part are together in one branch and apart in the other. The branch with the least
+        bound is solved first.
         """
         found: list[np.ndarray] = []
         more, nothing = enough + unit, 0
-        if self.cost.size > COLUMNS:
+        if self.cost.size > MOST_BRANCHED:
             return found, min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
         has = self.rows.toarray() > 0
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
-            if least > enough + CAREFUL:
+            if least > enough + SAFETY:
                 break
             solved = self._solved(allowed, until, enough)
             if solved is None:
                 return found, min(least, more)
             bound, spare = max(least, solved[0]), solved[1]
-            if bound > enough + CAREFUL:
+            if bound > enough + SAFETY:
                 continue
-            allowed &= spare <= enough - bound + CAREFUL
+            allowed &= spare <= enough - bound + SAFETY
             x = self._x()
-            used = np.flatnonzero(x > SEEN)
-            if (np.abs(x[used] - np.rint(x[used])) <= SEEN).all() and self.solver.x[: self.count.size].max() <= SEEN:
+            used = np.flatnonzero(x > TINY)
+            if (np.abs(x[used] - np.rint(x[used])) <= TINY).all() and self.solver.x[: self.count.size].max() <= TINY:
                 found.append(self._placed(x))
                 more = float(self.cost[self.inside] @ np.rint(x))
                 enough = more - unit
@@ -237,18 +252,19 @@ class GroupProgram:
     def _halves(
         self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, enough: float, until: float
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Groups, bool[c] each, with two rows together and apart; None where no two are partly together, or no time.
+        """The groups of two branches, bool[c] each; None if no two rows are together in part, or the time is over.
 
-        Of some pairs that are about half together, the one whose branches prove most over the groups in the solver.
-        One of a pair differs from all other rows; if the other has rows alike, some of these may be elsewhere.
+        Of the pairs whose sum is nearest to a half, the pair whose branches raise the bound most, over the groups in
+        the solver. One row of the pair is the only one of its class. The other can have equal rows, and some of these
+        can be in other groups.
         """
-        used, alone = np.flatnonzero(x > SEEN), self.count == 1
+        used, alone = np.flatnonzero(x > TINY), self.count == 1
         here = has[:, self.inside[used]] * 1.0
         together = (here[self.single] * x[used]) @ here.T
-        partly = np.minimum(together, 1.0 - together) > PARTLY
+        partly = np.minimum(together, 1.0 - together) > FRACTIONAL
         partly &= (np.arange(alone.size) > self.single[:, None]) | ~alone
         one, other = np.nonzero(partly)
-        near = np.argsort(np.abs(together[one, other] - 0.5), kind="stable")[:TRIED]
+        near = np.argsort(np.abs(together[one, other] - 0.5), kind="stable")[:PAIRS]
         best, out = -np.inf, None
         before = float(self.solver.getInfo().objective_function_value)
         for a, b in zip(self.single[one[near]], other[near], strict=True):
@@ -257,7 +273,7 @@ class GroupProgram:
                 joined &= has[a] | ~has[b]
             halves = allowed & joined, allowed & ~(has[a] & has[b])
             gains: list[float] = []
-            if halves[0].sum() == allowed.sum():  # the rest of these rows is without a group
+            if halves[0].sum() == allowed.sum():  # nothing to branch on: some of these rows have no group
                 continue
             for half in halves:
                 self._allow(half)
@@ -265,7 +281,7 @@ class GroupProgram:
                 if not self.solver.solved():
                     return None
                 value = float(self.solver.getInfo().objective_function_value)
-                gains.append(max(min(value, enough) - before, LEAST))
+                gains.append(max(min(value, enough) - before, LEAST_STEP))
             if gains[0] * gains[1] > best:
                 best, out = gains[0] * gains[1], halves
         return out
@@ -273,15 +289,17 @@ class GroupProgram:
     def _solved(
         self, allowed: np.ndarray | None, until: float, enough: float = np.inf, keep: bool = True
     ) -> tuple[float, np.ndarray] | None:
-        """What the linear program over some groups, bool[c], proves, and the reduced costs float64[c]; None: no time.
+        """The bound of the linear program and the reduced costs, float64[c]; None if the time is over.
 
-        Groups are taken in where their reduced cost is below 0; those that are not in the solver are priced beside it.
-        It ends when more than ``enough`` is proved.
-        keep  whether the bound is one of all partitions; not while some groups are fixed
+        Groups outside the solver are priced here, and those with a negative reduced cost are added. The loop ends when
+        no group is added, or the bound is above ``enough``.
+
+        allowed  bool[c]: groups that can be used; None for all
+        keep     whether the bound holds for all partitions; false while some groups are fixed
         """
         n = self.count.size
         if not self.inside.size:
-            self._into(np.argsort(self.spare, kind="stable")[:BEGUN])
+            self._add(np.argsort(self.spare, kind="stable")[:FIRST_GROUPS])
         if allowed is not None:
             self._allow(allowed)
         while True:
@@ -297,36 +315,36 @@ class GroupProgram:
             )
             if allowed is None and keep and proved > self.proved:
                 self.proved, self.spare, self.tight = proved, np.maximum(spare, 0.0), tight
-            if proved > enough + CAREFUL:
+            if proved > enough + SAFETY:
                 return proved, spare
-            out = spare < -SEEN
+            out = spare < -TINY
             out[self.inside] = False
             if allowed is not None:
                 out &= allowed
             new = np.flatnonzero(out)
             if not new.size:
                 return proved, spare
-            self._into(new[np.argsort(spare[new], kind="stable")][:ADDED])
+            self._add(new[np.argsort(spare[new], kind="stable")][:MORE_GROUPS])
 
     def _x(self) -> np.ndarray:
-        """How often the solution uses each group in the solver, float64[..]."""
+        """Values of the groups in the solver, float64[..]."""
         return self.solver.x[self.count.size :]
 
     def _placed(self, x: np.ndarray) -> np.ndarray:
-        """Rows of each place, int64[n], of a whole solution."""
+        """Rows of each place, int64[n], of an integral solution."""
         return np.rint(self.at[:, self.inside] @ np.rint(x)).astype(np.int64)
 
     def _allow(self, allowed: np.ndarray) -> None:
-        """Only some groups, bool[c], in the solver may be used."""
+        """Allow only some groups, bool[c], in the solver."""
         here, zero = np.arange(self.inside.size) + self.count.size, np.zeros(self.inside.size)
         self.solver.changeColsBounds(
             here.size, here.astype(np.int32), zero, np.where(allowed[self.inside], np.inf, 0.0)
         )
 
-    def leave(self, enough: float) -> None:
-        """Groups leave that a partition of cost ``enough`` cannot use, where they are many."""
-        kept = self.spare <= enough - self.proved + CAREFUL
-        if kept.sum() >= FEWER * kept.size:
+    def remove_costly(self, enough: float) -> None:
+        """Remove the groups that no partition of cost ``enough`` uses, if they are many."""
+        kept = self.spare <= enough - self.proved + SAFETY
+        if kept.sum() >= REMOVED_FROM * kept.size:
             return
         gone = np.flatnonzero(~kept[self.inside])
         self.solver.deleteCols(gone.size, (gone + self.count.size).astype(np.int32))
@@ -336,16 +354,16 @@ class GroupProgram:
         self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
         self.spare = self.spare[kept]
 
-    def _into(self, new: np.ndarray) -> None:
-        """Groups into the solver."""
+    def _add(self, new: np.ndarray) -> None:
+        """Add groups to the solver."""
         both = csc_array(vstack([self.rows[:, new], csc_array(self.lines)[:, new]]))
         none, any_ = np.zeros(new.size), np.full(new.size, np.inf)
         self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
         self.inside = np.append(self.inside, new)
 
-    def _met(self, x: np.ndarray) -> np.ndarray:
-        """Sets of three rows, int64[c, 3], of which the solution has more than one group with two or all of them."""
-        used = np.flatnonzero(x > SEEN)
+    def _violated(self, x: np.ndarray) -> np.ndarray:
+        """Triples of row classes, int64[c, 3], for which the solution violates the cut of ``_cut``."""
+        used = np.flatnonzero(x > TINY)
         single = self.single
         has, often = self.rows[:, self.inside[used]].toarray()[single], x[used]
         pairs = (has * often) @ has.T
@@ -355,18 +373,18 @@ class GroupProgram:
             with_a = has[a] > 0
             all_three = (has[others][:, with_a] * often[with_a]) @ has[others][:, with_a].T
             total = pairs[a, others][:, None] + pairs[a, others] + pairs[np.ix_(others, others)] - 2 * all_three
-            for i, j in zip(*np.nonzero(np.triu(total, 1) > MET), strict=True):
+            for i, j in zip(*np.nonzero(np.triu(total, 1) > VIOLATED), strict=True):
                 found.append((-total[i, j], a, int(others[i]), int(others[j])))
         times = np.zeros(single.size, np.int64)
         kept: list[np.ndarray] = []
         for _, *three in sorted(found):
-            if len(kept) < LINES and times[three].max() < OFTEN:
+            if len(kept) < MOST_CUTS and times[three].max() < CUTS_OF_ROW:
                 times[three] += 1
                 kept.append(single[three])
         return np.reshape(kept, (-1, 3)).astype(np.int64)
 
     def _cut(self, three: np.ndarray) -> None:
-        """A line for every three rows: at most one group has two or all of them."""
+        """Add the constraint of each triple of rows: at most one group has at least two of them."""
         ones = csr_array(
             (np.ones(three.size), (np.repeat(np.arange(len(three)), 3), three.reshape(-1))),
             shape=(len(three), self.count.size),
@@ -374,10 +392,10 @@ class GroupProgram:
         lines = csr_array(ones @ self.rows)
         lines.data = (lines.data >= 2).astype(float)
         lines.eliminate_zeros()
-        self.keep_to(lines, np.ones(len(three)))
+        self.constrain(lines, np.ones(len(three)))
 
-    def keep_to(self, lines: csr_array, most: np.ndarray) -> None:
-        """More lines: csr_array[l, c] times how often groups are used is at most float64[l] in every partition."""
+    def constrain(self, lines: csr_array, most: np.ndarray) -> None:
+        """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""
         self.lines = csr_array(vstack([self.lines, lines]))
         self.most_of, self.tight = np.append(self.most_of, most), np.append(self.tight, np.zeros(most.size))
         here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size

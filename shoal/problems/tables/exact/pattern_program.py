@@ -314,7 +314,7 @@ class _PatternSearch:
             elif not whole:
                 return
             enough = (self.upper - self.step) / self.costs.scale
-            groups.leave(enough)
+            groups.remove_costly(enough)
             found, proved = groups.branched(enough, unit, self.deadline)
             for x in found:
                 self._keep_if_cheaper(x)
