@@ -289,6 +289,23 @@ def test_what_interrupts_a_search_does_not_hit_a_thread_that_it_is_beginning():
     assert told.endswith("0 left hanging\n")
 
 
+def test_no_library_begins_threads_of_its_own_in_a_search(monkeypatch: pytest.MonkeyPatch):
+    """After an interrupt they would go on with arrays that no longer exist, and crash the process."""
+    begin, begun = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        begun.append(thread.name)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    points = np.random.default_rng(0).random((3_000, 2))
+    shoal.gathering.gather(points, 5)
+    shoal.gathering.gather(points, 5, 0.01, 200)
+    shoal.gathering.cellular(points, 5)
+    assert begun
+    assert {name.split("-")[0] for name in begun} <= {"shoal search", "ThreadPoolExecutor"}
+
+
 def test_searches_begin_threads_in_no_other_way():
     rooms = Path(shoal.__file__).parent / "problems"
     others = [

@@ -8,11 +8,11 @@ full matrix, for at most 20,000 points. ``coded`` has the records in the form of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -23,8 +23,11 @@ from shoal.kernels.gathering import clusters
 from shoal.kernels.gathering.clusters import Records
 from shoal.model.arguments import coordinates, known, mapping, number
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
+from shoal.threads import each
 from shoal.watching import done
 
+R = TypeVar("R")
+SLICE = 1024  # points that one query of a tree looks up
 AXES, FINE, LEAST = 3, 20, 1e-300  # a space-filling curve uses this many axes and bits, and no smaller span
 FEW = 8  # categories of at most this many values are embedded exactly
 
@@ -362,9 +365,7 @@ class Space:
         targets = self._targets(among)
         if not rows.size or not targets.copies.size:
             return np.zeros(rows.size + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        lists = targets.tree.query_ball_point(
-            self.reach[self.place[rows]], radius * (1 + 1e-9), p=self.p, workers=-1 if rows.size > 64 else 1
-        )
+        lists = targets.within(self.reach[self.place[rows]], radius * (1 + 1e-9), self.p)
         sizes = np.fromiter(map(len, lists), np.int64, rows.size)
         local = np.concatenate([np.asarray(x, np.int64) for x in lists]) if sizes.sum() else np.zeros(0, np.int64)
         who = np.repeat(np.arange(rows.size), sizes)
@@ -376,9 +377,15 @@ class Space:
         keep = far <= radius
         return np.searchsorted(who[keep], np.arange(rows.size + 1)), what[keep], far[keep]
 
-    def places_tree(self) -> cKDTree:
-        """The tree over the distinct places."""
-        return self._targets(None).tree
+    def places_within(self, points: np.ndarray, radius: float) -> list[list[int]]:
+        """The distinct places within a radius of each point, by the tree's distance."""
+        return self._whole.within(points, radius, self.p)
+
+    def count_within(self, points: np.ndarray, radius: float) -> np.ndarray:
+        """int64[m]: the number of these places."""
+        tree = self._whole.tree
+        parts = _by_slices(points, lambda some: tree.query_ball_point(some, radius, p=self.p, return_length=True))
+        return np.concatenate(parts).astype(np.int64)
 
     def _targets(self, among: np.ndarray | None) -> _Targets:
         if among is not None:
@@ -427,11 +434,27 @@ class _Targets:
 
     def query(self, points: np.ndarray, q: int, p: float) -> tuple[np.ndarray, np.ndarray]:
         """(places int64[m, q], reached float64[m]): nearest by the tree's distance, and each list's largest."""
-        far, at = self.tree.query(points, k=np.arange(1, q + 1), p=p, workers=-1)
+        parts = _by_slices(points, lambda some: self.tree.query(some, k=np.arange(1, q + 1), p=p))
+        far, at = (np.concatenate(part) for part in zip(*parts, strict=True))
         reached = np.full(len(points), np.inf) if q == self.places.size else far[:, -1] * SAFE
         if not np.isfinite(far[:, -1]).all():
             at = np.where(np.isfinite(far), at, -1)
         return at.astype(np.int64, copy=False), reached
+
+    def within(self, points: np.ndarray, radius: float, p: float) -> list[list[int]]:
+        """The places within a radius of each point, by the tree's distance."""
+        parts = _by_slices(points, lambda some: self.tree.query_ball_point(some, radius, p=p))
+        return [places for part in parts for places in part]
+
+
+def _by_slices(points: np.ndarray, query: Callable[[np.ndarray], R]) -> list[R]:
+    """The results of a query for slices of the points, in order, on all cores; at least one slice.
+
+    The tree could use threads itself. But if the search is interrupted meanwhile, those threads would go on, with
+    arrays that no longer exist, and the process could crash.
+    """
+    starts = range(0, max(len(points), 1), SLICE)
+    return each(lambda first: query(points[first : first + SLICE]), starts, len(starts))
 
 
 def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None) -> Space:

@@ -390,13 +390,11 @@ def _counts(space: Space, reach: float) -> np.ndarray:
     if space.is_matrix:
         return (space.coded.values <= reach).sum(axis=1)
     size = np.diff(space.start)
-    tree = space.places_tree()
     if (size == 1).all():
-        near = tree.query_ball_point(space.reach, reach * (1 + 1e-9), p=space.p, return_length=True, workers=-1)
-        return np.asarray(near, np.int64)[space.place]
+        return space.count_within(space.reach, reach * (1 + 1e-9))[space.place]
     out = np.zeros(size.size, np.int64)
     for a in range(0, size.size, 4096):
-        lists = tree.query_ball_point(space.reach[a : a + 4096], reach * (1 + 1e-9), p=space.p, workers=-1)
+        lists = space.places_within(space.reach[a : a + 4096], reach * (1 + 1e-9))
         out[a : a + 4096] = [size[x].sum() for x in lists]
     return out[space.place]
 
