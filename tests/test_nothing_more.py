@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,18 @@ SLOW |= {name for name in CASES if "duckdb" in name or "parts" in name}
 DRAWN = (0, 8, 91, 131)
 
 
+Compare = Callable[[str], tuple[set[str], int, int]]
+
+
+@pytest.fixture(scope="module")
+def compare(tmp_path_factory: pytest.TempPathFactory) -> Compare:
+    """What ``tell_apart`` finds for the case of a name, once for all tests."""
+    return cache(lambda name: tell_apart(CASES[name], tmp_path_factory.mktemp("case")))
+
+
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
-def test_originals_of_one_release_have_one_certificate(name: str, tmp_path: Path) -> None:
-    odd, tried, _ = tell_apart(CASES[name], tmp_path)
+def test_originals_of_one_release_have_one_certificate(name: str, compare: Compare) -> None:
+    odd, tried, _ = compare(name)
     assert tried, "no table of this case could be released"
     assert not odd
 
@@ -45,9 +56,9 @@ def test_of_requests_drawn_at_random_too(seed: int, tmp_path: Path) -> None:
     assert not odd, case.note
 
 
-def test_among_them_are_originals_that_give_the_same_release(tmp_path: Path) -> None:
+def test_among_them_are_originals_that_give_the_same_release(compare: Compare) -> None:
     """Otherwise the tests above would compare nothing."""
-    shared = {name: tell_apart(CASES[name], tmp_path)[2] for name in ("stars", "ranges", "hierarchy", "labels")}
+    shared = {name: compare(name)[2] for name in ("stars", "ranges", "hierarchy", "labels")}
     assert all(shared.values()), shared
 
 
