@@ -507,6 +507,22 @@ def _gap(numbers: list[int]) -> int:
     return next(i for i, n in enumerate([*numbers, -1], start=1) if n != i)
 
 
+def _refuse_changed_releases(series: Folder) -> None:
+    """Raise VerificationError if the table of a part is lost, or isn't the one that its certificate names. O(bytes)."""
+    for number in range(1, series.parts + 1):
+        path = series.release(number)
+        if not path.is_file():
+            raise VerificationError(
+                f"part {number} of the series lacks its table {RELEASE!r}; put back the file that was published"
+            )
+        named = read_json(path.with_name(CERTIFICATE)).get("release", {})
+        if path.stat().st_size != named.get("bytes") or hash_of(path) != named.get("sha256"):
+            raise VerificationError(
+                f"the table of part {number}, {part_name(number)}/{RELEASE}, was changed after it was published; put "
+                "back the file that was published, because the next part must keep the promise together with it"
+            )
+
+
 @contextlib.contextmanager
 def held(place: Path) -> Iterator[Folder]:
     """Open a series and lock it, so that no other process adds to it. The lock ends with the process."""
@@ -525,6 +541,7 @@ def held(place: Path) -> Iterator[Folder]:
         except OSError:
             raise InputError(f"another process adds to the series {place.name!r}; wait until it is done") from None
         found = open_series(place)
+        _refuse_changed_releases(found)
         for path in inside.glob("ledger-*"):  # ledgers of parts that were never published
             if int(path.name.removeprefix("ledger-")) > found.parts:
                 shutil.rmtree(path, ignore_errors=True)

@@ -76,6 +76,32 @@ def test_harm_is_named_by_its_check_and_told_to_the_owner(place, name):
             shoal.Series(place)
 
 
+@pytest.mark.parametrize("mode", ["increment", "again", "views"])
+def test_nothing_follows_a_table_that_was_changed_or_lost(mode, tmp_path):
+    place = tmp_path / "series"
+    series = shoal.Series.start(place, policy(), mode=mode)
+    series.add(people(1), person="id")
+    release, before = place / "0001" / "release.csv", seen(place)
+    content = release.read_bytes()
+
+    def follow():
+        now = shoal.Series(place)
+        return now.view([*policy().quasi_identifiers, "ill"]) if mode == "views" else now.add(people(2), person="id")
+
+    lines = content.splitlines(keepends=True)
+    for other, words in [
+        (None, "part 1 of the series lacks its table 'release.csv'"),
+        (b"".join(lines[:-1]), "part 1, 0001/release.csv, was changed"),
+        (content[:-2] + bytes([content[-2] ^ 1]) + content[-1:], "part 1, 0001/release.csv, was changed"),
+    ]:
+        release.unlink() if other is None else release.write_bytes(other)
+        with pytest.raises(shoal.VerificationError, match=words):
+            follow()
+        release.write_bytes(content)
+        assert seen(place) == before
+    assert follow() is not None
+
+
 def test_an_older_private_folder_is_refused(place, tmp_path):
     shutil.copytree(place / "private", tmp_path / "kept")
     series = shoal.Series(place)
