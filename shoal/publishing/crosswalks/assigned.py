@@ -152,6 +152,7 @@ def assign(
             held, zeros = _zeros_back(_texts(content["area"]), held)
             groups = _known(_regions(content), held)
         else:
+            held = held.fill_nan(None) if held.dtype.is_float() else held  # one missing value, as in the answer
             groups = _valued(content, held, kind, name, asked.get("notation"))
         table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
     k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
