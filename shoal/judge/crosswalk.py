@@ -234,7 +234,7 @@ def tally(source: pl.DataFrame, asked: Mapping[str, Any], form: str, shown: pl.S
     """Records of each value of a source column, keyed by the value's text in the file."""
     column = part(source, str(asked.get("column")))
     if column.dtype.is_float():
-        column = column.set(column == 0, 0.0)  # the two zeros are one value
+        column = column.set(column == 0, 0.0).fill_nan(None)  # the zeros are one value, and so are NaN and null
     values = spelled(column, form, shown)
     if asked.get("count") is None:
         return dict(Counter(values))

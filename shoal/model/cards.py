@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_FLOOR, Context
+from decimal import ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import Any
 
@@ -41,8 +41,8 @@ def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def number(value: Any) -> str:
-    """A value as text: integers with thousands separators, floats with four digits, and from 1,000 on without
-    decimals."""
+    """A value as text: integers with thousands separators, floats with four digits, and from 1,000 on with at most one
+    decimal, so that halves stay."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -50,7 +50,7 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if 1000 <= abs(value) < PLAIN else f"{value:.4g}"
+        return f"{value:,.1f}".removesuffix(".0") if 1000 <= abs(value) < PLAIN else f"{value:,.4g}"
     return str(value)
 
 
@@ -64,7 +64,7 @@ def floored(value: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if 1000 <= value < PLAIN:
-        return f"{math.floor(value):,}"
+        return f"{Decimal(value).quantize(Decimal('0.1'), ROUND_FLOOR):,}".removesuffix(".0")
     return f"{float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(value)):,.4g}"
 
 

@@ -20,7 +20,7 @@ from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import numeral, of_days, of_limits, of_numbers
+from shoal.model.notation import RangeOf, numeral, of_days, of_limits, of_numbers, parse
 from shoal.model.policy import Policy
 from shoal.paths import certificate_of
 
@@ -73,6 +73,14 @@ class DecodedColumn:
             plain = [v.removesuffix(".0") for v in plain]
         return not any("." in v or "e" in v for v in plain)
 
+    @property
+    def unread(self) -> bool:
+        """Whether a cell is a range without a known scale, so that every value may be between its ends."""
+        return any(
+            cell.everything and text is not None and isinstance(_parsed(text), RangeOf)
+            for cell, text in zip(self.cells, self.labels, strict=True)
+        )
+
     @cached_property
     def ends(self) -> np.ndarray:
         """float64[cells, 3]: lowest, highest, and middle value of every cell; NaN if there is none. O(named)."""
@@ -108,6 +116,14 @@ class DecodedColumn:
                 there = [text in cell.named for cell in self.cells]
                 found[there, 0 if text[0] == "<" else 1] = found[there, 2] = np.nan
         return found
+
+
+def _parsed(text: str) -> Any:
+    """The set, range, or value that a text of a release is; None if it is none of these."""
+    try:
+        return parse(text)
+    except InputError:
+        return None
 
 
 _WHOLE = 2.0**62  # from here on, a column of integers is drawn as floats
@@ -224,8 +240,16 @@ class Decoded:
 
         Integers, numbers, and days are drawn from the whole range; for a star, from the known values. In ``[60,
         missing]``, a missing value is one further value. One draw understates the uncertainty of the release; repeat it
-        with other seeds. O(rows).
+        with other seeds. Raises PolicyError for a column with ranges of other values, such as moments with a time zone,
+        durations, and times of day: which values lie between their ends isn't known. O(rows).
         """
+        odd = next((name for name, found in self.columns.items() if found.unread), None)
+        if odd is not None:
+            raise PolicyError(
+                f"column {odd!r} has ranges of values that are neither numbers nor dates, and it isn't known which "
+                "values lie between their ends; before anonymize, turn moments with a time zone into moments without "
+                "one, and durations and times of day into numbers, such as minutes"
+            )
         rng = np.random.default_rng(seed_of(seed))
         drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]
         return self.give(self.table.with_columns(drawn))
@@ -338,4 +362,7 @@ def _draw(published: pl.Series, column: DecodedColumn, rng: np.random.Generator)
         found = _typed(numbers, column.ruler, published.name)
         return found.cast(pl.Int64) if column.whole and not (np.abs(numbers) >= _WHOLE).any() else found
     drawn = pl.Series(published.name, texts.tolist(), dtype=pl.String)
+    if published.dtype.is_temporal():  # each value drawn is one of the column, so it can have the column's type
+        own = pl.DataFrame({"text": as_text(published), "value": published}).drop_nulls().unique("text")
+        return drawn.replace_strict(own["text"], own["value"], default=None, return_dtype=published.dtype)
     return (drawn == "true") if published.dtype == pl.Boolean else drawn

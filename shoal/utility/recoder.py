@@ -260,7 +260,8 @@ class Recoder:
 
     ``fit`` is O(n) plus the search of ``method="global_recoding"``; ``apply`` is O(n). Afterward, ``levels_`` has the
     level of each column, ``certificate_`` what it costs the fitted table (None for a recoder that was read from a
-    file), and ``columns_`` the columns of the output.
+    file), and ``columns_`` the columns of the output. ``feature_names_in_`` and ``n_features_in_`` are the columns of
+    the fitted table, and their number; a recoder that was read from a file lists no identifiers.
 
     Examples:
         >>> import polars as pl
@@ -333,6 +334,7 @@ class Recoder:
         levels = [one.certificate.details["levels"] for one in found]
         self.levels_ = {name: max(int(own[name]) for own in levels) for name in levels[0]}
         self.certificate_: Certificate | None = found[0].certificate
+        self.feature_names_in_ = np.array(frames[0].columns, object)
         self.columns_ = [c for c in frames[0].columns if c not in policy.identifiers]
         self._trees = {n: Hierarchy.of(policy.hierarchies.get(n, "stars")) for n in policy.quasi_identifiers}
         kinds = [{n: self._kind(frame[n], n) for n in policy.quasi_identifiers} for frame in frames]
@@ -488,6 +490,7 @@ class Recoder:
         made._trees = {n: Hierarchy.of(asked.hierarchies.get(n, "stars")) for n in asked.quasi_identifiers}
         made.levels_, made._kinds = dict(kept.levels), dict(kept.forms)
         made.columns_, made.certificate_ = list(kept.columns), None
+        made.feature_names_in_ = np.array(made.columns_, object)
         return made
 
     def fit_transform(self, table: Any, y: Any = None) -> Any:
@@ -509,8 +512,21 @@ class Recoder:
         return self
 
     def get_feature_names_out(self, names: Any = None) -> np.ndarray:
-        """The columns of the output."""
+        """The columns of the output, object[columns].
+
+        names  the columns of the input, or None. Raises InputError if they are others than those that were fitted
+        """
+        if not self.__sklearn_is_fitted__():
+            raise PolicyError("this Recoder was not fitted; call fit(table) first")
+        if names is not None and list(names) != self.feature_names_in_.tolist():
+            fitted, given = (", ".join(map(str, these)) for these in (self.feature_names_in_, names))
+            raise InputError(f"the columns of the fitted table are {fitted}, not {given}; give these, or None")
         return np.array(self.columns_, object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of the fitted table; AttributeError before ``fit``, as scikit-learn expects."""
+        return len(self.feature_names_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "levels_")

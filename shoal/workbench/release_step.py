@@ -197,7 +197,8 @@ def lines(facts: dict[str, Any]) -> list[str]:
     loss, certificate = facts["loss"], facts["certificate"]
     reached = ", ".join(f"{name} = {value:.4g}" for name, value in facts["privacy"].items())
     paid = certificate["cost"]
-    cost = (f"{paid:,}" if isinstance(paid, int) else f"{paid:.4g}") + f" {certificate['unit']}"
+    text = f"{paid:,.4g}" if isinstance(paid, float) and abs(paid) < 1000 else f"{paid:,.1f}".removesuffix(".0")
+    cost = f"{text} {certificate['unit']}"
     if certificate["optimal"]:
         proof = f"Cost: {cost}, proved optimal."
     elif certificate["ratio"] is None:

@@ -3,9 +3,11 @@
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 
 import shoal
+from tests.commands import run
 
 names = ["Clark", "Adams", "Baker", "Zoe", "Quinn", "Kim"]
 
@@ -22,6 +24,48 @@ def test_names_stay_different_whatever_the_labels_are_called():
     tricky = ["a", "b", "a, b", None, ""]
     found = shoal.labels.group_labels(tricky, np.array([0, 0, 1, 2, 3]))
     assert len(set(found)) == 4
+
+
+def test_a_missing_label_is_called_missing_and_nothing_else_is():
+    found = shoal.labels.group_labels(["c", None, "b", "", "missing", "d"], np.array([0, 0, 1, 1, 2, 3]))
+    assert found == ["missing, c", '"", b', '"missing"', "d"]
+    assert shoal.labels.group_labels([None, 1.5, 2.0], np.array([0, 1, 1])) == ["missing", "1.5, 2.0"]
+    assert shoal.labels.group_labels([float("nan"), 1.5], np.zeros(2, int)) == ["missing, 1.5"]
+    largest = shoal.labels.group_labels(["c", None, "b"], np.zeros(3, int), [1, 3, 2], "largest")
+    assert largest == ["missing, b and 1 more"]
+    assert shoal.labels.levels([None, "b", "c"], [2, 1, 1], [2]) == [
+        ["", "missing", "*"], ["b", "b, c", "*"], ["c", "b, c", "*"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "pandas"])
+def test_a_crosswalk_calls_a_missing_label_missing(kind, tmp_path):
+    frame = pl.DataFrame({"name": ["c", None, "d"], "people": [2, 1, 3]})
+    out, proof = tmp_path / f"out.{'csv' if kind == 'csv' else 'parquet'}", tmp_path / "out.certificate.json"
+    source = tmp_path / f"names.{kind}"
+    if kind in ("csv", "parquet"):
+        frame.write_csv(source) if kind == "csv" else frame.write_parquet(source)
+        asked = ["labels", source, "--label", "name", "--count", "people", "--k", 3, "-o", out, "--json"]
+        run(*asked, "--report", tmp_path / "out.html")
+    else:
+        source = frame if kind == "polars" else frame.to_pandas()
+        made = shoal.release(shoal.labels.cover(source["people"], k=3), source, label="name", count="people")
+        made.write(out)
+        made.report(tmp_path / "out.html")
+    written = pl.read_csv(out) if kind == "csv" else pl.read_parquet(out)
+    assert dict(written.select("value", "group_label").iter_rows()) == {None: "missing, c", "c": "missing, c", "d": "d"}
+    assert shoal.verify(out, proof, source).holds
+
+
+def test_nan_and_null_are_one_missing_label(tmp_path):
+    frame = pl.DataFrame({"wage": [None, float("nan"), 1.5, 2.0]})
+    made = shoal.release(shoal.labels.cover([2, 1, 1], k=2), frame, label="wage")
+    made.write(tmp_path / "out.csv")
+    assert dict(made.table.select("value", "group_label").iter_rows()) == {
+        None: "missing", 1.5: "1.5, 2.0", 2.0: "1.5, 2.0"
+    }  # fmt: skip
+    assert shoal.verify(tmp_path / "out.csv", tmp_path / "out.certificate.json", frame).holds
+    assert shoal.assign(made, frame).table["group_label"].to_list() == ["missing"] * 2 + ["1.5, 2.0"] * 2
 
 
 def test_unknown_style_and_missing_counts():

@@ -68,8 +68,12 @@ def test_a_bound_shown_is_rounded_down():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(9704, "9,704"), (9704.6, "9,705"), (999.96, "1000"), (0.21784, "0.2178"), (1e15, "1e+15")]
-)
+    ("value", "shown"),
+    [
+        (9704, "9,704"), (9704.0, "9,704"), (2982.5, "2,982.5"), (-2982.5, "-2,982.5"), (9704.61, "9,704.6"),
+        (9704.97, "9,705"), (999.96, "1,000"), (0.21784, "0.2178"), (1e15, "1e+15"),
+    ],
+)  # fmt: skip
 def test_a_number_for_people_has_its_thousands_apart(value: float, shown: str) -> None:
     assert number(value) == shown
 
@@ -80,4 +84,11 @@ def test_a_bound_is_shown_with_its_thousands_apart_and_never_above_itself(value:
     shown = floored(value)
     assert 0.999 * Fraction(value) <= Fraction(shown.replace(",", "")) <= value
     if 1000 <= value < 10**15:
-        assert re.fullmatch(r"\d{1,3}(,\d{3})+", shown)
+        assert re.fullmatch(r"\d{1,3}(,\d{3})+(\.[1-9])?", shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(2982.5, "2,982.5"), (2983.0, "2,983"), (2983.99, "2,983.9"), (2983.04, "2,983")]
+)
+def test_a_bound_keeps_its_half(value: float, shown: str) -> None:
+    assert floored(value) == shown

@@ -193,3 +193,22 @@ def test_moments_with_a_zone_are_in_the_interval_of_their_moment(tmp_path):
             assert got == [None if i is None else names[i] for i in inside]
             aware = [datetime.fromisoformat(t) for t, i in zip(new, inside, strict=True) if i is not None]
             assert shoal.assign(answer, pl.DataFrame({"v": aware})).groups == [names[0], names[0], names[1]]
+
+
+@pytest.mark.parametrize(("column", "value"), [("lat", 90.5), ("lat", -91.0), ("lng", -180.5), ("lng", 361.0)])
+def test_a_new_point_that_is_no_place_is_refused(tmp_path, column, value):
+    """A longitude of 700 was taken for one of -20, and exchanged coordinates got an open tile at the edge."""
+    out = tiles_of(tmp_path)[2]
+    good = pl.DataFrame({"lng": [179.0, -180.0, 360.0], "lat": [-17.0, 90.0, -90.0]})
+    assert shoal.assign(out, good).table.height == 3
+    wrong = good.with_columns(pl.Series(column, [*good[column][:2], value]))
+    for new in (wrong, wrong.to_pandas()):
+        with pytest.raises(InputError, match=rf"column '{column}' has no .* in 1 of 3 rows; exchange") as caught:
+            shoal.assign(out, new)
+        assert str(value) not in str(caught.value)
+
+
+def test_a_column_that_was_not_found_is_sought_among_those_there():
+    made = shoal.release(shoal.labels.cover([2, 2], k=2), pl.DataFrame({"job": ["a", "a", "b", "b"]}), label="job")
+    with pytest.raises(PolicyError, match=r"no column 'job' to look up in labels; .* one of theirs: 'work', 'age'"):
+        shoal.assign(made, pl.DataFrame({"work": ["a"], "age": [3]}))

@@ -2,6 +2,7 @@
 
 import datetime
 import pickle
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -259,3 +260,37 @@ def test_the_name_of_an_interval_tells_whether_whole_numbers_are_drawn(values: l
     assert (drawn.dtype == pl.Int64) == (cut == "20-24")
     assert drawn.is_between(20, 40).all()
     assert made.numeric()["age_high"].max() == (39 if cut == "20-24" else 40)
+
+
+MOMENTS = pl.Series([datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=3 * (i // 4)) for i in range(16)])
+OTHERS = {
+    "zoned": MOMENTS.dt.replace_time_zone("Europe/Berlin"),
+    "duration": MOMENTS - MOMENTS[0],
+    "time": MOMENTS.dt.time(),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_draw_of_moments_with_a_zone_durations_and_times_has_their_type(kind: str) -> None:
+    """With stars, a value is published or starred, so a draw is one of the values that are shown."""
+    values = pl.concat([OTHERS[kind][:12], OTHERS[kind][12:13]])
+    table = pl.DataFrame({"at": values, "ill": ["flu", "gout", "flu"] * 4 + ["gout"]})
+    release = shoal.anonymize(table, quasi_identifiers=["at"], sensitive=["ill"], k=4, publish="stars", seed=1)
+    drawn, shown = release.sample(seed=2), release.table["at"]
+    assert 0 < shown.null_count() < 13
+    assert drawn["at"].dtype == table["at"].dtype
+    assert drawn["at"].null_count() == 0
+    assert set(drawn["at"].to_list()) <= set(shown.drop_nulls().to_list())
+    assert drawn["at"].filter(shown.is_not_null()).equals(shown.drop_nulls())
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_draw_from_ranges_without_a_scale_is_refused(kind: str, tmp_path: Path) -> None:
+    values = OTHERS[kind] if kind != "duration" else pl.Series([datetime.timedelta(hours=i) for i in range(16)])
+    table = pl.DataFrame({"at": values, "ill": ["flu", "gout"] * 8})
+    release = shoal.anonymize(table, quasi_identifiers=["at"], sensitive=["ill"], k=5, publish="ranges", seed=1)
+    assert release.table["at"].str.starts_with("[").any()
+    release.write(tmp_path / "release.csv")
+    for made in (release, shoal.decode(tmp_path / "release.csv")):
+        with pytest.raises(shoal.PolicyError, match="column 'at' has ranges of values that are neither"):
+            made.sample(seed=1)

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,26 @@ def test_a_pipeline_sets_the_output_and_clones_keep_it() -> None:
     made = make_pipeline(shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES, insensitive=["ill"]))
     made.set_output(transform="polars")
     assert isinstance(clone(made).fit_transform(people(800, 1).to_pandas()), pl.DataFrame)
+
+
+def test_it_names_the_columns_that_it_was_fitted_on(tmp_path: Path) -> None:
+    table = people(800, 1).with_columns(name=pl.int_range(800).cast(pl.String))
+    recoder = shoal.Recoder(["age", "zip"], k=5, hierarchies=TREES, insensitive=["ill"], identifiers=["name"])
+    assert not hasattr(recoder, "feature_names_in_")
+    assert not hasattr(recoder, "n_features_in_")
+    with pytest.raises(shoal.PolicyError, match="not fitted"):
+        recoder.get_feature_names_out()
+    for frame in (table, table.to_pandas()):
+        recoder.fit(frame)
+        assert recoder.feature_names_in_.dtype == object
+        assert recoder.feature_names_in_.tolist() == list(frame.columns)
+        assert recoder.n_features_in_ == len(frame.columns)
+        out = [c for c in frame.columns if c != "name"]
+        assert recoder.get_feature_names_out(recoder.feature_names_in_).tolist() == out
+        assert list(recoder.transform(frame).columns) == out
+    with pytest.raises(shoal.InputError, match="not zip, age"):
+        recoder.get_feature_names_out(["zip", "age"])
+    assert shoal.Recoder.read(recoder.save(tmp_path / "recoder.toml")).feature_names_in_.tolist() == out
 
 
 def test_the_ways_out_of_a_fold_that_is_too_small_work():

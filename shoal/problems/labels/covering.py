@@ -26,6 +26,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import Effort, known, number, recorded, whole
 from shoal.model.certificate import Guarantee
+from shoal.model.notation import MISSING, element
 from shoal.problems.catalogue import algorithm
 from shoal.problems.labels.approximations import spread_labels
 from shoal.problems.labels.balance import VISITS, auto, auto_labels, balanced
@@ -233,10 +234,17 @@ def group_labels(
     style    "ends": first and last in sorted order, "Adams .. Baker and 12 more";
              "largest": the two most frequent, "Smith, Jones and 12 more"; "numbers": "group 1"
 
-    A group of one carries that label's own name.  O(n log n).
+    A group of one carries that label's own name. A missing label is called missing, as in sets; the empty text and the
+    text "missing" are in quotes, so that each differs from it.  O(n log n).
     """
-    text = ["" if name is None else str(name) for name in names]
-    return _named(text, _ranked(text, counts, style), np.asarray(labels), style)
+    text = ["" if name is None or name != name else str(name) for name in names]
+    return _named(_shown(names), _ranked(text, counts, style), np.asarray(labels), style)
+
+
+def _shown(names: Sequence[Any]) -> list[str]:
+    """The labels as the name of a group shows them."""
+    apart = {"": element(""), MISSING: element(MISSING)}
+    return [MISSING if name is None or name != name else apart.get(str(name), str(name)) for name in names]
 
 
 def _ranked(text: list[str], counts: Sequence[int] | np.ndarray | None, style: str) -> np.ndarray:
@@ -304,13 +312,13 @@ def levels(
         raise PolicyError(f"the levels' k are {steps}; give them in increasing order")
     columns: list[list[str]] = [text]
     group, loads = np.arange(len(text)), sizes
-    total, rank = sum(sizes.tolist()), _ranked(text, sizes, style)
+    total, rank, spelled = sum(sizes.tolist()), _ranked(text, sizes, style), _shown(names)
     for k in steps:
         if k > total:
             break
         found = cover(loads, k, method)
         group, loads = found.labels[group], found.loads
-        shown = _named(text, rank, group, style)
+        shown = _named(spelled, rank, group, style)
         columns.append([shown[g] for g in group.tolist()])
         if len(loads) == 1:
             break

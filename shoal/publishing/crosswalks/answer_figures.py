@@ -61,7 +61,8 @@ def tally(frame: pl.DataFrame, name: str, count: str | None = None) -> tuple[lis
     refuse_opaque(column(frame, name))
     values = frame[name].alias("value")
     if values.dtype.is_float():
-        values = values.set(values == 0, 0.0)  # the two zeros are one value
+        # the two zeros are one value, and so are NaN and null
+        values = values.set(values == 0, 0.0).fill_nan(None)
     if count is None:
         found = values.to_frame().group_by("value").len().sort("value")
         return found["value"].to_list(), found["len"].cast(pl.Int64).to_numpy()

@@ -152,6 +152,7 @@ def assign(
             held, zeros = _zeros_back(_texts(content["area"]), held)
             groups = _known(_regions(content), held)
         else:
+            held = held.fill_nan(None) if held.dtype.is_float() else held  # one missing value, as in the answer
             groups = _valued(content, held, kind, name, asked.get("notation"))
         table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
     k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
@@ -205,13 +206,26 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
     return record, read_release(path, record.get("separator")), (path, proof)
 
 
+def _refuse_no_degrees(points: np.ndarray, names: tuple[str, str, str | None]) -> None:
+    """InputError for new points with a longitude or a latitude that no place has."""
+    for name, what, least, most, at in zip(names, ("longitude", "latitude"), (-180, -90), (360, 90), points.T,
+                                           strict=False):  # fmt: skip
+        wrong = int(((at < least) | (at > most)).sum())
+        if wrong:
+            raise InputError(
+                f"column {name!r} has no {what} within {least}..{most} in {wrong:,} of {len(at):,} rows; exchange ⟨x=⟩ "
+                "and ⟨y=⟩ if they are exchanged, convert the coordinates to degrees, or remove these rows"
+            )
+
+
 def _column(kind: str, asked: Mapping[str, Any], frame: pl.DataFrame) -> str:
     """The column of the new records to look up, if none is named."""
     options = [asked.get("column"), *(("area", "id") if kind == "regions" else ())]
     found = next((name for name in options if name in frame.columns), None)
     if found is None:
         sought = " or ".join(repr(name) for name in options if name)
-        raise PolicyError(f"no column {sought} to look up in {kind}; say ⟨column=NAME⟩, theirs")
+        there = ", ".join(map(repr, frame.columns[:10])) + (", and others" if len(frame.columns) > 10 else "")
+        raise PolicyError(f"no column {sought} to look up in {kind}; say ⟨column=NAME⟩, one of theirs: {there}")
     return str(found)
 
 
@@ -334,6 +348,8 @@ def _tiles(
         remedy = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
         raise PolicyError(f"in the new records, {refusal}; {remedy}")
     points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
+    if asked.get("coordinates") == "geographic":
+        _refuse_no_degrees(points, names)
     if boundary and names[2] not in frame.columns:
         raise PolicyError(f"the tiles keep to a boundary; say ⟨boundary=NAME⟩, the column that is {boundary!r} there")
     label = locate(
