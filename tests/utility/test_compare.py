@@ -5,6 +5,7 @@ What ``compare`` says a release lost is what the release says: constants, orders
 
 import itertools
 import json
+import sys
 from datetime import date
 
 import numpy as np
@@ -272,24 +273,31 @@ def test_wrong_requests_say_what_is_wrong(people):
         shoal.compare(people.head(9), {"a": people}, quasi_identifiers=QUASI)
 
 
-def test_a_classifier_learns_from_the_release_or_the_lack_is_said(people):
+def classified(people):
     hidden = people.with_columns(pl.lit("*").alias(n) for n in QUASI)
     held = people.sample(200, seed=1)
-    found = shoal.compare(
+    return shoal.compare(
         people, {"same": people, "stars": hidden}, quasi_identifiers=QUASI, sensitive=["ill"], held_out=held
     )
-    try:
-        import sklearn  # noqa: F401
-    except ModuleNotFoundError:
-        assert any("shoal[learn]" in note for note in found.notes)
-        assert all(r["utility"]["classifier"] is None for r in found.releases.values())
-        return
+
+
+def test_a_classifier_learns_from_the_release(people):
+    found = classified(people)
     same, stars = (found.releases[n]["utility"]["classifier"] for n in ("same", "stars"))
     assert same["accuracy"] > 0.85
     assert same["auc"] > 0.9
     assert stars["accuracy"] == pytest.approx(stars["majority"])
     assert stars["auc"] == pytest.approx(0.5)
     assert list(itertools.islice(found.notes, 1)) == []
+
+
+def test_without_scikit_learn_no_classifier_is_trained_and_a_note_says_so(people, monkeypatch):
+    for name in [n for n in sys.modules if n.split(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)  # importing it fails
+    found = classified(people)
+    assert any("shoal[learn]" in note for note in found.notes)
+    assert all(r["utility"]["classifier"] is None for r in found.releases.values())
 
 
 def test_what_hangs_together_and_whom_a_release_fits(tmp_path) -> None:

@@ -123,7 +123,7 @@ def test_in_a_pipeline() -> None:
     made.fit(table, target)
     other = people(900, 7).drop("ill").to_pandas()
     assert made.score(other, (other["zip"].str[0] == "8").to_numpy()) == 1.0
-    with pytest.raises(shoal.InfeasibleError, match="fewer than k"):
+    with pytest.raises(shoal.InfeasibleError, match="no group of k = 5 exists"):
         made.predict(other.head(3))
 
 
