@@ -444,11 +444,12 @@ def _new_elsewhere(
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
         prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
         shown = pl.exclude(_NUMBER)
-        made = pl.scan_parquet(path).with_columns(shown.cast(pl.String))
+        texts = shown.map_batches(_as_text, return_dtype=pl.String, is_elementwise=True)
+        made = pl.scan_parquet(path).with_columns(texts)
         return made.with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
 
     def values(name: str) -> list[str | None]:
-        return read.counts([name])[0].to_series().cast(pl.String).to_list()
+        return _as_text(read.counts([name])[0].to_series()).to_list()
 
     return increment.NewPeople(persons, _NUMBER, values, publish)
 

@@ -48,6 +48,27 @@ def test_an_engine_gives_the_parts_that_a_frame_gives(kind, tmp_path):
     assert shown["polars"] == shown[kind]
 
 
+@pytest.mark.parametrize("kind", ["polars", "pandas", "parquet", "parquet in duckdb", "duckdb"])
+def test_whole_floats_are_published_without_a_point(kind, tmp_path):
+    """pandas stores a column of whole numbers as floats if one is missing."""
+    pytest.importorskip("duckdb")
+    shown = {}
+    for floats in (False, True):
+        series = shoal.Series.start(tmp_path / f"{floats}", policy(insensitive="note", seed=3))
+        for month in (1, 2):
+            columns = [pl.col("age", "ill", "note").cast(pl.Int64), pl.col("zip").cast(pl.Int64)]
+            frame = cases(month).with_columns(
+                ill=pl.col("ill").replace({"a": "1", "b": "2", "c": "3"}), note=pl.int_range(60)
+            ).with_columns(columns)  # fmt: skip
+            frame = frame.with_columns(pl.exclude("id").cast(pl.Float64)) if floats else frame
+            data, settings = handed(frame, kind, tmp_path)
+            series.add(data, person="id", **settings)
+        assert series.verify().holds
+        tables = [pl.read_csv(series.place / f"000{i}" / "release.csv", infer_schema=False) for i in (1, 2)]
+        shown[floats] = [[sorted(t.select(*Q, "ill").rows(), key=str), t["note"].sort().to_list()] for t in tables]
+    assert shown[True] == shown[False]
+
+
 def _everybody_is_where_the_ledger_says(series: shoal.Series, tables: list[pl.DataFrame]) -> None:
     held = open_series(series.place)
     lines = {p: (part, t, v) for p, part, t, v, _ in held.ledger.persons.rows()}
