@@ -17,6 +17,7 @@ from numba.core.errors import TypingError
 import shoal.clock
 import shoal.kernels
 import shoal.kernels.parts
+import shoal.threads
 from tests.commands import python
 
 INNER = """from shoal.kernels import INNER, njit
@@ -41,7 +42,8 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     (tmp_path / "shoal" / "__init__.py").write_text("")
     shutil.copy(shoal.kernels.__file__, room.parent / "__init__.py")
     shutil.copy(shoal.kernels.parts.__file__, room.parent / "parts.py")
-    shutil.copy(shoal.clock.__file__, tmp_path / "shoal" / "clock.py")
+    for module in (shoal.clock, shoal.threads):
+        shutil.copy(str(module.__file__), tmp_path / "shoal")
     (room / "__init__.py").write_text("")
     (room / "between.py").write_text(OUTER.format("inner", "asked", "**INNER", "asked"))
     (room / "outer.py").write_text(OUTER.format("between", "whole as inside", "cache=True", "inside"))

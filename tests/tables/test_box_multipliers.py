@@ -14,7 +14,7 @@ from math import ceil, exp, floor, log
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings, strategies
+from hypothesis import assume, example, given, settings, strategies
 from scipy.optimize import linprog
 
 import shoal
@@ -61,11 +61,14 @@ def completed(task: Task, p: near_cells.Pairs, some: tuple[int, ...], k: int) ->
 
 def asked_by_shares(task: Task, held: list[int], k: int) -> list[tuple[int, set[int]]]:
     """So many further rows of such values are in every eligible group that has rows of the values held."""
-    if not task.requirement.frequency:
+    need = task.requirement
+    if not need.frequency:
         return []
+    # The pairs look at one column of values: the first of those that ask for the most different values.
+    column = max(range(len(need.frequency)), key=lambda j: max(need.frequency[j], need.distinct[j]))
     out: list[tuple[int, set[int]]] = []
-    n, own, l = len(held), Counter(held), task.requirement.frequency[0]
-    values = set(range(task.histogram.sensitive_sizes[0]))
+    n, own, l = len(held), Counter(held), need.frequency[column]
+    values = set(range(task.histogram.sensitive_sizes[column]))
     bands = {v: (Fraction(0), Fraction(1, l)) for v in values}
     for rule in task.requirement.rules:
         table, t = Counter(dict(enumerate(rule.table))), Fraction(str(getattr(rule.model, "t", 0)))
@@ -164,7 +167,17 @@ def of_shares(draw, most=8):
     return replace(task, requirement=need)
 
 
+def of_two_columns() -> Task:
+    """The first column limits shares, and the second asks for more different values."""
+    sensitive = np.array([[0, 0], [0, 2], [1, 0], [1, 1], [2, 0], [3, 0], [0, 0]], np.int32)
+    quasi, count = np.array([[0]] * 6 + [[3]], np.int32), np.array([1, 1, 1, 1, 1, 1, 2])
+    histogram = Histogram(quasi, sensitive, count, ("q0",), ("s0", "s1"), (4,), (4, 4))
+    stars = Recoding((Levels.tree(np.array([[0, 1, 2, 3], [0, 0, 0, 0]])),), "stars")
+    return Task(histogram, Requirement(1, (2, 1), (1, 3)), stars)
+
+
 @settings(deadline=None, max_examples=500)
+@example(task=of_two_columns(), values=[0.0] * 6 + [2.0, 0.0], nodes=1, few=1)
 @given(
     task=strategies.one_of(tasks(most=8, sensitive=(0, 1, 2), least=3), of_shares()),
     values=strategies.lists(strategies.floats(-0.5, 2.5), min_size=8, max_size=8),

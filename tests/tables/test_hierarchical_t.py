@@ -162,7 +162,7 @@ REFUSED = [
     ({}, {"ill": [["flu", "lung"], ["cough"]]}, "2 fields in row 1 and 1 in row 2; fill the gaps"),
     ({"t_hierarchical": 1.5}, {"ill": ILLS}, "from 0 to 1"),
     ({"publish": "hierarchy"}, {"ill": ILLS}, "at least one quasi-identifier"),
-    ({"sensitive": []}, {}, "sensitive column and none is given"),
+    ({"sensitive": []}, {}, "needs a sensitive column, and none is given"),
 ]
 
 
