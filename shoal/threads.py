@@ -3,8 +3,8 @@
 Ctrl-C and SIGTERM: Python handles signals in the main thread, between two bytecode instructions. A kernel or an integer
 program is one instruction, for any duration. So if a search is called from the main thread, it runs in another thread,
 and the main thread only waits, which signals interrupt at once. The exception raised there (``KeyboardInterrupt``, or
-that of a handler) goes to the caller, without an answer. The search itself ends at its next instruction, or when the
-kernel is compiled that it needs.
+that of a handler) goes to the caller, without an answer. The search itself ends at its next instruction. While it
+compiles or loads a kernel, it goes on until that is done, and then ends.
 
 Kernels that may run long release the interpreter lock (``nogil``), because otherwise the main thread couldn't run.
 
@@ -137,7 +137,10 @@ def in_a_thread(search: Callable[[], R]) -> R:
 
 
 def _raise_in(thread: threading.Thread, interrupt: Interrupt) -> None:
-    """Raise KeyboardInterrupt at the thread's next instruction; if it compiles a kernel, it raises it at the end."""
+    """Raise KeyboardInterrupt at the thread's next instruction.
+
+    A thread that compiles a kernel raises it itself afterward, because ``interrupt.came`` is set.
+    """
     if thread.ident is not None and interrupt.compiling.acquire(timeout=GRACE):
         raised: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
         try:

@@ -54,9 +54,8 @@ def models_of(policy: Policy) -> Sequence[Model]:
     """The models on rows and persons. At least k different persons are distinct l = k of the person column, and models
     that count the rows of a value count persons."""
     if not policy.units:
-        return [
-            m for m in policy.privacy if m.applies_to != "population"
-        ]  # models of a population are bound to it later
+        # models of a population are bound to it later
+        return [m for m in policy.privacy if m.applies_to != "population"]
     if policy.publish == "centers":
         raise PolicyError("⟨publish='centers'⟩ counts rows; person and household go with stars, hierarchy and ranges")
     out: list[Model] = []
