@@ -34,6 +34,7 @@ from shoal.model.members import Members, known_values, meanings, places, ruler_o
 from shoal.model.notation import named_notations
 
 Text = str | None
+RELEASE, CERTIFICATE = "release.csv", "release.certificate.json"
 
 
 def judge_views(
@@ -81,9 +82,9 @@ def _coarser(
         *asked["sensitive"]
     }:
         return "it has a column that the first part does not protect"
-    first = _rows(place / "0001" / "release.csv", columns)
-    view = _rows(place / f"{number:04d}" / "release.csv", columns)
-    if place.joinpath(f"{number:04d}", "release.csv").open(encoding="utf-8").readline().count(",") != len(columns) - 1:
+    first = _rows(place / "0001" / RELEASE, columns)
+    view = _rows(place / f"{number:04d}" / RELEASE, columns)
+    if place.joinpath(f"{number:04d}", RELEASE).open(encoding="utf-8").readline().count(",") != len(columns) - 1:
         return "it has columns that its certificate does not name"
     for name in own["quasi_identifiers"]:
         fine, coarse = first[name].unique().to_list(), view[name].unique().to_list()
@@ -164,12 +165,17 @@ def judge_series(
     O(rows of all parts).
     """
     about = read_json(place / "series.json", "series")
-    certificates = [read_json(place / f"{i:04d}" / "release.certificate.json") for i in range(1, number + 1)]
-    found = [_sealed(about), *chain(place, about, certificates), _one_request(about, certificates)]
+    certificates = [read_json(place / f"{i:04d}" / CERTIFICATE) for i in range(1, number + 1)]
+    found = [
+        _sealed(about),
+        *chain(place, about, certificates),
+        _one_request(about, certificates),
+        _only_published(place, number),
+    ]
     if not all(f.holds for f in found):
         return found  # the checks below assume that the parts belong to one series
     if about.get("mode") == "increment" and number:
-        files = [place / f"{i:04d}" / "release.csv" for i in range(1, number + 1)]
+        files = [place / f"{i:04d}" / RELEASE for i in range(1, number + 1)]
         found.append(judge_together(files, about["policy"], models, hierarchies or {}))
     if about.get("mode") == "views":
         found += judge_views(place, about, certificates, hierarchies or {})
@@ -193,7 +199,7 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
         )
         if good != (about.get("id"), about.get("mode"), i, before):
             wrong.append(i)
-        before = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
+        before = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
     text = f"{len(certificates)} parts, each names the one before; the last certificate is {before}"
     if wrong:
         text = f"part {wrong[0]} does not follow the one before: one of the two was changed, exchanged or left out"
@@ -225,6 +231,23 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
         ]
     text = f"part {odd[0][0]} has another {odd[0][1]!r}" if odd else "every part promises what the series asks"
     return Finding("request", not odd, text)
+
+
+def _only_published(place: Path, parts: int) -> Finding:
+    """Whether each part's folder has nothing but its table and its certificate. Files that begin with a dot are those
+    of the file system's own tools.
+    """
+    for part in (place / f"{i:04d}" for i in range(1, parts + 1)):
+        foreign = sorted(
+            p.name for p in part.iterdir() if p.name not in (RELEASE, CERTIFICATE) and not p.name.startswith(".")
+        )
+        if foreign:
+            text = (
+                f"{part.name}/{foreign[0]} is not part of the series, and nothing shows what it tells about people; "
+                "move it out of this folder, which is published"
+            )
+            return Finding("files", False, text)
+    return Finding("files", True, "each part is its table and its certificate, and no other file")
 
 
 def judge_together(
@@ -278,7 +301,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             {k: v for k, v in content.items() if k != "mac"},
             sort_keys=True, ensure_ascii=False, separators=(",", ":"),
         ).encode()  # fmt: skip
-        own = hashlib.sha256((place / f"{i:04d}" / "release.certificate.json").read_bytes()).hexdigest()
+        own = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
         good = (
             content.get("mac") == hmac.new(key, body, "sha256").hexdigest()
             and content.get("persons") == hashlib.sha256(data).hexdigest()
@@ -287,7 +310,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         )
         if not good:
             return [Finding("ledger", False, f"the ledger of part {i} was changed, or belongs to another part")]
-        wrong = _ledger_fault(place / f"{i:04d}" / "release.csv", content, persons, about, key, names, i)
+        wrong = _ledger_fault(place / f"{i:04d}" / RELEASE, content, persons, about, key, names, i)
         wrong = wrong or _continuity_fault(before, persons, about["mode"], i)
         wrong = wrong or _waiting_fault(waited, content["waiting"], before, persons, about)
         if wrong is not None:
@@ -417,7 +440,7 @@ def refuse_other(place: Path) -> None:
 def certificate_of(place: Path, number: int) -> tuple[Path, Path]:
     """Table and certificate of a part; VerificationError if one is missing."""
     folder = place / f"{number:04d}"
-    for path in (folder / "release.csv", folder / "release.certificate.json"):
+    for path in (folder / RELEASE, folder / CERTIFICATE):
         if not path.is_file():
             raise VerificationError(f"part {number} of the series lacks {path.name!r}")
-    return folder / "release.csv", folder / "release.certificate.json"
+    return folder / RELEASE, folder / CERTIFICATE

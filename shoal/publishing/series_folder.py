@@ -39,7 +39,7 @@ import polars as pl
 from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
 from shoal.errors import ExistsError, InputError, PolicyError, VerificationError
 from shoal.judge.file import seal
-from shoal.judge.series import refuse_other
+from shoal.judge.series import CERTIFICATE, RELEASE, refuse_other
 from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
@@ -216,7 +216,7 @@ class Ledger:
 
 
 FORMAT = 1
-SERIES, RELEASE, CERTIFICATE = "series.json", "release.csv", "release.certificate.json"
+SERIES = "series.json"
 PRIVATE, KEY, HEAD = "private", "key", "head.json"
 MODES = ("increment", "again", "views")
 _PART = re.compile(r"\d{4,}\Z")

@@ -58,6 +58,7 @@ HARM = {  # what is done, checks that fail for whoever verifies, what the owner 
     "a part left out": (lambda p: shutil.rmtree(p / "0002"), {"chain"}, "part 2 of the series is missing"),
     "the last part gone": (lambda p: shutil.rmtree(p / "0003"), set(), "knows 3 parts and the folder holds 2"),
     "a changed row": (lambda p: changed(p, "0002/release.csv", "a\n", "b\n"), {"part 2"}, None),
+    "a file beside a table": (lambda p: (p / "0002" / "report.html").write_text("<p>"), {"files"}, None),
     "a changed request": (
         lambda p: resealed(p / "series.json", policy=policy(k=1).describe()), {"chain", "request"}, None),
     "a lost ledger": (lambda p: shutil.rmtree(p / "private" / "ledger-0003"), {"ledger"}, "lost"),
