@@ -11,8 +11,8 @@ numba is replaced, so other code in the process compiles as it would without sho
   the outermost kernel, although the code includes the kernels that it calls from other modules.
 - Arguments are typed without constants. To numba, each number or truth value written in a call (``fits(near, -1)``) has
   a type of its own, so it would compile a kernel for every combination of constants.
-- An interrupt of a search waits until a kernel is compiled or loaded. Numba can't be stopped in the middle: its locks
-  stay closed, and code that is linked in part crashes the process later.
+- An interrupt never ends the compilation or loading of a kernel. Numba can't be stopped in the middle: its locks stay
+  closed, and code that is linked in part crashes the process later.
 
 ``quick`` runs a kernel on small inputs in Python. A kernel takes one to four seconds to compile, once per machine, and
 Python runs its loops about a hundred times slower. How many steps a bound cuts off is not known before the run. So
@@ -28,6 +28,7 @@ import hashlib
 import inspect
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,7 +44,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from shoal.clock import hold, release, standing
-from shoal.threads import this_thread
+from shoal.threads import in_a_thread, this_thread
 
 # Functions that only kernels call need no wrapper for Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
@@ -193,8 +194,12 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
             _warn_once()
 
     def compile(self, sig: Any) -> Any:
-        """Compile the kernel, or load it from disk. An interrupt that comes meanwhile is raised at the end."""
+        """Compile the kernel, or load it from disk. In a search, an interrupt that comes meanwhile is raised at the
+        end. In the main thread, it is raised at once, and the kernel is completed in another thread.
+        """
         here = this_thread
+        if here.interrupt is None and threading.current_thread() is threading.main_thread():
+            return in_a_thread(lambda: self.compile(sig))
         if here.interrupt is None or here.compiles:
             return super().compile(sig)
         with here.interrupt.compiling:
