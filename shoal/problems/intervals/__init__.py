@@ -89,7 +89,7 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
     """The distinct values in ascending order, the records of each, and the index of each given value among them.
 
     values   numbers, dates, or text; anything that numpy sorts. Texts that are all numbers, or all dates, are read as
-             ``read`` does
+             ``from_texts`` does
     weights  records of each, default 1
 
     Raises InputError for missing values (which have no order) and for weights that aren't counts.
@@ -107,7 +107,7 @@ def distinct(values: Iterable[Any], weights: Iterable[Any] | None = None) -> tup
         listed = given.tolist()
         if all(isinstance(v, date) for v in listed):
             given = _listed(listed)
-        elif all(isinstance(v, str) for v in listed) and (plain := read(listed)) is not listed:
+        elif all(isinstance(v, str) for v in listed) and (plain := from_texts(listed)) is not listed:
             given = _listed(plain)
     if given.dtype.kind in "fmM" and (np.isnan(given) if given.dtype.kind == "f" else np.isnat(given)).any():
         raise InputError("a value is missing; missing values have no place in an order, group them by themselves")
@@ -138,7 +138,7 @@ def _listed(values: list[Any]) -> np.ndarray:
     return found
 
 
-def read(texts: list[str], what: str = "the list") -> list[Any]:
+def from_texts(texts: list[str], what: str = "the list") -> list[Any]:
     """Texts as numbers, days, or moments (in UTC) if all of them are; otherwise the list itself.
 
     what  how messages call the texts: "column 'age'"

@@ -46,7 +46,7 @@ def in_order(
 
     notation  of a column of texts that are dates or numbers
     """
-    from shoal.problems.intervals import read
+    from shoal.problems.intervals import from_texts
 
     values, counts = tally(frame, name, count)
     if any(v is None or v != v for v in values):
@@ -56,7 +56,7 @@ def in_order(
             f"column {name!r} holds durations, whose order no text shows; turn them into numbers, such as hours"
         )
     texts = values if notation is None else _plain(frame, name, notation, values)
-    ordered = read(texts, f"column {name!r}") if all(isinstance(v, str) for v in texts) else texts
+    ordered = from_texts(texts, f"column {name!r}") if all(isinstance(v, str) for v in texts) else texts
     rank = np.argsort(ordered, kind="stable").tolist()
     return [values[i] for i in rank], [counts[i] for i in rank], [ordered[i] for i in rank]
 

@@ -60,17 +60,17 @@ def largest(need: Requirement, rows: int) -> int:
 class GroupProgram:
     """The linear program of set partitioning: a column for each group, and each row in exactly one group.
 
-    rows    csc_array[r, c]: rows of each row class in a group
-    at      csc_array[n, c]: the same by place (row class and pattern)
-    cost    float64[c]: cost of a group
-    size    float64[c]: rows of a group
-    most    float64[c]: how often a partition can use the group
-    lines   csr_array[l, c]: coefficients of further constraints; their right sides are ``most_of``, float64[l]
-    tight   float64[l]: dual prices of these constraints, at most 0
-    proved  lower bound on the cost of every partition
-    spare   float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
-    single  int64[..]: row classes with one row
-    inside  int64[..]: groups that are in the solver
+    rows         csc_array[r, c]: rows of each row class in a group
+    at           csc_array[n, c]: the same by place (row class and pattern)
+    cost         float64[c]: cost of a group
+    size         float64[c]: rows of a group
+    most         float64[c]: how often a partition can use the group
+    lines        csr_array[l, c]: coefficients of further constraints, which are at most ``line_limits``, float64[l]
+    line_prices  float64[l]: dual prices of these constraints, at most 0
+    proved       lower bound on the cost of every partition
+    reduced      float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
+    single       int64[..]: row classes with one row
+    inside       int64[..]: groups that are in the solver
     """
 
     def __init__(self, count: np.ndarray, at: csc_array, places: PatternFits, loss: np.ndarray) -> None:
@@ -83,8 +83,8 @@ class GroupProgram:
         self.cost = loss[places.pattern[at.indices[at.indptr[:-1]]]] * self.size
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
-        self.proved, self.spare = -np.inf, np.zeros(self.cost.size)
-        self.lines, self.most_of, self.tight = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
+        self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
+        self.lines, self.line_limits, self.line_prices = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
@@ -117,18 +117,18 @@ class GroupProgram:
         if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > MOST_CLASSES:
             return None
         ((column, _, sorts),) = conditions_of(need)
-        (loss, enough), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
+        (loss, cutoff), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
         value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
-        spare = loss[places.pattern] - price[places.row_class] + shared.rows
+        reduced = loss[places.pattern] - price[places.row_class] + shared.rows
         # A pattern can have several groups, each with a negative reduced cost.
         size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-        least = least_groups(places, rows, value, spare, sorts, shared.uses).cost
+        least = least_groups(places, rows, value, reduced, sorts, shared.uses).cost
         below = float((size // need.smallest) @ np.minimum(least, 0.0))
         proved = shared.proved + float(price @ row_classes.count) + below
-        slack = part * (enough - proved) + SAFETY
+        slack = part * (cutoff - proved) + SAFETY
         rank = np.empty(places.patterns, np.int64)
         rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
-        order = np.lexsort((spare, rank[places.pattern]))
+        order = np.lexsort((reduced, rank[places.pattern]))
         start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
         within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
         bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
@@ -139,7 +139,7 @@ class GroupProgram:
         begin, place = np.zeros(MOST_GROUPS + 1, np.int64), np.empty(MOST_ROWS, np.int32)
         uses = shared.uses.min(axis=0)[np.argsort(rank)]
         kind = row_classes.type[places.row_class]
-        many = few_groups(PatternRows(start, order, rows, value, spare), asked, uses, kind, within, begin, place)
+        many = few_groups(PatternRows(start, order, rows, value, reduced), asked, uses, kind, within, begin, place)
         if many < 0:
             return None
         place = place[: begin[many]]
@@ -147,7 +147,7 @@ class GroupProgram:
         at.sum_duplicates()
         out = cls(row_classes.count, at, places, loss)
         out.proved = proved
-        out.spare = at.T @ spare + shared.uses.min(axis=0)[places.pattern[place[begin[:many]]]]
+        out.reduced = at.T @ reduced + shared.uses.min(axis=0)[places.pattern[place[begin[:many]]]]
         several_of = np.flatnonzero(model.owner >= model.patterns)
         if several_of.size and many:
             lines, pattern = csc_array(model.lines[several_of]), places.pattern[at.indices[at.indptr[:-1]]]
@@ -157,8 +157,8 @@ class GroupProgram:
             out.constrain(csr_array(-of_groups), -model.low[several_of])
         return out
 
-    def tighten(self, enough: float, until: float) -> None:
-        """Solve the linear program, add cuts, and remove groups that no partition of cost ``enough`` uses."""
+    def tighten(self, cutoff: float, until: float) -> None:
+        """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses."""
         before: list[float] = []
         while self.cost.size:
             solved = self._solved(None, until)
@@ -166,16 +166,16 @@ class GroupProgram:
                 return
             before.append(solved[0])
             three = self._violated(self._x())
-            self.remove_costly(enough)
-            slow = len(before) > LAST and solved[0] - before[-1 - LAST] < LEAST_GAIN * (enough - solved[0])
-            if self.proved > enough or clock() > until or len(before) > ROUNDS or slow:
+            self.remove_costly(cutoff)
+            slow = len(before) > LAST and solved[0] - before[-1 - LAST] < LEAST_GAIN * (cutoff - solved[0])
+            if self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow:
                 return
             if not len(three) or not self.cost.size:
                 return
             self._cut(three)
 
-    def dives(self, enough: float, unit: float, until: float) -> list[np.ndarray]:
-        """Partitions of cost at most ``enough``, each cheaper than the one before by at least ``unit``: rows by place.
+    def dives(self, cutoff: float, unit: float, until: float) -> list[np.ndarray]:
+        """Partitions of cost at most ``cutoff``, each cheaper than the one before by at least ``unit``: rows by place.
 
         A dive fixes the group with the largest fractional value and solves the linear program again, until its solution
         is integral. Later dives start with another group (Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa, "Primal
@@ -190,12 +190,12 @@ class GroupProgram:
             other, taken, depth = waiting[done], [], 0
             while self._solved(None, until, keep=False) is not None:
                 value, x = self.solver.getInfo().objective_function_value, self._x()
-                if value > enough + SAFETY or self.solver.x[:n].max() > TINY:
+                if value > cutoff + SAFETY or self.solver.x[:n].max() > TINY:
                     break
                 part = np.flatnonzero(np.abs(x - np.rint(x)) > TINY)
                 if not part.size:
                     out.append(self._placed(x))
-                    enough = value - unit + SAFETY
+                    cutoff = value - unit + SAFETY
                     break
                 part = part[np.argsort(-x[part], kind="stable")]
                 if len(other) <= depth < DEPTH and part.size > 1:
@@ -208,40 +208,40 @@ class GroupProgram:
                 self.solver.changeColBounds(column, 0.0, np.inf)
         return out
 
-    def branched(self, enough: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
+    def branched(self, cutoff: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
         """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
-        The bound is at most ``enough + unit``.
+        The bound is at most ``cutoff + unit``.
 
         Branch and bound by Ryan and Foster ("An integer programming approach to scheduling", 1981): two rows that a
         solution groups together in part are together in one branch and apart in the other. The branch with the least
         bound is solved first.
         """
         found: list[np.ndarray] = []
-        more, nothing = enough + unit, 0
+        more, nothing = cutoff + unit, 0
         if self.cost.size > MOST_BRANCHED:
             return found, min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
         has = self.rows.toarray() > 0
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
-            if least > enough + SAFETY:
+            if least > cutoff + SAFETY:
                 break
-            solved = self._solved(allowed, until, enough)
+            solved = self._solved(allowed, until, cutoff)
             if solved is None:
                 return found, min(least, more)
-            bound, spare = max(least, solved[0]), solved[1]
-            if bound > enough + SAFETY:
+            bound, reduced = max(least, solved[0]), solved[1]
+            if bound > cutoff + SAFETY:
                 continue
-            allowed &= spare <= enough - bound + SAFETY
+            allowed &= reduced <= cutoff - bound + SAFETY
             x = self._x()
             used = np.flatnonzero(x > TINY)
             if (np.abs(x[used] - np.rint(x[used])) <= TINY).all() and self.solver.x[: self.count.size].max() <= TINY:
                 found.append(self._placed(x))
                 more = float(self.cost[self.inside] @ np.rint(x))
-                enough = more - unit
+                cutoff = more - unit
                 continue
-            halves = self._halves(x, has, allowed, enough, until)
+            halves = self._halves(x, has, allowed, cutoff, until)
             if halves is None:
                 return found, min(least, more)
             for half in halves:
@@ -250,7 +250,7 @@ class GroupProgram:
         return found, more
 
     def _halves(
-        self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, enough: float, until: float
+        self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, cutoff: float, until: float
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """The groups of two branches, bool[c] each; None if no two rows are together in part, or the time is over.
 
@@ -281,25 +281,25 @@ class GroupProgram:
                 if not self.solver.solved():
                     return None
                 value = float(self.solver.getInfo().objective_function_value)
-                gains.append(max(min(value, enough) - before, LEAST_STEP))
+                gains.append(max(min(value, cutoff) - before, LEAST_STEP))
             if gains[0] * gains[1] > best:
                 best, out = gains[0] * gains[1], halves
         return out
 
     def _solved(
-        self, allowed: np.ndarray | None, until: float, enough: float = np.inf, keep: bool = True
+        self, allowed: np.ndarray | None, until: float, cutoff: float = np.inf, keep: bool = True
     ) -> tuple[float, np.ndarray] | None:
         """The bound of the linear program and the reduced costs, float64[c]; None if the time is over.
 
         Groups outside the solver are priced here, and those with a negative reduced cost are added. The loop ends when
-        no group is added, or the bound is above ``enough``.
+        no group is added, or the bound is above ``cutoff``.
 
         allowed  bool[c]: groups that can be used; None for all
         keep     whether the bound holds for all partitions; false while some groups are fixed
         """
         n = self.count.size
         if not self.inside.size:
-            self._add(np.argsort(self.spare, kind="stable")[:FIRST_GROUPS])
+            self._add(np.argsort(self.reduced, kind="stable")[:FIRST_GROUPS])
         if allowed is not None:
             self._allow(allowed)
         while True:
@@ -307,24 +307,26 @@ class GroupProgram:
             if not self.solver.solved():
                 return None
             dual = self.solver.duals
-            price, tight = dual[:n], np.minimum(dual[n:], 0.0)
-            spare = self.cost - self.rows.T @ price - self.lines.T @ tight
-            below = np.minimum(spare, 0.0) * self.most
+            price, line_prices = dual[:n], np.minimum(dual[n:], 0.0)
+            reduced = self.cost - self.rows.T @ price - self.lines.T @ line_prices
+            below = np.minimum(reduced, 0.0) * self.most
             proved = float(
-                price @ self.count + tight @ self.most_of + (below if allowed is None else below[allowed]).sum()
+                price @ self.count
+                + line_prices @ self.line_limits
+                + (below if allowed is None else below[allowed]).sum()
             )
             if allowed is None and keep and proved > self.proved:
-                self.proved, self.spare, self.tight = proved, np.maximum(spare, 0.0), tight
-            if proved > enough + SAFETY:
-                return proved, spare
-            out = spare < -TINY
+                self.proved, self.reduced, self.line_prices = proved, np.maximum(reduced, 0.0), line_prices
+            if proved > cutoff + SAFETY:
+                return proved, reduced
+            out = reduced < -TINY
             out[self.inside] = False
             if allowed is not None:
                 out &= allowed
             new = np.flatnonzero(out)
             if not new.size:
-                return proved, spare
-            self._add(new[np.argsort(spare[new], kind="stable")][:MORE_GROUPS])
+                return proved, reduced
+            self._add(new[np.argsort(reduced[new], kind="stable")][:MORE_GROUPS])
 
     def _x(self) -> np.ndarray:
         """Values of the groups in the solver, float64[..]."""
@@ -341,9 +343,9 @@ class GroupProgram:
             here.size, here.astype(np.int32), zero, np.where(allowed[self.inside], np.inf, 0.0)
         )
 
-    def remove_costly(self, enough: float) -> None:
-        """Remove the groups that no partition of cost ``enough`` uses, if they are many."""
-        kept = self.spare <= enough - self.proved + SAFETY
+    def remove_costly(self, cutoff: float) -> None:
+        """Remove the groups that no partition of cost ``cutoff`` uses, if they are many."""
+        kept = self.reduced <= cutoff - self.proved + SAFETY
         if kept.sum() >= REMOVED_FROM * kept.size:
             return
         gone = np.flatnonzero(~kept[self.inside])
@@ -352,7 +354,7 @@ class GroupProgram:
         self.rows, self.at = csc_array(self.rows[:, kept]), csc_array(self.at[:, kept])
         self.lines = csr_array(csc_array(self.lines)[:, kept])
         self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
-        self.spare = self.spare[kept]
+        self.reduced = self.reduced[kept]
 
     def _add(self, new: np.ndarray) -> None:
         """Add groups to the solver."""
@@ -397,7 +399,10 @@ class GroupProgram:
     def constrain(self, lines: csr_array, most: np.ndarray) -> None:
         """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""
         self.lines = csr_array(vstack([self.lines, lines]))
-        self.most_of, self.tight = np.append(self.most_of, most), np.append(self.tight, np.zeros(most.size))
+        self.line_limits, self.line_prices = (
+            np.append(self.line_limits, most),
+            np.append(self.line_prices, np.zeros(most.size)),
+        )
         here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
         low = np.full(most.size, -np.inf)
         self.solver.addRows(

@@ -341,13 +341,13 @@ def priced(
     loss  float64[q] of a row of each pattern;  price  float64[r] of a row of each row class
     O(n log n) for each part size.
     """
-    spare = loss[places.pattern] - price[places.row_class]
+    reduced = loss[places.pattern] - price[places.row_class]
     rows = row_classes.count[places.row_class]
     size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
     uses, conditions, asked = np.zeros((1, places.patterns)), conditions_of(need), _SensitiveLimits(need)
     own = max((i for i, l, _ in asked.columns if l > 1), default=-1)  # whose parts are uses
     if shared is not None:
-        spare, uses = spare + shared.rows, shared.uses
+        reduced, uses = reduced + shared.rows, shared.uses
     parts, once = shared is not None and asked.plain, uses.min(axis=0)
     if parts:  # as many parts as possible, if their cost is negative
         fewest = next(classes[0].rows for column, _, classes in conditions if column == own)
@@ -358,14 +358,14 @@ def priced(
             row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, np.int64)
         )
         alike = parts and several and column == own
-        table, each = (places, rows, value, spare), uses if alike else np.zeros((len(classes), places.patterns))
+        table, each = (places, rows, value, reduced), uses if alike else np.zeros((len(classes), places.patterns))
         less = [ValueLimits(c.cap, c.rows - 1, c.values - 1) for c in classes]
         whole, rest = least_groups(*table, classes, each).cost, least_groups(*table, less, each).cost
         most = np.maximum(size // classes[0].rows, 1) if several else np.ones(places.patterns)
         more = (most - 1) * np.minimum(whole, 0.0) + (0.0 if alike else once)
         below.append(np.minimum(whole + more, 0.0))
         patterns.append(whole + more)
-        taking.append((rest + more)[places.pattern] + spare)
+        taking.append((rest + more)[places.pattern] + reduced)
     least = np.max(below, axis=0)
     pattern = np.max(patterns, axis=0) - least
     place = np.maximum(np.max(taking, axis=0) - least[places.pattern], pattern[places.pattern])
@@ -400,21 +400,21 @@ def least_groups(
     places: PatternFits,
     rows: np.ndarray,
     value: np.ndarray,
-    spare: np.ndarray,
+    reduced: np.ndarray,
     sorts: list[ValueLimits],
     use: np.ndarray,
 ) -> LeastGroups:
     """The classes of each pattern whose rows have the least sum, of one of several sorts.
 
-    rows, value int64[n], spare float64[n]  of each place: number of rows, value, and cost of one row
+    rows, value int64[n], reduced float64[n]  of each place: number of rows, value, and cost of one row
     use  float64[g, q]  cost of a class of each sort in addition to its rows; O(n log n + g n)
     """
     from shoal.kernels.tables.subsets import GroupSorts, PatternRows
     from shoal.kernels.tables.subsets import least_groups as least
 
-    order = np.lexsort((spare, places.pattern))
+    order = np.lexsort((reduced, places.pattern))
     start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
     asked = GroupSorts(*(np.array(column, np.int64) for column in zip(*sorts, strict=True)))
     out = LeastGroups(np.empty(places.patterns), np.empty(places.patterns, np.int64), np.empty(rows.size, np.int64))
-    least(PatternRows(start, order, rows, value, spare), asked, use, *out)
+    least(PatternRows(start, order, rows, value, reduced), asked, use, *out)
     return out

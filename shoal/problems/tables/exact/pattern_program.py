@@ -288,8 +288,8 @@ class _PatternSearch:
         """
         part = 0
         while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
-            enough, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
-            losses = self.found.loss / self.costs.scale, enough
+            cutoff, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
+            losses = self.found.loss / self.costs.scale, cutoff
             groups = GroupProgram.listed(
                 self.row_classes,
                 self.places,
@@ -304,8 +304,8 @@ class _PatternSearch:
                 part += 1
                 continue
             upper, whole = self.upper, part == 0
-            groups.tighten(enough, clock() + LISTING * (self.deadline - clock()))
-            for x in groups.dives(enough, unit, clock() + LISTING * (self.deadline - clock())):
+            groups.tighten(cutoff, clock() + LISTING * (self.deadline - clock()))
+            for x in groups.dives(cutoff, unit, clock() + LISTING * (self.deadline - clock())):
                 self._keep_if_cheaper(x)
             if self.upper < upper:
                 part = 0
@@ -313,9 +313,9 @@ class _PatternSearch:
                     continue
             elif not whole:
                 return
-            enough = (self.upper - self.step) / self.costs.scale
-            groups.remove_costly(enough)
-            found, proved = groups.branched(enough, unit, self.deadline)
+            cutoff = (self.upper - self.step) / self.costs.scale
+            groups.remove_costly(cutoff)
+            found, proved = groups.branched(cutoff, unit, self.deadline)
             for x in found:
                 self._keep_if_cheaper(x)
             self._raise_bound(min(proved * self.costs.scale, self.upper))
