@@ -421,7 +421,7 @@ def _role(
         return found.role, found.reason, 0
     if distinct <= 1:
         return "insensitive", "one value only", 0
-    if rows > 20 and distinct > 0.95 * rows:
+    if rows > 20 and distinct > 0.95 * rows and not _measured(series, texts):
         return DIRECT, f"{single}, so it identifies rows", 0
     if rows > 20 and different > max(TEXTS * filled, FEW) and _of_letters(texts):
         share = f"{100 * different / filled:.0f} % of its values are different texts"
@@ -430,6 +430,16 @@ def _role(
         return "quasi-identifier", single, 0
     few = "; its name suggests an identifier, but it has too few values" if _named(series.name) else ""
     return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
+
+
+def _measured(series: pl.Series, texts: Sequence[str]) -> bool:
+    """Whether a column has numbers with digits after the decimal mark: amounts or measurements, not numbers of rows."""
+    if series.dtype == pl.String:
+        numbers = series.cast(pl.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            return decimal_mark(series, texts)[0] is not None
+        series = numbers
+    return series.dtype.is_numeric() and bool((series != series.floor()).any())
 
 
 def _filled(series: pl.Series) -> tuple[int, int]:

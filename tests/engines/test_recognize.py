@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,28 @@ def test_texts_that_mostly_differ_are_no_quasi_identifier(tmp_path: Path) -> Non
     assert "62 % of its values are different texts" in found["badge"].reason
     assert any("person = " in w for w in found["badge"].warnings)
     assert found["plz"].role == "quasi-identifier"
+
+
+@pytest.mark.parametrize(
+    ("make", "role"),
+    [
+        (lambda i: i + 0.25, "quasi-identifier"),
+        (lambda i: f"{i},25", "quasi-identifier"),
+        (lambda i: f"{i}.25", "quasi-identifier"),
+        (Decimal, "identifier"),
+        (lambda i: Decimal(f"{i}.25"), "quasi-identifier"),
+        (lambda i: i + 0.0, "identifier"),
+        (lambda i: i, "identifier"),
+        (str, "identifier"),
+        (lambda i: f"x{i}", "identifier"),
+    ],
+)
+def test_numbers_that_nearly_all_differ_are_measured_where_they_have_a_fraction(
+    make: Callable[[int], Any], role: str, tmp_path: Path
+) -> None:
+    frame = pl.DataFrame({"alpha": [make(i * 37 % 1009) for i in range(60)], "beta": [1, 2] * 30})
+    frame.write_parquet(tmp_path / "t.parquet")
+    assert {c.name: c.role for c in propose(tmp_path / "t.parquet")} == {"alpha": role, "beta": "insensitive"}
 
 
 def test_numbers_of_another_country_have_a_decimal_mark(tmp_path: Path) -> None:
