@@ -195,12 +195,8 @@ def _run(
 
     begun = time.perf_counter()
     conditions_of, options, search = asked
-    request, names, r, epsilon = (
-        distance.read(),
-        options.get("sensitive", []),
-        options["r"],
-        options.get("epsilon", 0.0),
-    )
+    request, names = distance.read(), options.get("sensitive", [])
+    r, epsilon = options["r"], options.get("epsilon", 0.0)
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
     files = files._replace(report=decision.page(files.report))

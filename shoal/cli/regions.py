@@ -360,10 +360,8 @@ def regions(
     given, degrees = reading.read(areas, edges)
     files.check_shapes(given, degrees)
     weight, effort = least.weight, search.effort
-    asked, weights = (
-        complete(AREA_CONDITIONS, conditions_given),
-        np.column_stack([given.whole(name) for name in weight]),
-    )
+    asked = complete(AREA_CONDITIONS, conditions_given)
+    weights = np.column_stack([given.whole(name) for name in weight])
     wanted = listed(search.objective) or ["similar" if asked["similar"] else "max"]
     options = kept.settings(given, asked, wanted, degrees) | {"seed": search.seed, "unit": weight[0]}
     hurry = options | {"method": search.method, "effort": effort}

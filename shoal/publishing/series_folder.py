@@ -144,10 +144,8 @@ class Ledger:
         """Those of these people who were published before, each once."""
         if not self.lines:
             return persons.clear()
-        every, new = (
-            pl.concat([part.select("person") for part in self.lines]),
-            persons.alias("person").to_frame().lazy(),
-        )
+        every = pl.concat([part.select("person") for part in self.lines])
+        new = persons.alias("person").to_frame().lazy()
         return every.join(new, on="person", how="semi").collect(engine="streaming")["person"].unique()
 
     def after(
@@ -200,9 +198,8 @@ class Ledger:
             hash_of(folder / PERSONS) != content["persons"]
         ):
             raise VerificationError(f"the ledger {folder.name!r} was changed, or belongs to another key")
-        if (content["series"], content["number"], content["certificate"]) != own or content[
-            "previous"
-        ] != before.sealed:
+        named = (content["series"], content["number"], content["certificate"])
+        if named != own or content["previous"] != before.sealed:
             raise VerificationError(
                 f"the ledger {folder.name!r} belongs to another part; put back the one of this part"
             )
@@ -297,9 +294,7 @@ class Folder:
         """
         number, sealed = self.parts + 1, sha256(certificate)
         head = _head(self.keyed, number, sealed)
-        more = [
-            Piece(self.private(name), _bytes(data), private=True) for name, data in dict(private or {}).items()
-        ]  # fmt: skip
+        more = [Piece(self.private(name), _bytes(data), private=True) for name, data in dict(private or {}).items()]
         publish_together(
             [
                 *more,

@@ -212,10 +212,8 @@ def explore(
     if isinstance(publish, Mapping):  # for single columns; only publishing with hierarchies supports it
         given["publish"], publish = publish, None
     asked = Policy.of(policy, **given)
-    ways, methods = (
-        _some("publish", publish, asked.publish, list(RECODINGS)),
-        _some("method", method, asked.method, None),
-    )
+    ways = _some("publish", publish, asked.publish, list(RECODINGS))
+    methods = _some("method", method, asked.method, None)
     if steps and "ranges" not in ways:
         raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩; leave it out")
     if max(ls) > 1 and not asked.sensitive:

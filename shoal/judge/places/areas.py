@@ -31,9 +31,8 @@ def why_left_out(
     out = label < 0
     ends = _ends(place, pairs, asked.get("joined") or [])
     if asked.get("boundary") is not None:
-        side = np.unique(part(source, asked["boundary"]).cast(pl.String).fill_null("").to_numpy(), return_inverse=True)[
-            1
-        ]
+        names = part(source, asked["boundary"]).cast(pl.String).fill_null("").to_numpy()
+        side = np.unique(names, return_inverse=True)[1]
         ends = ends[side[ends[:, 0]] == side[ends[:, 1]]]
     piece = _pieces(ends[out[ends].all(axis=1)], len(label))
     m = int(piece.max(initial=-1)) + 1

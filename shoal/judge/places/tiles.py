@@ -310,10 +310,8 @@ def _counted(
         text += "; the record says how many were left out as codes, or fit no tile" if absent else ""
     else:
         out, sparse, points = (number_of(stated.facts, n) for n in ("codes_left_out", "rows_left_out", "points"))
-        fits, how = (
-            out >= 0 and (absent, points) in ((sparse, len(places)), (out + sparse, len(places) - out)),
-            RECOMPUTED,
-        )
+        counted = (absent, points) in ((sparse, len(places)), (out + sparse, len(places) - out))
+        fits, how = out >= 0 and counted, RECOMPUTED
         text = f"{absent} rows of the source are nowhere, {out} certified as codes; "
         text += f"{foreign} rows name none of its places"
         text += f"; {sparse} certified as fitting no tile" if sparse else ""

@@ -229,9 +229,8 @@ class Levels(ColumnRecoding):
     def ladder(self) -> tuple[np.ndarray, np.ndarray]:
         """The levels up to the ceiling, with classes numbered 0, 1, 2, ..."""
         top = self.ceiling + 1
-        return np.stack([np.unique(level, return_inverse=True)[1].reshape(-1) for level in self.node[:top]]), self.loss[
-            :top
-        ]
+        numbered = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in self.node[:top]]
+        return np.stack(numbered), self.loss[:top]
 
     def nodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The nodes of the tree, numbered level by level: parent int32, weighted loss float64, node of each code

@@ -400,11 +400,8 @@ def _certificate(
         why = "heavy areas apart, the rest poured level over as many regions as there can be"
         least, unit = low.squares, f"squared {unit}"
     elif first == "excess":
-        least, why, unit = (
-            1.0,
-            "a region weighs at least k and at least its heaviest area",
-            "times max(k, heaviest area)",
-        )
+        least, why = 1.0, "a region weighs at least k and at least its heaviest area"
+        unit = "times max(k, heaviest area)"
     else:
         least, why = 0, "none is sought: it is not negative"
         unit = "weighted squares about the regions' means" if len(task.moments(first)) else "border edges"

@@ -405,10 +405,8 @@ def _run(
 def steps_for(task: Districting, bound: CountBound, name: str) -> int:
     """The usual number of steps of one annealing: fewer if regions are large, because a step then takes longer."""
     size = task.n / max(bound.value, 1)
-    few, usual = (
-        20 * min(task.n, _LARGE) + 4 * max(0, task.n - _LARGE),
-        min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5)),
-    )
+    few = 20 * min(task.n, _LARGE) + 4 * max(0, task.n - _LARGE)
+    usual = min(4_000 * task.n, int(3_700_000 / max(size, 1.0) ** 0.5))
     if task.n <= POOLED:
         share = 0.25 if name == "max" else 0.28
     elif name == "count":  # with prices, the number still increases when other objectives have converged

@@ -587,10 +587,8 @@ class Rows:
         if not groups:
             return self.cut(np.zeros_like(group))
         inside = group >= 0
-        pool, ones = (
-            np.bincount(self.cell[waiting], minlength=self.histogram.cells),
-            np.ones(int(inside.sum()), np.int64),
-        )
+        pool = np.bincount(self.cell[waiting], minlength=self.histogram.cells)
+        ones = np.ones(int(inside.sum()), np.int64)
         joined = joining(self.histogram, self.need, self.cell[inside], group[inside], ones, pool)
         pooled = self.cut(np.where(np.append(joined, True)[group], 0, -1))  # -1, no group, is the last
         return np.where(pooled >= 0, pooled + groups, group)

@@ -408,11 +408,8 @@ class Release(Generic[Frame]):
             raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
         lake = lakes.is_target(path)
         target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
-        papers, states = (
-            Documents.next_to(target, certificate, record, sign),
-            statement.states_bound(self.policy, bound),
-        )
-        how: Any = {"bound": states, "overwrite": overwrite, "tell": progress}
+        papers = Documents.next_to(target, certificate, record, sign)
+        how: Any = {"bound": statement.states_bound(self.policy, bound), "overwrite": overwrite, "tell": progress}
         if served:
             return write_server(self, str(path), str(table), papers, **how)
         if lake:

@@ -271,10 +271,8 @@ def flow_start(task: Task, rows: Rows, multipliers: Multipliers, until: float | 
     if until is not None:
         hurried = began + HURRIED * ONE * size > until
         stop = until - FLOW * ONE * size if hurried else began + CLOSED * (until - began)
-    passes, rounds = (
-        flows_within_effort(CLOSING, effort, size, 1.0),
-        flows_within_effort(FLOW_ROUNDS, effort, size, PER_ROUND),
-    )
+    passes = flows_within_effort(CLOSING, effort, size, 1.0)
+    rounds = flows_within_effort(FLOW_ROUNDS, effort, size, PER_ROUND)
     fine = flows_within_effort(FINE, "fast" if hurried else effort if until is None else "balanced", size, PER_STEP)
     multipliers = closed(task, multipliers, passes, stop)
     program = multipliers.program

@@ -179,11 +179,8 @@ def open_groups(
     head, following = np.full(capacity, -1, np.int64), np.full(n, -1, np.int64)
     head[: size.size] = member[start[:-1]]
     following[member[:-1]] = np.where(np.diff(group[member]) == 0, member[1:], -1)
-    sizes, states, paid = (
-        np.zeros(capacity, np.int64),
-        np.zeros((capacity, leaf.shape[1]), np.int64),
-        np.zeros(capacity),
-    )
+    sizes, paid = np.zeros(capacity, np.int64), np.zeros(capacity)
+    states = np.zeros((capacity, leaf.shape[1]), np.int64)
     sizes[: size.size], states[: size.size], paid[: size.size] = size, state, price
     chained = kernels.Chained(group, head, following, sizes, states, paid)
     return group, int(kernels.carry_out(table, chained, order, made))
