@@ -307,7 +307,7 @@ def spread(
         return _answers(found.repartition("number").mapInArrow(partial(_together, together), _ANSWER))
     with ThreadPoolExecutor(_JOBS) as jobs:  # executors start with the first lots while the others are made
         begun = [jobs.submit(_answers, _brought(running, some).mapInArrow(work, _ANSWER)) for some in _jobs(tasks)]
-    return chain.from_iterable(job.result() for job in begun)
+    return chain.from_iterable([job.result() for job in begun])
 
 
 def _brought(running: Any, lots: Iterable[list[bytes]]) -> Any:
