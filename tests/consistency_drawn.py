@@ -56,6 +56,17 @@ MODELS: Sequence[dict[str, Any]] = (
     {"k": 2, "beta": 1.0}, {"k": 2, "beta_basic": 1.0}, {"k": 2, "delta": 1.5}, {"simultaneous_l": 2},
     {"preset": "k3"}, {"k": 2, "preset": "hipaa-safe-harbor"}, {"k_map": 2}, {"presence": (0.1, 0.8)},
 )  # fmt: skip
+RARE_METHODS = (
+    "cascade", "hilbert", "three_phase_hilbert", "two_anonymity", "matching", "top_down", "coarsen", "fewest_tuples",
+    "halving", "forest", "pattern_cover",
+)  # fmt: skip
+SECOND_MODELS: Sequence[dict[str, Any]] = (
+    {"k": 3},
+    {"l": 2},
+    {"distinct_l": 2},
+    {"t": 0.6},
+    {"recursive_cl": (3.0, 2)},
+)
 NULLABLE: dict[Any, str] = {pl.Int64: "Int64", pl.Float64: "Float64", pl.String: "string", pl.Boolean: "boolean"}
 ENDINGS = (".csv", ".parquet", ".xlsx", ".csv.gz", "")
 
@@ -86,7 +97,7 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     may(0.1, star="?")
     may(0.2, numeric_stars="text")
     may(0.1, effort="balanced")
-    may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
+    may(0.15, method=drawn.choice(["three_phase", "mondrian", "optimal", "improve", "global_recoding"]))
     if "came" in names:
         may(0.8, dates={"came": "%d.%m.%Y"})
     if "costs" in names:
@@ -165,6 +176,19 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
     if apart.random() < 0.1:
         roles["strict_roles"] = True
+    wide = random.Random(f"wide {seed}")
+    if wide.random() < 0.15:
+        asked["method"] = wide.choice(RARE_METHODS)
+    if wide.random() < 0.1:
+        asked = {**wide.choice(SECOND_MODELS), **asked}
+    if wide.random() < 0.1:
+        asked |= {"weights": {n: wide.choice([0.5, 3.0]) for n in names}, "max_suppressed": wide.choice([0.25, 0.75])}
+    if insides > 1 and wide.random() < 0.25 and "job" not in [roles.get("person"), roles.get("household")]:
+        roles = {**{n: held for n, held in roles.items() if n != "insensitive"}, "sensitive": ["ill"]}
+        roles["identifiers"] = ["job"]
+    ordered = wide.random() < 0.03
+    if ordered:
+        cells, asked["keep_order"] = cells[:3], True
     sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     if ending == ".xlsx" and seed % 2 == 0:
@@ -172,9 +196,13 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
     if source == "pandas":
         source = more.choice(["pandas", "pandas", "pandas nullable", "pandas arrow"])
+    elif source == "polars" and wide.random() < 0.3:
+        source = wide.choice(["lazy", "arrow"])
+    if ending == ".csv" and wide.random() < 0.2:
+        ending = ".tsv"
     kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
     release = _release(source, ending, {**roles, **asked}, sign)
-    return Case(f"drawn {seed}", cells, columns, rows, release, kind, limits=beyond)
+    return Case(f"drawn {seed}", cells, columns, rows, release, kind, ordered, limits=beyond)
 
 
 def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
@@ -185,6 +213,8 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
         # by the column's type: pandas' own choice hangs on the values, and a column without any would tell of them
         kinds = {n: next((name for kind, name in NULLABLE.items() if t == kind), None) for n, t in table.schema.items()}
         return table.to_pandas().astype({n: kind for n, kind in kinds.items() if kind is not None})
+    if source in ("lazy", "arrow"):
+        return table.lazy() if source == "lazy" else table.to_arrow()
     if source == "pandas arrow":
         return table.to_pandas(use_pyarrow_extension_array=True)
     if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has
@@ -202,6 +232,7 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
 
 def held(frame: Any) -> Any:
     """What a frame shows and what it carries beside its rows, as text: levels, index, attributes."""
+    frame = frame.collect() if isinstance(frame, pl.LazyFrame) else frame
     if hasattr(frame, "to_pandas") and not isinstance(frame, pl.DataFrame):
         return repr(frame)
     if isinstance(frame, pl.DataFrame):
