@@ -553,7 +553,11 @@ def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     known, found = public.get("facts"), public.get("certificate")
     asked = public.get("parameters")
     odd = sorted(set(public) - ENTRIES)
-    odd += sorted((set(asked) & PROMISES) - set(KEPT[str(public["kind"])])) if isinstance(asked, Mapping) else []
+    odd += (
+        sorted((set(asked) & PROMISES) - set(KEPT.get(str(public["kind"]), PROMISES)))
+        if isinstance(asked, Mapping)
+        else []
+    )
     if isinstance(known, Mapping):
         odd += sorted(
             set(known) - {*FACTS.get(str(public["kind"]), USUAL), *COMPANIONS.get(str(public["kind"]), ()), "levels"}
