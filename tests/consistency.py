@@ -450,7 +450,8 @@ def _rows(path: Path) -> pl.DataFrame:
     if path.suffix in (".sav", ".dta"):
         read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
         return pl.DataFrame(read(str(path), output_format="polars")[0])
-    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+    mark = "\t" if path.suffix == ".tsv" else ","
+    return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False, separator=mark)
 
 
 def _told(content: Any, drawn: tuple[str, ...], at: str = "") -> dict[str, Any]:

@@ -15,10 +15,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 import shoal
-from tests.consistency import SECRET, Case, key_of
+from shoal.engines.geography import Geography
+from shoal.model.conditions import AREA_CONDITIONS
+from shoal.publishing.crosswalks.areas import areas_of, as_merged
+from shoal.publishing.crosswalks.grouped import as_split
+from tests.consistency import SECRET, Case, key_of, of_answer
 
 # the values of a quasi-identifier, and hierarchies that it may have
 COLUMNS: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
@@ -51,6 +56,18 @@ MODELS: Sequence[dict[str, Any]] = (
     {"k": 2, "beta": 1.0}, {"k": 2, "beta_basic": 1.0}, {"k": 2, "delta": 1.5}, {"simultaneous_l": 2},
     {"preset": "k3"}, {"k": 2, "preset": "hipaa-safe-harbor"}, {"k_map": 2}, {"presence": (0.1, 0.8)},
 )  # fmt: skip
+WIDER = 1000  # the first seed that may draw what follows; the tests name seeds below it, whose requests stay
+RARE_METHODS = (
+    "cascade", "hilbert", "three_phase_hilbert", "two_anonymity", "matching", "top_down", "coarsen", "fewest_tuples",
+    "halving", "forest", "pattern_cover",
+)  # fmt: skip
+SECOND_MODELS: Sequence[dict[str, Any]] = (
+    {"k": 3},
+    {"l": 2},
+    {"distinct_l": 2},
+    {"t": 0.6},
+    {"recursive_cl": (3.0, 2)},
+)
 NULLABLE: dict[Any, str] = {pl.Int64: "Int64", pl.Float64: "Float64", pl.String: "string", pl.Boolean: "boolean"}
 ENDINGS = (".csv", ".parquet", ".xlsx", ".csv.gz", "")
 
@@ -81,7 +98,7 @@ def _asked(drawn: random.Random, names: Sequence[str]) -> dict[str, Any]:
     may(0.1, star="?")
     may(0.2, numeric_stars="text")
     may(0.1, effort="balanced")
-    may(0.15, method=drawn.choice(["three_phase", "mondrian", "exact", "local_search", "global_recoding"]))
+    may(0.15, method=drawn.choice(["three_phase", "mondrian", "optimal", "improve", "global_recoding"]))
     if "came" in names:
         may(0.8, dates={"came": "%d.%m.%Y"})
     if "costs" in names:
@@ -160,6 +177,23 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
         roles = {**roles, "sensitive": ["ill"], drawn.choice(["person", "household"]): "job"}
     if apart.random() < 0.1:
         roles["strict_roles"] = True
+    wide = random.Random(f"wide {seed}")
+
+    def chance() -> float:
+        return wide.random() if seed >= WIDER else 1.0
+
+    if chance() < 0.15:
+        asked["method"] = wide.choice(RARE_METHODS)
+    if chance() < 0.1:
+        asked = {**wide.choice(SECOND_MODELS), **asked}
+    if chance() < 0.1:
+        asked |= {"weights": {n: wide.choice([0.5, 3.0]) for n in names}, "max_suppressed": wide.choice([0.25, 0.75])}
+    if insides > 1 and chance() < 0.25 and "job" not in [roles.get("person"), roles.get("household")]:
+        roles = {**{n: held for n, held in roles.items() if n != "insensitive"}, "sensitive": ["ill"]}
+        roles["identifiers"] = ["job"]
+    ordered = chance() < 0.03
+    if ordered:
+        cells, asked["keep_order"] = cells[:3], True
     sign = apart.random() < 0.1
     ending = drawn.choice(ENDINGS)
     if ending == ".xlsx" and seed % 2 == 0:
@@ -167,9 +201,13 @@ def drawn_case(seed: int, *, rows: int = 4, size: int = 4) -> Case:
     source = drawn.choice(["polars", "polars", "pandas", "levels", "csv", "duckdb"]) if ending else "duckdb"
     if source == "pandas":
         source = more.choice(["pandas", "pandas", "pandas nullable", "pandas arrow"])
+    elif source == "polars" and chance() < 0.3:
+        source = wide.choice(["lazy", "arrow"])
+    if ending == ".csv" and chance() < 0.2:
+        ending = ".tsv"
     kind = f"{source}{ending or ' parts'}{' signed' * sign} {roles} {asked}"
     release = _release(source, ending, {**roles, **asked}, sign)
-    return Case(f"drawn {seed}", cells, columns, rows, release, kind, limits=beyond)
+    return Case(f"drawn {seed}", cells, columns, rows, release, kind, ordered, limits=beyond)
 
 
 def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
@@ -180,6 +218,8 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
         # by the column's type: pandas' own choice hangs on the values, and a column without any would tell of them
         kinds = {n: next((name for kind, name in NULLABLE.items() if t == kind), None) for n, t in table.schema.items()}
         return table.to_pandas().astype({n: kind for n, kind in kinds.items() if kind is not None})
+    if source in ("lazy", "arrow"):
+        return table.lazy() if source == "lazy" else table.to_arrow()
     if source == "pandas arrow":
         return table.to_pandas(use_pyarrow_extension_array=True)
     if source == "levels":  # a table's own categories, and an enumeration that lists more than the table has
@@ -197,6 +237,7 @@ def _given(table: pl.DataFrame, source: str, folder: Path) -> Any:
 
 def held(frame: Any) -> Any:
     """What a frame shows and what it carries beside its rows, as text: levels, index, attributes."""
+    frame = frame.collect() if isinstance(frame, pl.LazyFrame) else frame
     if hasattr(frame, "to_pandas") and not isinstance(frame, pl.DataFrame):
         return repr(frame)
     if isinstance(frame, pl.DataFrame):
@@ -222,3 +263,166 @@ def _release(source: str, ending: str, asked: dict[str, Any], sign: bool) -> Cal
         return beside
 
     return release
+
+
+# the conditions on groups of the other problems; those of areas and places name columns of the drawn table
+OF_AREAS: Sequence[dict[str, Any]] = (
+    {"boundary": "side"}, {"soft_boundary": "side"}, {"fixed": "side"}, {"apart": "side"}, {"at_most": {"areas": 2}},
+    {"at_most": {"n": 7}}, {"sensitive": ["p", "q"], "l": 2}, {"similar": ["p"]}, {"regions": 2}, {"water": "wet"},
+    {"sums": ["p"]}, {"means": ["p"]}, {"max_diameter": 2.5},
+)  # fmt: skip
+OF_PLACES: Sequence[dict[str, Any]] = (
+    {"boundary": "side"}, {"sensitive": "d", "l": 2}, {"sensitive": "d", "distinct_l": 2}, {"person": "who"},
+    {"household": "who"}, {"max_width": 4.0, "sparse": "leave-out"}, {"grid": 2.0}, {"extent": "data"},
+    {"center": "draw", "seed": 1}, {"sparse": "leave-out"},
+)  # fmt: skip
+OF_CLUSTERS: Sequence[dict[str, Any]] = (
+    {"epsilon": 0.2}, {"epsilon": 0.4}, {"l": 2}, {"distinct_l": 2}, {"metric": "manhattan"}, {"metric": "chebyshev"},
+    {"improve": True}, {"effort": "fast"},
+)  # fmt: skip
+
+
+def drawn_answer(seed: int, *, rows: int = 5) -> Case:
+    """A request to regions, tiles, labels, intervals, or clusters, with its conditions, methods, and outputs."""
+    drawn = random.Random(f"answer {seed}")
+    problem: Callable[..., Case] = drawn.choice([_of_areas, _of_places, _of_labels, _of_intervals, _of_clusters])
+    case = problem(drawn, rows)
+    return case._replace(name=f"answer {seed}")
+
+
+def _some(drawn: random.Random, conditions: Sequence[dict[str, Any]], most: int) -> dict[str, Any]:
+    return {n: v for held in drawn.sample(conditions, drawn.randint(0, most)) for n, v in held.items()}
+
+
+def _of_areas(drawn: random.Random, rows: int) -> Case:
+    """Five areas in a row; one more pair of neighbors, centers, and columns for the conditions."""
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 4), *drawn.sample([(0, 2), (1, 4), (0, 4)], drawn.choice([0, 1]))]
+    asked = _some(drawn, OF_AREAS, 3)
+    cells = drawn.sample([*itertools.product((1, 2, 3, 5), "ab", (0, 1))], 4)
+    how: dict[str, Any] = {"method": drawn.choice(["auto", "auto", "tree", "search", "exact"]), "seed": 1}
+    how["effort"] = drawn.choice(["fast", "balanced"])
+    if "regions" not in asked:
+        how["objective"] = drawn.choice(["count", "sumsq", "excess", "compact"])
+    ks = drawn.choice([[4], [4], [3], [3, 7]])
+
+    def solve(given: Geography) -> Any:
+        wanted = {**as_merged({entry.key: asked.get(n, entry.setting.default) for n, entry in AREA_CONDITIONS.items()},
+                              given), **how, "geographic": False, "coordinates": given.centers()}  # fmt: skip
+        wanted = {name: value for name, value in wanted.items() if value is not None}
+        weights = given.whole("n")
+        if len(ks) > 1:
+            return shoal.regions.nested(given.edges, weights, ks, **wanted)
+        return shoal.regions.merge(given.edges, weights, ks[0], **wanted)
+
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        place = [float(i) for i in range(table.height)]
+        named = table.with_columns(
+            id=pl.Series([f"a{i}" for i in range(table.height)]), x=pl.Series(place), y=pl.Series(place) * 0.5,
+            q=2 - pl.col("p"), wet=pl.when(pl.int_range(pl.len()) == 2).then(pl.lit("no")).otherwise(pl.lit("")),
+        )  # fmt: skip
+        given = areas_of(named, np.array(pairs), "id")
+        return of_answer(lambda _: solve(given), weight="n", edges=np.array(pairs), id="id", geographic=False, **asked)(
+            named, folder
+        )
+
+    return Case("", cells, ("n", "side", "p"), rows, release, f"regions {ks} {asked} {how}")
+
+
+def _of_places(drawn: random.Random, rows: int) -> Case:
+    asked, weighed = _some(drawn, OF_PLACES, 3), drawn.random() < 0.5
+    spots = ((0.0, 0.0), (0.0, 3.0), (5.0, 1.0), (5.0, 1.5))
+    cells = drawn.sample([(*p, n, s, d, w) for p in spots for n in (1, 2) for s in "ab" for d in "fg" for w in "uv"], 5)
+    if weighed and {"person", "household"} & asked.keys():
+        weighed = False
+    how = {
+        "objective": drawn.choice(["tiles", "max", "perimeter"]),
+        "coordinates": drawn.choice(["projected", "projected", "geographic"]),
+        "rule": drawn.choice(["widest", "widest", "median", "least_waste"]),
+        "method": drawn.choice(["auto", "auto", "kd_tree", "least_waste", "proportional", "best_cuts", "mondrian"]),
+        "effort": drawn.choice(["fast", "balanced"]),
+    }
+    also = drawn.choice([None, None, "tiles", "table"])
+    k = drawn.choice([2, 3])
+
+    def solve(table: pl.DataFrame) -> Any:
+        weights = table["n"].to_numpy() if weighed else None
+        return shoal.tiles.split(table.select("x", "y").to_numpy(), k, weights, **how, **as_split({**asked}, table))
+
+    named = {n: asked[n] for n in ("boundary", "sensitive", "person", "household") if n in asked}
+    more = {"weight": "n"} if weighed else {}
+    if also == "table":
+        more |= {"insensitive": [c for c in ("n", "side", "d") if c not in (*named.values(), *more.values())]}
+        more |= {"identifiers": ["who"]} if "who" not in named.values() else {}
+        more |= {"secret": SECRET}
+    release = of_answer(solve, also=also, x="x", y="y", **named, **more)
+    return Case("", cells, ("x", "y", "n", "side", "d", "who"), rows, release, f"tiles {k} {asked} {how} {more} {also}")
+
+
+def _of_labels(drawn: random.Random, rows: int) -> Case:
+    how = {
+        "method": drawn.choice(["auto", "fold", "spread", "five_halves", "scheme", "exact"]),
+        "order": drawn.choice(["sorted", "given"]),
+        "effort": drawn.choice(["fast", "balanced"]),
+    }
+    if how["method"] in ("auto", "exact"):
+        how["objective"] = drawn.choice(["max", "count", "squares"])
+    naming, k = drawn.choice(["ends", "largest", "numbers"]), drawn.choice([3, 4])
+
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        named = table.with_columns(value=pl.Series([f"v{i}" for i in range(table.height)]))
+        return of_answer(
+            lambda t: shoal.labels.cover(t["n"].to_numpy(), k, seed=1, **how), label="value", count="n", naming=naming
+        )(named, folder)
+
+    return Case("", [(c,) for c in (1, 2, 3, 5)], ("n",), rows, release, f"labels {k} {naming} {how}")
+
+
+def _of_intervals(drawn: random.Random, rows: int) -> Case:
+    """Values of several records, each by its count or in as many lines."""
+    objective, counted, k = (
+        drawn.choice(["max", "count", "squares", "range"]),
+        drawn.random() < 0.5,
+        drawn.choice([2, 3]),
+    )
+    values = drawn.choice([(17, 18, 25, 40), (1.5, 2.25, 9.0, 10.0), ("2020-01-03", "2020-02-01", "2021-05-05")])
+    cells = [(v, n) for v in values for n in ((1, 2) if counted else (1,))]
+
+    def release(table: pl.DataFrame, folder: Path) -> Path:
+        weights = table["n"].to_numpy() if counted else None
+        made = shoal.intervals.cut(table["value"].to_list(), weights, k, objective)
+        more = {"count": "n"} if counted else {}
+        return of_answer(lambda _: made, value="value", **more)(table, folder)
+
+    return Case("", drawn.sample(cells, min(len(cells), 5)), ("value", "n"), rows, release,
+                f"intervals {k} {objective} {counted} {values[0]}")  # fmt: skip
+
+
+def _of_clusters(drawn: random.Random, rows: int) -> Case:
+    name, asked = drawn.choice(["gather", "cellular"]), _some(drawn, OF_CLUSTERS, 3)
+    if "metric" in asked and drawn.random() < 0.5:
+        del asked["metric"]
+    methods = {
+        "gather": ["auto", "local", "disjoint", "threshold", "peeling", "rounds", "exact"],
+        "cellular": ["auto", "auto", "search", "tight", "three_step", "exact"],
+    }
+    diverse = bool({"l", "distinct_l"} & asked.keys())
+    asked["method"] = "auto" if diverse else drawn.choice(methods[name])
+    if name == "gather" and drawn.random() < 0.3:
+        asked["max_clusters"] = 1
+    if name == "cellular":
+        asked |= {"seed": 1} | drawn.choice([{}, {"setup_costs": 0.5}, {"max_diameter": 4.5}])
+    center, also = drawn.choice(["record", "mean", "medoid"]), drawn.choice([None, "assignments"])
+    wide = drawn.random() < 0.4
+    columns = ["x", "y"] if wide else ["x"]
+    spots = (
+        [(0.0, 0.0), (1.0, 0.0), (4.0, 2.0), (4.0, None)] if wide else [(0.0, 0.0), (1.0, 0.0), (4.0, 0.0), (9.0, 0.0)]
+    )
+    cells = drawn.sample([(x, y if y is not None else 5.0, d) for x, y in spots for d in "pq"], 4)
+
+    def solve(table: pl.DataFrame) -> Any:
+        codes = {"sensitive": table["d"].replace_strict({"p": 0, "q": 1}).to_numpy()} if diverse else {}
+        return getattr(shoal.gathering, name)(table.select(columns).to_numpy(), 2, **asked, **codes)
+
+    release = of_answer(solve, also=also, columns=columns, sensitive=["d"], center=center,
+                        **({"secret": SECRET} if also else {}))  # fmt: skip
+    return Case("", cells, ("x", "y", "d"), rows, release, f"{name} {columns} {asked} {center} {also}")

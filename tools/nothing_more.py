@@ -18,9 +18,11 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables of five rows: threads
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.consistency import cases, tell_apart
-from tests.consistency_drawn import drawn_case
+from tests.consistency_drawn import drawn_answer, drawn_case
 
-DRAWN = 60  # requests drawn at random beside the named ones of each seed; a half of them no policy takes
+# requests drawn at random beside the named ones of each seed; a half of them no policy takes; a fourth as many are put
+# to the other problems
+DRAWN = 60
 MEMORY = Path("/dev/shm")  # releases are synced to the disk, and most of the time went to that
 
 
@@ -31,7 +33,9 @@ def one(seed: int) -> tuple[int, int, dict[str, list[str]]]:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         rows = 4 + seed % 2
         named = cases(seed, rows=rows, size=4 + seed // 2 % 2)
-        for case in [*named, *(drawn_case(DRAWN * seed + i, rows=rows) for i in range(DRAWN))]:
+        numbers = range(DRAWN * seed, DRAWN * (seed + 1))
+        requests = [*(drawn_case(n, rows=rows) for n in numbers), *(drawn_answer(n) for n in numbers[::4])]
+        for case in [*named, *requests]:
             found, released, alike = tell_apart(case, Path(folder))
             tried, shared = tried + released, shared + alike
             if found:

@@ -15,7 +15,7 @@ import io
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -168,6 +168,13 @@ def one_row_each(named: Sequence[Any], stated: Mapping[str, Any], what: str) -> 
     return Finding("one row each", len(named) == rows, f"{len(named)} rows, {rows} certified")
 
 
+def columns_named(frame: pl.DataFrame, known: Iterable[str]) -> Finding:
+    """Whether the file has no column other than those that a release of its kind has."""
+    stray = sorted({*frame.columns} - {*known})
+    text = f"column {stray[0]!r} is there, and the request has none of that name" if stray else "as requested"
+    return Finding("columns named", not stray, text)
+
+
 def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) -> list[Finding]:
     """Whether every group is large enough, and whether the number of groups and the extreme sizes are as certified."""
     sizes = list(groups.values())
@@ -207,6 +214,7 @@ def judge_groups(
     clear = not mixed and len(set(names.values())) == len(names)
     found = [
         one_row_each(values, stated.facts, "value"),
+        columns_named(frame, ("value", "group", "group_label", "group_count")),
         Finding("names", clear, "each group has one name and one count" if clear else "a group has two, or shares one"),
         *group_sizes(sizes, stated.facts, k),
     ]

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from shoal.errors import CertificateError, InputError
 from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
-from shoal.model.settings import SETTINGS
+from shoal.model.settings import SETTINGS, SHORTHANDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,10 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
-        """The inverse of ``as_dict``. A missing part gets its default."""
-        return cls(**{name: data[name] for name in ("factor", "additive", "theorem") if name in data})
+        """The inverse of ``as_dict``. A missing part gets its default; TypeError for other content."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("theorem", ""), str):
+            raise TypeError("the guarantee")
+        return cls(**data)
 
 
 LADDER = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)  # the values of a published ratio
@@ -457,6 +459,18 @@ ENTRIES = {  # all entries that a certificate file may have
 FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the request alone
 
 
+# names of promises to people, and those of them that a kind of crosswalk keeps and its judge counts
+PROMISES = {*SHORTHANDS, "r", "privacy", "preset", "minimality", "person", "household"}
+KEPT: dict[str, tuple[str, ...]] = {
+    "labels": ("k",),
+    "intervals": ("k",),
+    "regions": ("k", "l"),
+    "tiles": ("k", "l", "distinct_l", "person", "household"),
+    "gather": ("r", "l", "distinct_l"),
+    "cellular": ("r", "l", "distinct_l"),
+}
+
+
 def facts(kind: str, known: Mapping[str, Any], whole: bool) -> dict[str, Any]:
     """The figures that the files show. whole: whether the crosswalk itself is among these files."""
     names = FACTS.get(kind, USUAL) if whole else COMPANIONS.get(kind, ())
@@ -512,6 +526,15 @@ FOLLOWING: dict[str, set[str]] = {
 }
 
 
+def may_promise(kind: str, stated: PublicCertificate) -> bool:
+    """Whether a certificate file of this kind may state its guarantee; for a kind in ``FIXED``, one that rests on the
+    method is believed unless it makes the answer optimal."""
+    promise = stated.guarantee
+    if stated.ratio_at_most == 1:
+        return promise == PROVED
+    return promise == Guarantee() or (kind in FIXED and promise.factor != 1)
+
+
 def content(
     record: Mapping[str, Any], known: Certificate, hidden: Collection[str], whole: bool, bound: bool
 ) -> dict[str, Any]:
@@ -528,7 +551,13 @@ def content(
 def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     """The entries of a certificate file that no file of its kind has."""
     known, found = public.get("facts"), public.get("certificate")
+    asked = public.get("parameters")
     odd = sorted(set(public) - ENTRIES)
+    odd += (
+        sorted((set(asked) & PROMISES) - set(KEPT.get(str(public["kind"]), PROMISES)))
+        if isinstance(asked, Mapping)
+        else []
+    )
     if isinstance(known, Mapping):
         odd += sorted(
             set(known) - {*FACTS.get(str(public["kind"]), USUAL), *COMPANIONS.get(str(public["kind"]), ()), "levels"}

@@ -21,10 +21,11 @@ from shoal.judge.file import seal
 from shoal.judge.finding import Finding
 from shoal.judge.places.tiles import judge_outlines
 from shoal.judge.tables.large import read_manifest
-from shoal.model.certificate import Certificate
+from shoal.model.certificate import FIXED, Certificate
 from shoal.problems.catalogue import crosswalk_problems
 from shoal.utility.explore import judged
 from tests.amount import thinned
+from tests.data import released
 from tests.fuzz.certificates import bent
 from tests.kept import forge, kept, prove, resealed, verify
 
@@ -161,6 +162,57 @@ def test_nothing_is_said_to_hold_that_was_not_asked_for(tmp_path: Path, what: st
     forge(record, UNASKED[what])
     with suppress(InputError):
         assert not verify(out, record, None if alone else source).holds
+
+
+NEVER_STATED: dict[str, Any] = {
+    "a setting": lambda r: r["policy"].update(k=99),
+    "of the unchanged columns": lambda r: r["carried"].update(safe=True),
+    "a hierarchy": lambda r: r.update(hierarchies={"note": {"sha256": "0" * 64}}),
+    "an order": lambda r: r.update(orders={"note": ["n0", "n1"]}),
+    "the guarantee": lambda r: r["certificate"]["guarantee"].update(confidence=0.99),
+    "a reading of missing values": lambda r: r.update(missing_values="a missing value matches every value"),
+}
+
+
+@pytest.mark.parametrize("what", NEVER_STATED)
+def test_what_no_certificate_states_is_refused(tmp_path: Path, what: str) -> None:
+    """A receiver who reads the file would believe a statement that no check has read."""
+    made(tmp_path)
+    paper = tmp_path / "r.certificate.json"
+    forge(paper, NEVER_STATED[what])
+    with pytest.raises((InputError, CertificateError)):
+        shoal.verify(tmp_path / "r.csv", paper)
+
+
+def test_unchanged_columns_in_a_wrong_form_are_judged_or_refused(tmp_path: Path) -> None:
+    made(tmp_path)
+    paper = tmp_path / "r.certificate.json"
+    genuine = json.loads(paper.read_text())["policy"]
+    for odd in (None, "note", {}):
+        forge(paper, lambda r, odd=odd: r.update(policy={**genuine, "insensitive": odd}))
+        with suppress(InputError):
+            shoal.verify(tmp_path / "r.csv", paper)
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
+def test_a_crosswalk_promises_what_its_ratio_proves_and_nothing_more(tmp_path: Path, kind: str) -> None:
+    paper = released(kind)[0].write(tmp_path / "c.csv")
+    stated = json.loads(paper.read_text())["certificate"]
+    best = {"factor": 1, "additive": 0, "theorem": "an exact method"}
+    for ratio, promise in ((1.0, best), (2.0, best), *([] if kind in FIXED else [(2.0, best | {"factor": 1.5})])):
+        resealed(paper, certificate={**stated, "ratio_at_most": ratio, "guarantee": promise})
+        wrong = [f.check for f in shoal.verify(tmp_path / "c.csv", paper).findings if not f.holds]
+        assert "promise" in wrong, promise
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
+def test_a_crosswalk_names_no_promise_that_its_judge_does_not_count(tmp_path: Path, kind: str) -> None:
+    paper = released(kind)[0].write(tmp_path / "c.csv")
+    asked = json.loads(paper.read_text())["parameters"]
+    for name in sorted({"k", "r", "l", "t", "privacy", "minimality"} - set(asked)):
+        resealed(paper, parameters={**asked, name: 9})
+        with pytest.raises(InputError, match=f"'{name}', which no certificate of {kind} has"):
+            shoal.verify(tmp_path / "c.csv", paper)
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.xlsx", "parts"])

@@ -74,6 +74,25 @@ def heavier(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(region_weight=pl.when(pl.col("region") == "00+2").then(10).otherwise("region_weight"))
 
 
+def widened(frame: pl.DataFrame) -> pl.DataFrame:
+    """A column more, from which anybody could tell who is who."""
+    return frame.with_columns(name=pl.int_range(pl.len()))
+
+
+def recentered(frame: pl.DataFrame) -> pl.DataFrame:
+    """The last row says another center than the other rows of its tile."""
+    last = pl.int_range(pl.len()) == pl.len() - 1
+    return frame.with_columns(y_center=pl.when(last).then(pl.col("y")).otherwise("y_center"))
+
+
+def off_center(frame: pl.DataFrame) -> pl.DataFrame:
+    """All rows of the first tile say the center of the last."""
+    first = pl.col("tile") == pl.col("tile").first()
+    return frame.with_columns(
+        pl.when(first).then(pl.col(n).last()).otherwise(n).alias(n) for n in ("x_center", "y_center")
+    )
+
+
 def left_out(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(region=pl.when(pl.col("area") == "00").then(pl.lit("*")).otherwise("region"))
 
@@ -158,8 +177,10 @@ FORGED: list[tuple[str, Tamper, str]] = [
         (moved, "areas"), (dropped, "one row each"), (twice, "one row each"), (cut_in_two, "connected"), (lighter, "k"),
         (heavier, "weight people"), (left_out, "left out"))),
     *((kind, *forged) for kind in ("tiles", "tiles across 180 degrees") for forged in (
-        (stretched, "disjoint"), (fuller, "counts"), (elsewhere, "inside"), (dropped, "one row each"))),
+        (recentered, "tiles"), (off_center, "centers inside"), (stretched, "disjoint"), (fuller, "counts"),
+        (elsewhere, "inside"), (dropped, "one row each"))),
     *((kind, *forged) for kind in ("gather", "cellular") for forged in CENTERS),
+    *((kind, widened, "columns named") for kind in KINDS),
 ]  # fmt: skip
 RECOMPUTED = {
     **dict.fromkeys(["labels", "intervals"], ("counts", "cost", "bound")),

@@ -12,7 +12,16 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
+from shoal.judge.crosswalk import (
+    StatedCrosswalk,
+    columns_named,
+    group_sizes,
+    number_of,
+    one_row_each,
+    part,
+    spelled,
+    whole,
+)
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.places.outline_measures import Shape, judge_measures
 
@@ -150,7 +159,7 @@ def judge_regions(
     label = np.array(
         [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64
     )
-    found = [one_row_each(areas, stated.facts, "area"), _levels(frame, asked)]
+    found = [one_row_each(areas, stated.facts, "area"), columns_named(frame, _columns_of(asked)), _levels(frame, asked)]
     if not names or len(names) != len(least):
         raise VerificationError("the certificate file states no threshold for each weight")
     if not code or any(r is None for r in region):
@@ -215,6 +224,17 @@ def _counted(regions: int, out: int, stated: StatedCrosswalk) -> list[Finding]:
         sentence = "fewer regions are possible than there are, or a variance is stated that was not requested"
         found.append(Finding("facts", False, sentence))
     return found
+
+
+def _columns_of(asked: Mapping[str, Any]) -> list[str]:
+    """The columns that a crosswalk of such regions may have."""
+    further = list(asked["weight"])[1:]
+    held = ["area", "region", "bound_by", *MEASURES]
+    held += [f"{kind}_{name}" for kind in ("sum", "mean") for name in asked.get(kind) or ()]
+    for level in range(1, 2 + len(asked.get("levels") or ())):
+        region = "region" if level == 1 else f"region{level}"
+        held += [region, f"{region}_weight", f"{region}_areas", *(f"{region}_{name}" for name in further)]
+    return held
 
 
 def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:

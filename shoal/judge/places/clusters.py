@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import StatedCrosswalk, number_of, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, columns_named, number_of, part, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.places.cluster_cover import OVER, Feature, StatedClusters, covered, features_of, measured, numbers_of
 
@@ -44,7 +44,8 @@ def judge_clusters(
     features = features_of(asked)
     if asked.get("center") not in ("record", "mean", "medoid"):
         raise VerificationError("the certificate file states a kind of center that is none")
-    found: list[Finding] = []
+    own = {"cluster", "records", "radius", "distance", *asked["sensitive"]}
+    found = [columns_named(frame, own.union(*(feature.columns for feature in features)))]
     if "records" in frame.columns:
         numbers = whole(frame, "cluster")
         fits = len(set(numbers)) == len(numbers) == number_of(facts, "rows")

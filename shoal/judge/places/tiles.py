@@ -14,7 +14,16 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, number_of, one_row_each, part, spelled, whole
+from shoal.judge.crosswalk import (
+    StatedCrosswalk,
+    columns_named,
+    group_sizes,
+    number_of,
+    one_row_each,
+    part,
+    spelled,
+    whole,
+)
 from shoal.judge.finding import RECOMPUTED, STATED, Finding
 from shoal.judge.places.outline_measures import KM_PER_DEGREE
 
@@ -54,6 +63,7 @@ def judge_tiles(frame: pl.DataFrame, stated: StatedCrosswalk, form: str, source:
     laid, found = _tiles_of(frame, stated, form, east=bool((points[:, 0] > 180).any()))
     tile = whole(frame, "tile")
     found = [one_row_each(places, stated.facts, "place"), *found, _inside(points, tile, laid)]
+    found.append(columns_named(frame, [*names, *_columns_of(asked)]))
     found += _settings(laid, stated)
     largest = max(laid.sizes.values(), default=0)
     cost = (largest, UNIT) == (stated.cost, stated.unit)
@@ -70,7 +80,16 @@ def judge_tile_rows(frame: pl.DataFrame, stated: StatedCrosswalk, form: str) -> 
     laid, found = _tiles_of(frame, stated, form)
     twice = len(tile) - len(set(tile))
     found.insert(0, Finding("one row each", not twice, f"{len(tile)} tiles in {len(tile)} rows, {twice} of them twice"))
+    found.append(columns_named(frame, _columns_of(stated.parameters)))
     return [*found, _records(laid, stated), *_settings(laid, stated)]
+
+
+def _columns_of(asked: Mapping[str, Any]) -> list[str]:
+    """The columns that describe a tile."""
+    x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
+    own = [f"{name}_{what}" for name in (x, y) for what in ("low", "high", "center")]
+    return ["tile", "records", *(name for column, name in UNITS if asked.get(column) is not None), *own,
+            *([] if boundary is None else [str(boundary)])]  # fmt: skip
 
 
 def _records(laid: LaidTiles, stated: StatedCrosswalk) -> Finding:
@@ -149,11 +168,12 @@ def _tiles_of(
     own = [None] * len(tile) if boundary is None else spelled(part(frame, str(boundary)), form)
     counted = [name for column, name in UNITS if asked.get(column) is not None and name in frame.columns]
     extra = [*zip(*(whole(frame, name) for name in counted), strict=True)] or [()] * len(tile)
+    centers = np.stack([_numbers(frame, f"{name}_center") for name in (x, y)], axis=1)
     claimed: dict[int, tuple[Any, ...]] = {}
     mixed = 0
-    for t, n, box, side, more in zip(tile, records, sides.tolist(), own, extra, strict=True):
+    for t, n, box, side, more, center in zip(tile, records, sides.tolist(), own, extra, centers.tolist(), strict=True):
         box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
-        this = (n, side, box, more)
+        this = (n, side, box, (*more, *map(repr, center)))
         mixed += claimed.setdefault(t, this) != this
     boxes = np.array([box for _, _, box, _ in claimed.values()], np.float64).reshape(-1, 4)
     around = asked.get("coordinates") == "geographic"
@@ -162,8 +182,11 @@ def _tiles_of(
     units = {name: {t: more[i] for t, (*_, more) in claimed.items()} for i, name in enumerate(counted)}
     number = {t: i for i, t in enumerate(claimed)}
     laid = LaidTiles(number, sizes, units, [s for _, s, _, _ in claimed.values()], boxes, west, width, around)
-    text = "a tile has two bounds, counts or sides" if mixed else "each tile has one box, one count"
+    text = (
+        "a tile has two bounds, counts, sides or centers" if mixed else "each tile has one box, one count, one center"
+    )
     found = [Finding("tiles", not mixed, text), *group_sizes(sizes, stated.facts, k)]
+    found.append(_centered(centers, [number[t] for t in tile], laid))
     for name, held in units.items():
         under = sum(n < k for n in held.values())
         found.append(Finding(name, not under, f"{under} tiles have fewer than {k} {name}" if under
@@ -206,6 +229,23 @@ def _inside(points: np.ndarray, tile: Sequence[int], laid: LaidTiles) -> Finding
     inside &= (points[:, 1] >= box[:, 1]) & (points[:, 1] < box[:, 3])
     out = int((~inside).sum())
     return Finding("inside", not out, f"{out} places lie outside their tile" if out else "all lie in their tile")
+
+
+def _centered(centers: np.ndarray, at: Sequence[int], laid: LaidTiles) -> Finding:
+    """Whether every center lies in its tile; float64[n, 2], and the number of the tile of each."""
+    box, low, wide = laid.boxes[at], laid.west[at], laid.width[at]
+    x, y = centers[:, 0], centers[:, 1]
+    digits = max((_digits(value) for value in centers.ravel().tolist()), default=0)
+    slack = 0.51 * 10.0**-digits + 1e-9  # a center is rounded, and may end up beyond a line by as much
+    inside = (y >= box[:, 1] - slack) & (y <= box[:, 3] + slack)
+    if laid.around:
+        inside &= ((x - low + slack) % 360 <= wide + 2 * slack) | np.isinf(low)
+    else:
+        inside &= (x >= box[:, 0] - slack) & (x <= box[:, 2] + slack)
+    out = int((~inside).sum())
+    return Finding(
+        "centers inside", not out, f"{out} centers lie outside their tile" if out else "all lie in their tile"
+    )
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
@@ -386,9 +426,9 @@ def _means(
 
 def _decimals(frame: pl.DataFrame, names: Sequence[str]) -> int:
     """The most digits after the decimal point in the centers."""
-    most = 0
-    for name in names:
-        for value in _numbers(frame, f"{name}_center").tolist():
-            if math.isfinite(value):
-                most = max(most, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
-    return most
+    return max((_digits(v) for name in names for v in _numbers(frame, f"{name}_center").tolist()), default=0)
+
+
+def _digits(value: float) -> int:
+    """The digits of a number after the decimal point."""
+    return max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent)) if math.isfinite(value) else 0

@@ -468,7 +468,7 @@ def _singled(path: Path, held: ReleaseContents, record: Record) -> Finding:
     policy, carried = record.policy, dict(record.raw["carried"])
     roles = {*policy.quasi_identifiers, *policy.sensitive, *policy.identifiers}
     names = [c for c in held.columns if c not in roles]
-    asked = [c for c in carried["columns"] if c in record.raw["policy"]["insensitive"]]
+    asked = [c for c in carried["columns"] if c in policy.insensitive]
     same = sorted(carried["columns"]) == sorted(names) and carried.get("insensitive") == asked
     for zeros in (False, True):
         found = sample_uniques(path, names, int(held.counts.sum()), record.separator, zeros=zeros)

@@ -28,12 +28,14 @@ from shoal.model.certificate import (
     Certificate,
     PublicCertificate,
     differs,
+    may_promise,
     ratio_step,
     read_json,
     unknown_entries,
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
+from shoal.model.refusals import READINGS
 from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, SafeHarbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import kind_of
@@ -87,6 +89,8 @@ def recheck(
     if kept is not None and "sha256" not in about:
         about = _parts(kept, path.name, own, Certificate)[0]  # for a crosswalk of tiles, the record contains more
     found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
+    if not may_promise(kind, stated):
+        found.append(Finding("promise", False, "the certificate promises what no theorem does"))
     known: Certificate | None = None
     asked: Mapping[str, Any] = record
     proof: Certificate | PublicCertificate = stated
@@ -208,6 +212,7 @@ PUBLIC = PARTS | {  # all entries that a certificate file may have
     *("format", "kind", "made_by", "made_at", "hierarchies", "shuffled", "order", "orders", "missing_values"),
     *("rule_book", "safe_harbor", "separator", "seal", "signature", "series"),
 }
+CARRIED = ("columns", "insensitive", "alone", "together")
 LOSSES = {"stars", "suppressed_tuples", "ncp"}
 PRIVATE = "private"  # an entry that a record has and a certificate hasn't
 
@@ -357,6 +362,13 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     for name, wanted in asked.items():
         if record.get(name) and not wanted:
             raise InputError(f"the certificate file tells of {name!r}, which its policy does not ask for")
+    trees = record["policy"]["hierarchies"]
+    known = {"policy": SETTINGS, "carried": CARRIED, "hierarchies": trees, "orders": policy.sensitive}
+    for part, names in known.items():
+        for name in sorted(set(record.get(part) or ()) - set(names)):
+            raise InputError(f"the certificate file holds {name!r} in its {part}, where no certificate has it")
+    if record.get("missing_values", READINGS[policy.missing]) != READINGS[policy.missing]:
+        raise InputError("the certificate file tells of another reading of missing values than its policy asks for")
     entry = record.get("rule_book")
     if book is not None and (
         not isinstance(entry, dict) or (entry.get("name"), entry.get("k")) != (policy.preset, book.k)
