@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb")
@@ -206,6 +206,11 @@ def level_file(path: Path, level: int) -> Path:
 def certificate_of(release: str | Path, named: str | Path | None) -> Path:
     """The given certificate, otherwise the one next to the release; InputError if there is none."""
     if named is not None:
+        if not isinstance(named, (str, Path)):
+            raise PolicyError(
+                f"the certificate is one {type(named).__name__}; give the path of its file, and the original after it: "
+                "verify(RELEASE, CERTIFICATE, ORIGINAL)"
+            )
         return Path(named)
     beside = certificate_path(Path(release))
     if not beside.is_file():

@@ -144,8 +144,11 @@ class Features:
         left = list(asked.columns)
         parts: list[Part] = []
         place = asked.place
-        for feature in metric.features:
-            if isinstance(feature, Place) and place is not None and not (left and left[0] in asked.coordinates):
+        for i, feature in enumerate(metric.features):
+            codes_next = bool(left) and left[0] in asked.coordinates
+            if codes_next and feature.name != left[0]:  # the codes belong to a later place, which has their name
+                codes_next = all(not isinstance(f, Place) or f.name != left[0] for f in metric.features[i + 1 :])
+            if isinstance(feature, Place) and place is not None and not codes_next:
                 where = np.stack([numbers(frame, name) for name in place], axis=1)
                 parts.append((feature, where, place, [], {}))
                 place = None
@@ -239,7 +242,7 @@ def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
         period = number(f"cyclic[{name!r}]", asked.cyclic[name], "a positive number, such as 24", lambda x: x > 0)
         unit = asked.units.get(name, "")
         return Number(name, scale=period / 2, weight=weight, unit=unit, period=period), found, (name,), [], {}
-    span = float(np.ptp(found))
+    span = float(found.max()) - float(found.min())  # Python's floats say nothing when the difference is infinite
     if not math.isfinite(span):
         raise PolicyError(f"column {name!r} spans more than numbers can tell; rescale it")
     unit = asked.units.get(name, "")

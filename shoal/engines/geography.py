@@ -19,7 +19,18 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
-from shoal.engines.shapes import Shape, around, center, features, has_geometry, listed, partners, restored, spelled
+from shoal.engines.shapes import (
+    Shape,
+    around,
+    center,
+    features,
+    has_geometry,
+    listed,
+    look_alikes,
+    partners,
+    restored,
+    spelled,
+)
 from shoal.engines.vector import DrawnAreas, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import missing
@@ -243,7 +254,7 @@ def read(
     how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
     how |= {} if layer is None else {"layer": layer}
     found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
-    return replace(found, facts={**found.facts, "read": how})
+    return replace(found, notes=(*found.notes, *look_alikes(found.ids)), facts={**found.facts, "read": how})
 
 
 def _read(
@@ -276,7 +287,8 @@ def _read(
     have, want = set(drawn.names), set(names)
     without = [name for name in names if name not in have]
     extra = [name for name in drawn.names if name not in want]
-    unmatched_ids = partners(unmatched, {("area", "without a polygon"): without, ("polygon", "without an area"): extra})
+    lacking = {("area", "without a polygon"): without, ("polygon", "without an area"): extra}
+    unmatched_ids = partners(unmatched, lacking, {"area": have, "polygon": want})
     known = drawn.shapes()
     given = geography(names, [], held, {name: known[name] for name in names if name in have})
     outside = tuple(i for i, name in enumerate(names) if name not in have) if edges is None else ()
@@ -353,7 +365,8 @@ def _paired(given: Geography, edges: str | Path, source: str | None, target: str
     pairs = [(zeros.second.get(a, a), zeros.second.get(b, b)) for a, b in pairs]
     known = set(ids)
     unknown = [e for e in dict.fromkeys(end for pair in pairs for end in pair) if e not in known]
-    unmatched_ids = partners(unmatched, {("name", "in the pairs of neighbors without an area"): unknown})
+    lacking = {("name", "in the pairs of neighbors without an area"): unknown}
+    unmatched_ids = partners(unmatched, lacking, {"name": known})
     kept = [(a, b) for a, b in pairs if a in known and b in known]
     found = geography(ids, kept, given.columns, shapes)
     facts = {"neighbors": len(found.edges), "pairs_without_area": listed(unknown)}

@@ -9,6 +9,7 @@ ids that only one file has. ``without_self_crossings``, ``closed``, and ``measur
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -79,10 +80,33 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+def alike(name: str) -> str:
+    """A name without what files often change: leading zeros, outer blanks, case, and accents written as characters of
+    their own."""
+    return unicodedata.normalize("NFC", name).strip().casefold().lstrip("0")
+
+
+def look_alikes(names: Iterable[str]) -> list[str]:
+    """A sentence about names of one file that are different but alike, if there are any."""
+    held: dict[str, list[str]] = {}
+    for name in names:
+        held.setdefault(alike(name), []).append(name)
+    both = [f"{group[0]!a} and {group[1]!a}" for group in held.values() if len(group) > 1]
+    if not both:
+        return []
+    return [
+        f"{several(len(both), 'pair')} of ids that differ only by leading zeros, case, or the form of accents: "
+        f"{shown(both)}; they are different areas here, so write both alike if they are one"
+    ]
+
+
+def partners(
+    unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]], others: Mapping[str, Iterable[str]]
+) -> list[str]:
     """Sentences about names without a partner; InputError with all of them unless they are to be left out.
 
-    sides  (kind, what it lacks) -> the names: ("area", "without a polygon")
+    sides   (kind, what it lacks) -> the names: ("area", "without a polygon")
+    others  kind -> all names of the other side. The refusal counts names that are alike to one of them
     """
     if unmatched not in UNMATCHED:
         raise PolicyError.unknown("way to treat ids without a partner", unmatched, UNMATCHED)
@@ -90,6 +114,15 @@ def partners(unmatched: str, sides: Mapping[tuple[str, str], Sequence[str]]) -> 
         f"{several(len(names), what)} {lacks}: {shown(names)}" for (what, lacks), names in sides.items() if names
     ]
     if sentences and unmatched == "refuse":
+        near = 0
+        for (what, _), names in sides.items():
+            held = {alike(name) for name in others[what]}
+            near += sum(alike(name) in held for name in names)
+        if near:
+            sentences.append(
+                f"{near:,} of them {'differs' if near == 1 else 'differ'} from an id of the other file only by leading "
+                "zeros, case, or the form of accents (one character or two)"
+            )
         raise InputError(
             "; ".join(sentences) + "; give both files the same ids, or leave these out with ⟨unmatched='leave-out'⟩"
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -641,13 +642,14 @@ def _nested(levels: Sequence[Sequence[str]], where: str, rows: bool = True) -> N
 
 def _uncovered(column: str, lost: list[str], known: Mapping[str, Any]) -> str:
     def bare(text: str) -> str:
-        text = text.strip().casefold()
+        text = unicodedata.normalize("NFC", text.strip().casefold())
         return re.sub(r"\.0+$", "", text.lstrip("0")) or "0"
 
     alike = {bare(k): k for k in known}
     near = sum(bare(value) in alike for value in lost)
     hint = (
-        f"it has {near} of them but for blanks, case or zeros at the ends, so write both alike"
+        f"it has {near} of them but for blanks, case, zeros at the ends, or accents as characters of their own, so "
+        "write both alike"
         if near
         else "a hierarchy lists every value of its column"
     )

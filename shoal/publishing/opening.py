@@ -87,6 +87,12 @@ def region_tree(areas: Any, edges: str | Path | None, by: str) -> Hierarchy:
         given = areas if isinstance(areas, Geography) else read_areas(areas, edges)
         if edges is not None and given is areas:
             raise PolicyError("areas that were read have their neighbors; leave ⟨edges⟩ out")
+        if by not in given.columns:
+            there = ", ".join(map(repr, given.columns)) or "none"
+            raise PolicyError(
+                f"there is no column {by!r} to measure the loss of a region; say ⟨region_loss=COLUMN⟩, the number of "
+                f"people in each area, one of: {there}"
+            )
         pairs = [(given.ids[a], given.ids[b]) for a, b in given.edges.tolist()]
         return Hierarchy.regions(given.ids, pairs, given.whole(by).tolist())
 

@@ -264,6 +264,25 @@ def test_zip_codes_are_places_of_a_coordinate_table(visits, tmp_path):
         run(*base, *options).refused(2, words)
 
 
+@pytest.mark.parametrize("plane", [(), ("--plane",)])
+@pytest.mark.parametrize("command", ["gather", "cellular"])
+def test_a_place_and_codes_of_places_together(command, plane, visits, tmp_path):
+    """The two columns of the place come first, whichever columns have codes."""
+    where = ("--latitude", "x", "--longitude", "y", *plane, "--coordinates", f"zip={visits / 'zips.csv'}")
+    out = tmp_path / "c.csv"
+    run(command, visits / "t.csv", "--columns", "zip,job", *where, "--r", 5, "-o", out).ok()
+    assert {"x", "y", "zip", "job"} <= set(pl.read_csv(out).columns)
+    tables = ("--original", visits / "t.csv", "--original", visits / "zips.csv")
+    run("verify", out, tmp_path / "c.certificate.json", *tables).ok()
+
+
+def test_a_span_that_no_float_holds_is_refused_without_a_warning(tmp_path, recwarn):
+    path = tmp_path / "wide.csv"
+    path.write_text("a\n" + "1e308\n-1e308\n" * 5)
+    run("gather", path, "--columns", "a", "--r", 2).refused(2, "'a' spans more than numbers can tell")
+    assert not [str(w.message) for w in recwarn]
+
+
 def test_coordinates_in_a_plane(visits):
     where = ("--latitude", "x", "--longitude", "y", "--plane", "--unit", "place=m")
     said = run("gather", visits / "t.csv", *where, "--r", 5, "--json").facts

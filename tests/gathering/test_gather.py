@@ -226,3 +226,16 @@ def test_clusters_mended_near_points_too_far_off_only(share, monkeypatch):
     assert np.array_equal(again.labels, mended.labels[order])  # the order of the rows makes no difference
     monkeypatch.setattr(local_search, "LEAST", -300)
     assert shoal.gathering.gather(points, 5, share).radius == start.radius
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
+def test_leaving_points_out_never_widens_a_limited_number_of_clusters(seed, share):
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([rng.normal(c, 0.1 if seed % 2 else 0.6, (25, 2)) for c in rng.uniform(-3, 3, (4, 2))])
+    for most in (1, 4, 8):
+        everyone = shoal.gathering.gather(x, 5, max_clusters=most)
+        fewer = shoal.gathering.gather(x, 5, share, most)
+        check(fewer, x, 5, math.floor(share * len(x) + 1e-9))
+        assert fewer.clusters <= most
+        assert fewer.certificate.lower_bound <= fewer.cost <= everyone.cost

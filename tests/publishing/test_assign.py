@@ -1,6 +1,7 @@
 """New records in the groups of a former answer, against a lookup written out."""
 
 import json
+import unicodedata
 from datetime import date, datetime
 
 import numpy as np
@@ -212,3 +213,44 @@ def test_a_column_that_was_not_found_is_sought_among_those_there():
     made = shoal.release(shoal.labels.cover([2, 2], k=2), pl.DataFrame({"job": ["a", "a", "b", "b"]}), label="job")
     with pytest.raises(PolicyError, match=r"no column 'job' to look up in labels; .* one of theirs: 'work', 'age'"):
         shoal.assign(made, pl.DataFrame({"work": ["a"], "age": [3]}))
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_points_far_from_all_sides_are_counted(tmp_path, around):
+    """A tile without an end holds a place whose coordinates are exchanged; the sentences say that it is far away."""
+    frame, _, out = tiles_of(tmp_path) if around else (None, None, None)
+    if not around:
+        rng = np.random.default_rng(4)
+        frame = pl.DataFrame({"lng": rng.normal(-3, 0.3, 200).round(3), "lat": rng.normal(51, 0.3, 200).round(3)})
+        found = shoal.tiles.split(frame.to_numpy(), 10, coordinates="geographic")
+        out = shoal.release(found, frame, x="lng", y="lat")
+        out.write(tmp_path / "tiles.csv")
+    own = frame.select("lng", "lat")
+    assert shoal.assign(out, own).as_dict()["far_away"] == 0
+    wrong = own.head(3).select(lng="lat", lat=pl.col("lng").clip(-90, 90))
+    sides = out.content.select(pl.col("^(lng|lat)_(low|high)$").cast(pl.Float64)).unique()
+    low, high = (float(f(sides["lat_low"].drop_nulls())) for f in (min, max))
+    high = max(high, float(sides["lat_high"].drop_nulls().max()))
+    edge = pl.DataFrame({"lng": [own["lng"][0]] * 2, "lat": [high + (high - low) * x for x in (0.99, 1.01)]})
+    for answer in (out, tmp_path / "tiles.csv"):
+        later = shoal.assign(answer, pl.concat([own, wrong, edge]))
+        assert later.as_dict()["far_away"] == later.far == 4
+        assert later.sentences()[0].startswith("4 records farther from the sides of the tiles")
+    west = own.with_columns(pl.when(pl.col("lng") < 0).then(pl.col("lng") + 360).otherwise("lng").alias("lng"))
+    assert shoal.assign(out, west).far == 0
+
+
+def test_names_with_accents_of_their_own_are_the_same_names():
+    found = shoal.regions.merge([(0, 1), (1, 2)], [3, 4, 5], 3, seed=1)
+    areas = pl.DataFrame({"id": ["Zürich", "Köln", "Bern"], "people": [3, 4, 5]})
+    out = shoal.release(found, areas, weight="people", edges=[(0, 1), (1, 2)])
+    new = [unicodedata.normalize("NFD", name) for name in ("Zürich", "Bern", "Ulm")]
+    later = shoal.assign(out, pl.DataFrame({"area": new}))
+    assert later.groups[:2] == shoal.assign(out, pl.DataFrame({"area": ["Zürich", "Bern"]})).groups
+    assert later.outside == 1
+
+
+def test_the_original_in_the_place_of_the_certificate_is_told(tmp_path):
+    frame, _, _ = tiles_of(tmp_path)
+    with pytest.raises(PolicyError, match="the certificate is one DataFrame"):
+        shoal.verify(tmp_path / "tiles.csv", frame)

@@ -2,6 +2,7 @@
 
 import json
 import types
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,28 @@ def test_lost_zeros_are_given_back_and_said(tmp_path):
     assert found.ids == ("00501", "06001")
     assert found.edges.tolist() == [[0, 1]]
     assert any("leading zeros of 2 ids of the pairs restored" in said for said in found.notes)
+
+
+def test_ids_that_are_nearly_alike_are_told(tmp_path):
+    """One of two ids kept its zeros, or accents are characters of their own, as in files from macOS."""
+    areas, pairs = tmp_path / "n.csv", tmp_path / "e.csv"
+    areas.write_text("id,w\n00601,1\n601,2\n00602,3\n")
+    pairs.write_text("u,v\n00601,00602\n")
+    assert any(
+        "differ only by leading zeros" in said and "'00601' and '601'" in said for said in geo.read(areas, pairs).notes
+    )
+    areas.write_text("id,w\n00601,1\n00602,3\n")
+    assert not geo.read(areas, pairs).notes
+    pairs.write_text("u,v\n00601,00602\n601,00602\n")
+    with pytest.raises(
+        InputError, match="an area: 601; 1 of them differs from an id of the other file only by leading zeros"
+    ):
+        geo.read(areas, pairs)
+    names = ["Zürich", "Köln", "Bern"]
+    areas.write_text("id,w\n" + "".join(f"{name},1\n" for name in names), encoding="utf-8")
+    pairs.write_text("u,v\n" + unicodedata.normalize("NFD", "Zürich,Köln\nKöln,Bern\n"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"2 of them differ from an id of the other file only by .* accents"):
+        geo.read(areas, pairs)
 
 
 def test_columns_of_the_pairs_are_found_by_name(tmp_path):

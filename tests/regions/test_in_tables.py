@@ -449,11 +449,13 @@ def test_what_cannot_be_meant_is_refused(more: dict[str, Any], words: str) -> No
 
 
 def test_a_graph_that_does_not_fit_is_refused(place: Path) -> None:
-    with pytest.raises(PolicyError, match="lives"):
+    with pytest.raises(PolicyError, match=r"no column 'lives' .* region_loss=COLUMN, .* one of: .*'population'"):
         released(place, region_loss="lives")
     pl.DataFrame({"zip": ["a", "a", "x", "b"]}).write_csv(place / "people.csv")
     with pytest.raises(PolicyError, match="does not cover 1 of the column's values"):
         released(place, quasi_identifiers=["zip"], hierarchies={})
+    with pytest.raises(PolicyError, match=r"it has 1 of them but for .* accents"):
+        Hierarchy.regions(["Köln", "Bern"], []).resolve(["Bern", "Ko\u0308ln"], "town")
     for names in (["a", "a"], ["a, b"], [""], ["missing"], ["*"], [" a"]):
         with pytest.raises(PolicyError, match="area"):
             Hierarchy.regions(names, [])

@@ -161,7 +161,7 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"objective": ("max", "sums")}, "did you mean .sumsq"),
         ({"l": 2}, "needs sensitive"),
         ({"l": 0}, "at least 1"),
-        ({"islands": "join"}, "needs coordinates"),
+        ({"islands": "join"}, "needs the places of the areas: columns of longitude"),
         ({"islands": "drop"}, "leave"),
         ({"islands": "nearest"}, "there is 'leave', 'join'"),
         ({"boundary": ["A"]}, "boundary has 1 values; give one for each of 3 areas"),

@@ -326,17 +326,23 @@ def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
     return Clusters(owner, center, away)
 
 
-def rounds(space: Space, r: int, left_out: int, most: int, low: float, at_points: bool) -> tuple[Clusters, float]:
+def rounds(
+    space: Space, r: int, left_out: int, most: int, low: float, at_points: bool, known: float = np.inf
+) -> tuple[Clusters, float]:
     """(clusters, bound): at most ``most`` clusters, each of r, with at most left_out points left out. Factor 5 or 6.
 
     low        a lower bound of the radius
     at_points  the bound is for centers at points (cores of radius R, factor 5), else anywhere (2 R, factor 6)
+    known      the radius of some answer: its guess succeeds, so the bisection starts there
     A failed guess R proves that every answer has a larger radius. O(n^2) per round in the worst case.
     """
     core = 1 if at_points else 2
     far = float(space.between(np.arange(space.n), np.zeros(space.n, np.int64)).max(initial=0.0))
-    high = 2 * far
+    high = min(2 * far, known * (1 + 1e-9))
     best = _guess(space, r, left_out, most, high, core)
+    if best is None:  # the rounding of distances can make the radius of an answer too small
+        high = 2 * far
+        best = _guess(space, r, left_out, most, high, core)
     assert best is not None
     trial = _guess(space, r, left_out, most, low, core)
     if trial is not None:

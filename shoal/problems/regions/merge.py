@@ -161,7 +161,10 @@ def _task_of(request: Request) -> _PosedTask:
     joined = np.empty((0, 2), np.int64)
     if request.islands == "join":
         if places is None:
-            raise PolicyError("⟨islands='join'⟩ needs coordinates; give them, or ⟨islands='leave'⟩")
+            raise PolicyError(
+                "⟨islands='join'⟩ needs the places of the areas: columns of longitude and latitude, or polygons; give "
+                "them, or say ⟨islands='leave'⟩"
+            )
         g, joined = join_light(g, features, need, l, places, border, request.geographic)
     keep = _eligible_components(g, features, need, l)
     if not keep.any():

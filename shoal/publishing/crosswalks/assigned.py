@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import datetime
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,6 +41,11 @@ from shoal.publishing.opening import opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 
+_FAR = (
+    "{} farther from the sides of the tiles than these are from each other. Check whether coordinates are exchanged or "
+    "lack a minus sign: a tile without an end holds every point beyond its sides."
+)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Assigned(Shown):
@@ -52,6 +58,7 @@ class Assigned(Shown):
     rows_alone  number of records in such groups
     k        of the answer
     kind     of the answer: "tiles", "regions", "labels", "intervals"
+    far      number of new points farther from all sides of tiles than these sides span
     zeros    number of names of areas that differ from the answer's only by leading zeros and were matched
     """
 
@@ -65,13 +72,14 @@ class Assigned(Shown):
     order: np.ndarray
     read: tuple[str | Path, ...] = ()
     zeros: int = 0
+    far: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain values for JSON."""
         return {
             "kind": self.kind, "rows": len(self.groups), "groups_met": len(set(self.groups) - {None}),
             "outside": self.outside, "groups_below_k": self.alone, "rows_in_groups_below_k": self.rows_alone,
-            "k": self.k, "leading_zeros_restored": self.zeros,
+            "k": self.k, "leading_zeros_restored": self.zeros, "far_away": self.far,
         }  # fmt: skip
 
     def _lines(self) -> list[str]:
@@ -84,6 +92,7 @@ class Assigned(Shown):
         given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
         return [
             *([given] if self.zeros else []),
+            *([_FAR.format(several(self.far, "record"))] if self.far else []),
             f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in {what}s of the answer, "
             f"{self.outside:,} in none.",
             f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
@@ -141,10 +150,10 @@ def assign(
     asked, kind = record["parameters"], record["kind"]
     frame = opened(data, separator, encoding)
     files = (*read, *([data] if isinstance(data, (str, Path)) else []))
-    zeros = 0
+    zeros, far = 0, 0
     if kind == "tiles":
         names = (x or asked["x"], y or asked["y"], boundary or asked.get("boundary"))
-        groups, table = _tiles(content, asked, frame, names)
+        groups, table, far = _tiles(content, asked, frame, names)
     else:
         name = column or _column(kind, asked, frame)
         held = column_of(frame, name)
@@ -164,7 +173,7 @@ def assign(
     order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), ShuffleKey.given(secret))
     return Assigned(
         table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
-        read=files, zeros=zeros,
+        read=files, zeros=zeros, far=far,
     )  # fmt: skip
 
 
@@ -269,7 +278,7 @@ def _known(own: Mapping[Any, Any], column: pl.Series) -> list[Any]:
 
 
 def _plain(text: str | None, number: bool) -> Any:
-    bare = (text or "").strip() or None
+    bare = unicodedata.normalize("NFC", (text or "").strip()) or None
     if number and bare is not None and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", bare):
         return Fraction(bare)
     return bare
@@ -334,8 +343,8 @@ def _key(value: Any, like: Any, zoned: bool) -> Any:
 
 def _tiles(
     content: pl.DataFrame, asked: Mapping[str, Any], frame: pl.DataFrame, names: tuple[str, str, str | None]
-) -> tuple[list[Any], pl.DataFrame]:
-    """The tile of each point, and the table with tiles instead of coordinates."""
+) -> tuple[list[Any], pl.DataFrame, int]:
+    """The tile of each point, the table with tiles instead of coordinates, and the number of points far away."""
     x, y, boundary = str(asked["x"]), str(asked["y"]), asked.get("boundary")
     kept = ["tile", *(f"{n}_{end}" for end in ("low", "high") for n in (x, y)), f"{x}_center", f"{y}_center"]
     sides = [boundary] if boundary else []
@@ -352,8 +361,9 @@ def _tiles(
         _refuse_no_degrees(points, names)
     if boundary and names[2] not in frame.columns:
         raise PolicyError(f"the tiles keep to a boundary; say ⟨boundary=NAME⟩, the column that is {boundary!r} there")
+    bounds, around = own.select(kept[1:5]).fill_null(np.nan).to_numpy(), asked.get("coordinates") == "geographic"
     label = locate(
-        own.select(kept[1:5]).fill_null(np.nan).to_numpy(), points, around=asked.get("coordinates") == "geographic",
+        bounds, points, around=around,
         sides=(_texts(own[boundary]), _texts(frame[str(names[2])])) if boundary else None,
     )  # fmt: skip
     tile = own["tile"].to_numpy()[label]
@@ -362,7 +372,27 @@ def _tiles(
     shown = own.drop(sides).rename({f"{a}_{e}": f"{b}_{e}" for a, b in zip((x, y), given, strict=False) if a != b
                                     for e in ("low", "high", "center")})  # fmt: skip
     series = pl.Series("tile", groups, dtype=pl.Int64)
-    return groups, replaced(frame, shown, series, (names[0], names[1]))
+    return groups, replaced(frame, shown, series, (names[0], names[1])), _far(bounds, points, around)
+
+
+def _far(bounds: np.ndarray, points: np.ndarray, around: bool) -> int:
+    """The number of points that are farther from all sides of the rectangles, on one axis, than these sides span.
+
+    Arguments as for ``locate``. Longitudes start where the sides leave the widest gap.
+    """
+    beyond = np.zeros(len(points), np.bool_)
+    for axis in (0, 1):
+        sides, at = np.unique(bounds[:, [axis, axis + 2]]), points[:, axis]
+        sides = sides[np.isfinite(sides)]
+        if around and axis == 0 and sides.size:
+            sides = np.unique(sides % 360)
+            gaps = np.diff(sides, append=sides[0] + 360)
+            start = sides[(int(gaps.argmax()) + 1) % sides.size]
+            sides, at = np.sort((sides - start) % 360), (at - start) % 360
+            at = np.where(at - 360 > sides[-1] - at, at - 360, at)  # to the nearer end of the sides
+        if sides.size > 1:
+            beyond |= np.maximum(sides[0] - at, at - sides[-1]) > sides[-1] - sides[0]
+    return int(beyond.sum())
 
 
 def locate(
