@@ -1,8 +1,10 @@
 """Least radius: every method against every clustering there is, its factor, its bound, its promises."""
 
+import datetime
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -239,3 +241,29 @@ def test_leaving_points_out_never_widens_a_limited_number_of_clusters(seed, shar
         check(fewer, x, 5, math.floor(share * len(x) + 1e-9))
         assert fewer.clusters <= most
         assert fewer.certificate.lower_bound <= fewer.cost <= everyone.cost
+
+
+def _columns(kind, **columns):
+    frame = pl.DataFrame(columns)
+    if kind == "duckdb":
+        return pytest.importorskip("duckdb").from_arrow(frame.to_arrow())
+    return frame if kind == "polars" else frame.to_pandas()
+
+
+@pytest.mark.parametrize("method", [shoal.gathering.gather, shoal.gathering.cellular])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_column_that_is_no_number_is_named(kind, method):
+    days = [datetime.date(2020, 1, i) for i in (1, 2, 3, 4)]
+    for held, says in (
+        ({"lat": ["51,5", "51,6", "51,7", "51,8"]}, "'lat' holds what is no number; write decimal points"),
+        ({"seen": days}, "'seen' holds dates"),
+        ({"seen": pl.Series(days).cast(pl.Datetime)}, "'seen' holds dates"),
+    ):
+        with pytest.raises(InputError, match=says):
+            method(_columns(kind, age=[1, 2, 3, 4], **held), 2)
+    assert method(_columns(kind, age=[1, 2, 3, 4], size=["1", "2.5", " 3", "4"]), 2).sizes.sum() == 4
+
+
+def test_points_of_an_engine_are_refused_with_a_way_out():
+    with pytest.raises(InputError, match=r"not in memory; pass a pandas or Polars frame, such as relation\.pl\(\)"):
+        shoal.gathering.gather(_columns("duckdb", age=[1, 2, 3, 4]), 2)

@@ -525,7 +525,32 @@ def split(table: np.ndarray, metric: Metric) -> list[np.ndarray]:
     return columns
 
 
+def _refuse_columns(frame: Any) -> None:
+    """InputError, with its name, for a column of a frame that holds dates or what is no number, and for rows that
+    aren't in memory."""
+    if not hasattr(frame, "to_numpy") and not hasattr(frame, "__array__"):
+        raise InputError(
+            f"points are one {type(frame).__name__}, whose rows are not in memory; pass a pandas or Polars frame, such "
+            "as relation.pl() of DuckDB or frame.toPandas() of Spark"
+        )
+    for name in dict.fromkeys(frame.columns) if hasattr(frame, "to_numpy") else ():
+        values = frame[name].to_numpy()
+        if values.dtype.kind in "mM":
+            raise InputError(
+                f"column {name!r} holds dates or durations; turn them into numbers of one unit, such as days"
+            )
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"column {name!r} holds what is no number; write decimal points for commas, remove these rows, or "
+                "leave the column out"
+            ) from None
+
+
 def _array(points: Any) -> np.ndarray:
+    if hasattr(points, "columns"):
+        _refuse_columns(points)
     table = coordinates(points, "points")
     if table.ndim == 1:
         table = table[:, None]
