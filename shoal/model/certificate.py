@@ -528,11 +528,11 @@ FOLLOWING: dict[str, set[str]] = {
 
 def may_promise(kind: str, stated: PublicCertificate) -> bool:
     """Whether a certificate file of this kind may state its guarantee; for a kind in ``FIXED``, one that rests on the
-    method is believed unless it makes the answer optimal."""
+    method is believed unless it makes the answer optimal, and a ratio is stated that doesn't."""
     promise = stated.guarantee
     if stated.ratio_at_most == 1:
         return promise == PROVED
-    return promise == Guarantee() or (kind in FIXED and promise.factor != 1)
+    return promise == Guarantee() or (kind in FIXED and (promise.factor != 1 or stated.ratio_at_most is None))
 
 
 def content(

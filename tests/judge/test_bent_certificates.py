@@ -170,6 +170,7 @@ NEVER_STATED: dict[str, Any] = {
     "a hierarchy": lambda r: r.update(hierarchies={"note": {"sha256": "0" * 64}}),
     "an order": lambda r: r.update(orders={"note": ["n0", "n1"]}),
     "the guarantee": lambda r: r["certificate"]["guarantee"].update(confidence=0.99),
+    "an order by nobody": lambda r: r.update(shuffled=["by nobody"]),
     "a reading of missing values": lambda r: r.update(missing_values="a missing value matches every value"),
 }
 
@@ -180,8 +181,8 @@ def test_what_no_certificate_states_is_refused(tmp_path: Path, what: str) -> Non
     made(tmp_path)
     paper = tmp_path / "r.certificate.json"
     forge(paper, NEVER_STATED[what])
-    with pytest.raises((InputError, CertificateError)):
-        shoal.verify(tmp_path / "r.csv", paper)
+    with suppress(InputError, CertificateError):
+        assert not shoal.verify(tmp_path / "r.csv", paper).holds
 
 
 def test_unchanged_columns_in_a_wrong_form_are_judged_or_refused(tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ def _guarantee(raw: Mapping[str, Any], stated: PublicCertificate) -> Guarantee:
 def _order(raw: Mapping[str, Any]) -> bool:
     """Whether the statement about the row order agrees with the request."""
     order, kept = raw.get("order"), raw["policy"].get("keep_order", False)
-    return order in ORDERS and kept is (order == "kept") and raw.get("shuffled") is not kept
+    return order in ORDERS and kept is (order == "kept") and raw.get("shuffled") is (not kept)
 
 
 def _not_shown(record: Record, audit: Audit) -> list[Finding]:
