@@ -73,7 +73,7 @@ def _keys(name: str) -> Iterator[str]:
 def run(*words: object, cwd: Path | None = None) -> Done:
     """``shoal`` with these words, from this folder."""
     out, err, status = io.StringIO(), io.StringIO(), 0
-    before, asked = signal.getsignal(signal.SIGTERM), sys.argv
+    before, asked = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}, sys.argv
     sys.argv = ["shoal", *map(str, words)]
     try:
         with redirect_stdout(out), redirect_stderr(err), nullcontext() if cwd is None else chdir(cwd):
@@ -81,7 +81,8 @@ def run(*words: object, cwd: Path | None = None) -> Done:
     except SystemExit as left:
         status = int(left.code or 0)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.argv = asked
     return Done(status, out.getvalue(), err.getvalue())
 

@@ -121,8 +121,12 @@ main()
 """
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)], ids=lambda v: str(int(v))
+)
 def test_the_command_ends_with_its_status_and_writes_nothing(tmp_path: Path, number: signal.Signals, status: int):
+    if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("nohup runs the tests")
     random = np.random.default_rng(0)
     rows = "\n".join(",".join(map(str, row)) for row in random.integers(0, 40, (4_000, 4)))
     (tmp_path / "in.csv").write_text(f"a,b,c,d\n{rows}\n")

@@ -21,7 +21,10 @@ HALTED = "interrupted; no file is half written"
 
 
 class Terminated(BaseException):
-    """Raised by SIGTERM. It unwinds the stack like an interruption, so that temporary files are removed."""
+    """Raised by SIGTERM, and by SIGHUP of a closed terminal.
+
+    It unwinds the stack like an interruption, so that temporary files are removed.
+    """
 
 
 def _stop(_number: int, _frame: Any) -> None:

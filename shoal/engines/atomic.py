@@ -138,11 +138,18 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def on_termination(handler: Callable[[int, Any], None]) -> None:
-    """Call a function if the process is asked to end: SIGTERM, and Ctrl-Break on Windows."""
+    """Call a function if the process is asked to end: SIGTERM, a closed terminal, and Ctrl-Break on Windows.
+
+    A closed terminal sends SIGHUP. It is passed on as SIGTERM, for which a server in this process may have a handler of
+    its own. ``nohup`` ignores SIGHUP so that the process goes on, and this remains so.
+    """
     for name in ("SIGTERM", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None:
             signal.signal(number, handler)
+    closed = getattr(signal, "SIGHUP", None)
+    if closed is not None and signal.getsignal(closed) is not signal.SIG_IGN:
+        signal.signal(closed, lambda _number, _frame: signal.raise_signal(signal.SIGTERM))
 
 
 def escape_unencodable() -> None:

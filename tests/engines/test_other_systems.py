@@ -341,8 +341,15 @@ def test_a_terminal_without_greek_letters_holds_no_sentence_up(tmp_path: Path) -
 def test_ending_is_heard_where_the_system_has_a_signal_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[int] = []
     monkeypatch.setattr(signal, "signal", lambda number, _handler: heard.append(int(number)))
+    monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_DFL)
+    system.on_termination(lambda _number, _frame: None)
+    assert heard == [signal.SIGTERM, signal.SIGHUP]
+    heard.clear()
+    monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)  # as nohup starts a command
     system.on_termination(lambda _number, _frame: None)
     assert heard == [signal.SIGTERM]
+    heard.clear()
     monkeypatch.delattr(signal, "SIGTERM")
+    monkeypatch.delattr(signal, "SIGHUP")
     system.on_termination(lambda _number, _frame: None)
-    assert len(heard) == 1
+    assert heard == []

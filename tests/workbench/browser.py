@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -26,8 +27,10 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def served(*words: str, folder: Path, said: list[str] | None = None) -> Iterator[str]:
-    """The address of a workbench that runs as the command does; it is ended as Ctrl-C would.
+def served(
+    *words: str, folder: Path, said: list[str] | None = None, ending: signal.Signals = signal.SIGTERM
+) -> Iterator[str]:
+    """The address of a workbench that runs as the command does; it is ended by a signal.
 
     folder  where it puts what is temporary;  said is given all that it printed, once it has ended
     """
@@ -44,7 +47,7 @@ def served(*words: str, folder: Path, said: list[str] | None = None) -> Iterator
         assert "http://127.0.0.1:" in line, line
         yield line.split()[-1]
     finally:
-        process.terminate()
+        process.send_signal(ending)
         rest = process.communicate(timeout=60)[0]
         if said is not None:
             said.append(rest)

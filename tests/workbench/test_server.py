@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import signal
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -97,6 +98,16 @@ def test_what_a_killed_server_left_goes_with_the_next(tmp_path: Path, monkeypatc
     assert f"shoal-workbench-{ended.pid}-left" not in left(tmp_path)
     assert len(left(tmp_path)) == 3
     assert mine.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, reason="nohup runs the tests")
+def test_a_server_whose_terminal_is_closed_leaves_nothing(tmp_path: Path):
+    """The system sends SIGHUP to a command whose window is closed. The private folder has files that users chose."""
+    private = tmp_path / "private"
+    private.mkdir()
+    with served(str(people(tmp_path)), folder=private, ending=signal.SIGHUP):
+        assert list(private.iterdir())
+    assert list(private.iterdir()) == []
 
 
 def test_a_worker_leaves_when_its_server_is_killed(tmp_path: Path):
