@@ -267,3 +267,33 @@ def test_a_column_that_is_no_number_is_named(kind, method):
 def test_points_of_an_engine_are_refused_with_a_way_out():
     with pytest.raises(InputError, match=r"not in memory; pass a pandas or Polars frame, such as relation\.pl\(\)"):
         shoal.gathering.gather(_columns("duckdb", age=[1, 2, 3, 4]), 2)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "great-circle", "precomputed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_when_free_points_are_counted_again_changes_no_answer(metric, seed, monkeypatch):
+    """Points that occur several times, too; with no room for corrections, all are counted again after each."""
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([rng.normal(c, 1.0, (30, 2)) for c in rng.uniform(-9, 9, (4, 2))]).round(seed)
+    if metric == "precomputed":
+        x = np.sqrt(((x[:, None] - x[None]) ** 2).sum(axis=-1))
+    found = []
+    for recount in (0, 1, 10**9):
+        monkeypatch.setattr(threshold, "RECOUNT", recount)
+        found.append(shoal.gathering.gather(x, 5, 0.1, 6, metric=metric, method="rounds"))
+    assert all(np.array_equal(found[0].labels, other.labels) for other in found)
+    assert len({(f.cost, f.certificate.lower_bound) for f in found}) == 1
+
+
+def test_the_densest_ball_is_the_first_that_holds_most_free_points(monkeypatch):
+    rng = np.random.default_rng(5)
+    for recount in (0, 10**9):
+        monkeypatch.setattr(threshold, "RECOUNT", recount)
+        x = rng.uniform(0, 4, (60, 2)).round(1)
+        space, free = space_of(x), np.ones(60, bool)
+        counts, near = threshold._FreeCounts(space, 0.8), space.matrix() <= 0.8
+        for _ in range(12):
+            expected = near[:, free].sum(axis=1)
+            v = counts.densest(free, 2)
+            assert v == (int(expected.argmax()) if expected.max() >= 2 else -1)
+            free[near[max(v, 0)] | (rng.random(60) < 0.05)] = False

@@ -377,15 +377,20 @@ class Space:
         keep = far <= radius
         return np.searchsorted(who[keep], np.arange(rows.size + 1)), what[keep], far[keep]
 
-    def places_within(self, points: np.ndarray, radius: float) -> list[list[int]]:
-        """The distinct places within a radius of each point, by the tree's distance."""
-        return self._whole.within(points, radius, self.p)
+    def count_within(self, radius: float, among: np.ndarray | None = None) -> np.ndarray:
+        """int64[n]: the number of points within a radius of each point, by the tree's distance.
 
-    def count_within(self, points: np.ndarray, radius: float) -> np.ndarray:
-        """int64[m]: the number of these places."""
-        tree = self._whole.tree
-        parts = _by_slices(points, lambda some: tree.query_ball_point(some, radius, p=self.p, return_length=True))
-        return np.concatenate(parts).astype(np.int64)
+        among  int64[m]: only these points count
+        """
+        targets = self._targets(among)
+        size, out = np.diff(targets.start), np.zeros(len(self.reach), np.int64)
+        if (size == 1).all():
+            out[:] = targets.count(self.reach, radius, self.p)
+            return out[self.place]
+        for a in range(0, out.size, CHUNK >> 5):
+            lists = targets.within(self.reach[a : a + (CHUNK >> 5)], radius, self.p)
+            out[a : a + (CHUNK >> 5)] = [size[x].sum() for x in lists]
+        return out[self.place]
 
     def _targets(self, among: np.ndarray | None) -> _Targets:
         if among is not None:
@@ -445,6 +450,11 @@ class _Targets:
         """The places within a radius of each point, by the tree's distance."""
         parts = _by_slices(points, lambda some: self.tree.query_ball_point(some, radius, p=p))
         return [places for part in parts for places in part]
+
+    def count(self, points: np.ndarray, radius: float, p: float) -> np.ndarray:
+        """The number of these places."""
+        parts = _by_slices(points, lambda some: self.tree.query_ball_point(some, radius, p=p, return_length=True))
+        return np.concatenate(parts)
 
 
 def _by_slices(points: np.ndarray, query: Callable[[np.ndarray], R]) -> list[R]:

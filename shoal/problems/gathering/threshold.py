@@ -237,6 +237,8 @@ def _spread(space: Space, k: int) -> float:
 
 COARSE = 1e-4
 TRIES = 60
+LOOK = 500  # points looked up in the fixed time that one count takes
+RECOUNT = 30  # points looked up for each point, after which all free points are counted again
 
 
 def peeling(space: Space, r: int, left_out: int, rho: np.ndarray) -> tuple[Clusters, float]:
@@ -369,10 +371,10 @@ def _guess(space: Space, r: int, left_out: int, most: int, radius: float, core: 
     free = np.ones(space.n, np.bool_)
     owner = np.full(space.n, -1)
     centers: list[int] = []
-    count = _counts(space, core * radius)  # upper bounds, which decrease when points are taken
+    counts = _FreeCounts(space, core * radius)
     ended = False
     for _ in range(most):
-        v = _densest(space, core * radius, count, free, r)
+        v = counts.densest(free, r)
         if v < 0:
             ended = True
             break
@@ -391,32 +393,36 @@ def _guess(space: Space, r: int, left_out: int, most: int, radius: float, core: 
     return join(space, owner, center, left_out, r)
 
 
-def _counts(space: Space, reach: float) -> np.ndarray:
-    """int64[n]: points within reach of each point, or slightly more."""
-    if space.is_matrix:
-        return (space.coded.values <= reach).sum(axis=1)
-    size = np.diff(space.start)
-    if (size == 1).all():
-        return space.count_within(space.reach, reach * (1 + 1e-9))[space.place]
-    out = np.zeros(size.size, np.int64)
-    for a in range(0, size.size, 4096):
-        lists = space.places_within(space.reach[a : a + 4096], reach * (1 + 1e-9))
-        out[a : a + 4096] = [size[x].sum() for x in lists]
-    return out[space.place]
+class _FreeCounts:
+    """The free points within reach of each point: upper bounds, which are made exact where they are the largest.
 
-
-def _densest(space: Space, reach: float, count: np.ndarray, free: np.ndarray, r: int) -> int:
-    """The point with most free points within reach, -1 if there are fewer than r.
-
-    Lowers the counts that it examines.
+    When points are taken, many bounds become too high. They are corrected one by one, as far as needed, and all at once
+    when that costs less than what was looked at since the last time.
     """
-    while True:
-        v = int(count.argmax())
-        if count[v] < r:
-            return -1
-        _, near, _ = space.within(np.array([v]), reach)
-        true = int(free[near].sum())
-        same = space.copies[space.start[space.place[v]] : space.start[space.place[v] + 1]]
-        if true == count[v]:
-            return v if true >= r else -1
-        count[same] = true
+
+    def __init__(self, space: Space, reach: float) -> None:
+        self.space, self.reach, self.looked = space, reach, 0
+        self.most = self._count(None)
+
+    def _count(self, among: np.ndarray | None) -> np.ndarray:
+        """int64[n]: points, or those of ``among``, within reach of each point, or slightly more."""
+        if self.space.is_matrix:
+            near = self.space.coded.values <= self.reach
+            return near.sum(axis=1) if among is None else near[:, among].sum(axis=1)
+        return self.space.count_within(self.reach * (1 + 1e-9), among)
+
+    def densest(self, free: np.ndarray, r: int) -> int:
+        """The first point with most free points within reach, -1 if there are fewer than r."""
+        space = self.space
+        while True:
+            v = int(self.most.argmax())
+            if self.most[v] < r:
+                return -1
+            _, near, _ = space.within(np.array([v]), self.reach)
+            true = int(free[near].sum())
+            if true == self.most[v]:
+                return v if true >= r else -1
+            self.looked += near.size + LOOK
+            if self.looked > RECOUNT * space.n:
+                self.most, self.looked = np.minimum(self.most, self._count(np.flatnonzero(free))), 0
+            self.most[space.copies[space.start[space.place[v]] : space.start[space.place[v] + 1]]] = true
