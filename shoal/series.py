@@ -20,7 +20,7 @@ from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import canonical
 from shoal.model.arguments import column_names, drawn, number
-from shoal.model.cards import Shown
+from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
 from shoal.model.task import nothing
@@ -389,7 +389,7 @@ _NUMBER = "shoal number"  # name of the column of person numbers while a part is
 def _persons(column: pl.Series, held: series_folder.Folder) -> pl.Series:
     """The keyed hash of each row's person; InputError for a missing person, or one with another spelling before."""
     if missing := column.null_count():
-        raise InputError(f"column {column.name!r} has no value in {missing:,} rows; fill it in")
+        raise InputError(f"column {column.name!r} has no value in {several(missing, 'row')}; fill it in")
     hashed = held.keyed.column("person", column)
     increment.refuse_respelled(column, hashed, held.ledger, held.keyed)
     return hashed

@@ -66,7 +66,7 @@ def test_set_up_costs(which, method):
 @pytest.mark.parametrize("solve", [shoal.gathering.gather, shoal.gathering.cellular])
 def test_fewer_points_than_a_cluster_needs(solve):
     for n in (0, 3):
-        with pytest.raises(InfeasibleError, match=f"there are {n} points") as refused:
+        with pytest.raises(InfeasibleError, match=f"among {n} points") as refused:
             solve(np.zeros((n, 2)), 4)
         assert refused.value.exit_status == 3
 

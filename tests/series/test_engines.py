@@ -89,9 +89,9 @@ def test_an_engine_refuses_whom_a_frame_refuses(kind, tmp_path):
         data, settings = handed(table, kind, tmp_path)
         return series.add(data, **({"person": "id"} | settings | more))
 
-    with pytest.raises(shoal.InputError, match="2 rows are a second row of a person"):
+    with pytest.raises(shoal.InputError, match="2 further rows of the same people"):
         add(pl.concat([cases(1), cases(1)[:2]]))
-    with pytest.raises(shoal.InputError, match="'id' has no value in 1 rows"):
+    with pytest.raises(shoal.InputError, match="'id' has no value in 1 row;"):
         add(cases(1).with_columns(pl.when(pl.col("id") > 1000).then("id")))
     with pytest.raises(shoal.InputError, match="no rows"):
         add(cases(1, 0))

@@ -54,7 +54,7 @@ def test_who_was_published_is_refused_and_nothing_is_written(tmp_path):
 
 def test_two_rows_of_a_person_are_refused(tmp_path):
     series = shoal.Series.start(tmp_path / "s", policy())
-    with pytest.raises(shoal.InputError, match="1 rows are a second row"):
+    with pytest.raises(shoal.InputError, match="1 further row of the same people"):
         series.add(pl.concat([people(1), people(1)[:1]]), person="id")
 
 

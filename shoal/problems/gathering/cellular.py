@@ -12,6 +12,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import Effort, coordinates, number, recorded, seed_of
+from shoal.model.cards import several
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
 from shoal.model.metric import Metric
@@ -294,7 +295,7 @@ def _problem(
     least = max(r, diversity.smallest) if diversity is not None else r
     if space.n < least:
         raise InfeasibleError(
-            f"there are {space.n} points, so no cluster of r = {least} exists; the largest r possible is {space.n}"
+            f"no cluster of r = {least} exists among {several(space.n, 'point')}; the largest r possible is {space.n}"
         )
     setup = setup_of(setup_costs, space.n)
     near, far = space.nearest(methods.width(space, least, effort), tell=True)

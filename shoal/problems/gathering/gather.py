@@ -356,7 +356,7 @@ def _gathered(
             raise PolicyError("⟨max_clusters⟩ together with a condition on sensitive values is not offered; drop one")
     if space.n < r:
         raise InfeasibleError(
-            f"there are {space.n} points, so no cluster of r = {r} exists; the largest r possible is {space.n}"
+            f"no cluster of r = {r} exists among {several(space.n, 'point')}; the largest r possible is {space.n}"
         )
     left_out = math.floor(epsilon * space.n + 1e-9)
     with within(0.0, _LISTED):

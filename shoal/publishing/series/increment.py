@@ -22,6 +22,7 @@ import polars as pl
 from shoal.engines.codes import encode
 from shoal.engines.store import sliced
 from shoal.errors import InfeasibleError, InputError
+from shoal.model.cards import several
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, of_ranges, place, ruler_of
 from shoal.model.notation import RangeOf, SetOf, in_order, of_limits, parse, range_text, reader_of, set_text, single
@@ -395,8 +396,8 @@ def refuse_twice(persons: pl.Series) -> None:
     twice = persons.len() - persons.n_unique()
     if twice:
         raise InputError(
-            f"{twice:,} rows are a second row of a person; a series takes one row a person, so put a person's rows "
-            "together first"
+            f"{several(twice, 'further row')} of the same people; a series takes one row a person, so put the rows of "
+            "a person together first"
         )
 
 

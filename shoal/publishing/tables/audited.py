@@ -26,6 +26,7 @@ from shoal.judge.tables.population import add_population, foreign, outside, refu
 from shoal.judge.tables.privacy import judge, wildcards
 from shoal.model.arguments import keywords, known, mapping, number
 from shoal.model.audit import Audit, Check, Composition
+from shoal.model.cards import several
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
@@ -216,7 +217,7 @@ def _nobody(table: Table, units: Sequence[str]) -> list[str]:
         missing = counted.quasi[0].values.is_null().to_numpy()[counted.histogram.quasi[:, 0]]
         rows = int(counted.histogram.count[missing].sum())
         if rows:
-            found.append(f"column {name!r} has no value in {rows:,} rows; they count for no person")
+            found.append(f"column {name!r} has no value in {several(rows, 'row')}, counted for no person")
     return found
 
 
