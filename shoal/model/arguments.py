@@ -73,9 +73,13 @@ def coordinates(values: Any, what: str) -> np.ndarray:
     Missing and infinite values stay, and the caller counts them. Raises InputError, without a value, for values that
     are not real numbers or exceed 1e150.
     """
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+    names = list(getattr(values, "columns", ())) if hasattr(values, "to_numpy") else []
     try:
+        if len(names) > 1 and len(set(names)) == len(names):
+            # in a column of pandas a missing value becomes NaN; in a whole frame it stays an object that is no number
+            values = np.column_stack([values[name].to_numpy() for name in names])
+        elif hasattr(values, "to_numpy"):
+            values = values.to_numpy()
         given = np.asarray(values)
         if given.dtype.kind == "c":
             raise TypeError("complex")

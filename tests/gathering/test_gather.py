@@ -4,6 +4,7 @@ import datetime
 import math
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -262,6 +263,15 @@ def test_a_column_that_is_no_number_is_named(kind, method):
         with pytest.raises(InputError, match=says):
             method(_columns(kind, age=[1, 2, 3, 4], **held), 2)
     assert method(_columns(kind, age=[1, 2, 3, 4], size=["1", "2.5", " 3", "4"]), 2).sizes.sum() == 4
+
+
+@pytest.mark.parametrize("solve", [shoal.gathering.gather, shoal.gathering.cellular, shoal.tiles.split])
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "float64", "int64[pyarrow]"])
+def test_a_missing_number_of_pandas_is_counted(solve, dtype):
+    frame = pd.DataFrame({"x": range(6), "y": pd.Series([1, None, 3, 4, 5, 6]).astype(dtype)})
+    with pytest.raises(InputError, match=r"not a finite number in 1 (row|point)"):
+        solve(frame, 2)
+    assert len(solve(frame.dropna(), 2).labels) == 5
 
 
 def test_points_of_an_engine_are_refused_with_a_way_out():

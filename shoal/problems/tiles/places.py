@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import coordinates as coordinates_of
 from shoal.model.arguments import known, number, whole_number
+from shoal.model.cards import several
 
 COORDINATES = ("projected", "geographic")
 
@@ -90,7 +91,7 @@ def as_places(
         raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
     if not np.isfinite(p).all():
         bad = int((~np.isfinite(p)).any(axis=1).sum())
-        raise InputError(f"{bad} points have a coordinate that is not a finite number; repair them or leave them out")
+        raise InputError(f"a coordinate is not a finite number in {several(bad, 'point')}; repair or remove them")
     n = p.shape[0]
     w = np.ones(n, np.int64) if weights is None else _whole(weights, n)
     x, y = p[:, 0] + 0.0, p[:, 1] + 0.0  # + 0.0 makes negative zero positive
