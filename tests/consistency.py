@@ -57,9 +57,10 @@ class Case(NamedTuple):
     limits: Mapping[str, tuple[float, float]] = {}
 
     def coded(self, table: pl.DataFrame) -> str:
-        """The rows of a table in which all numbers beyond a limit are one."""
+        """The rows of a table in which all numbers beyond a limit are one; in their order where it counts."""
         clipped = [pl.col(name).clip(low, high).alias(name) for name, (low, high) in self.limits.items()]
-        return repr(sorted(map(repr, table.with_columns(*clipped).rows())))
+        rows = [*map(repr, table.with_columns(*clipped).rows())]
+        return repr(rows if self.ordered else sorted(rows))
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Every multiset (or list) of rows, all of one schema."""

@@ -232,7 +232,7 @@ class FrameTable:
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}
         if self.coded and not keep_order and set(names) <= {*text, *(r.name for r in replacements)}:
             return self._deal(counted, asked, names)
-        group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, shuffle_key))
+        group = groups_of_rows(counted, partition, lambda rows: self._draws(rows, shuffle_key, keep_order))
         order = (
             None if keep_order else self._order(replacements, group, [n for n in names if n not in aside], shuffle_key)
         )
@@ -273,10 +273,12 @@ class FrameTable:
         dealt = Tuples(pl.DataFrame(text), row)
         return Placed(None, tuples=dealt) if _OFTEN * count.size <= len(row) else Placed(dealt.frame())
 
-    def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey) -> tuple[np.ndarray, ...]:
+    def _draws(self, rows: np.ndarray, shuffle_key: ShuffleKey, keep_order: bool) -> tuple[np.ndarray, ...]:
         """Columns that determine the order of rows within a cell, the most significant first."""
         if shuffle_key.fresh:
             return (draws(rows.size, shuffle_key.place),)
+        if keep_order:  # by contents, equal rows would stay in the order of the table, which tells that they are equal
+            return (draws(self.rows, shuffle_key.place)[rows],)
         chosen = self.frame[rows.tolist()] if self.frame.implementation.is_pyarrow() else self.frame[rows]
         columns = [_any_polars(chosen.get_column(name)) for name in self.columns]
         return (row_hashes(columns, shuffle_key.place), *beyond(columns))
