@@ -527,8 +527,11 @@ FOLLOWING: dict[str, set[str]] = {
 
 
 def may_promise(kind: str, stated: PublicCertificate) -> bool:
-    """Whether a certificate file of this kind may state its guarantee; for a kind in ``FIXED``, one that rests on the
-    method is believed unless it makes the answer optimal, and a ratio is stated that doesn't."""
+    """Whether a certificate file of this kind may state its guarantee.
+
+    A ratio of 1 goes with the guarantee of an optimum only. Other files state none, or, for a kind in ``FIXED``, that
+    of the method; it may make the answer optimal only if no other ratio is stated.
+    """
     promise = stated.guarantee
     if stated.ratio_at_most == 1:
         return promise == PROVED

@@ -399,10 +399,8 @@ class GroupProgram:
     def constrain(self, lines: csr_array, most: np.ndarray) -> None:
         """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""
         self.lines = csr_array(vstack([self.lines, lines]))
-        self.line_limits, self.line_prices = (
-            np.append(self.line_limits, most),
-            np.append(self.line_prices, np.zeros(most.size)),
-        )
+        self.line_limits = np.append(self.line_limits, most)
+        self.line_prices = np.append(self.line_prices, np.zeros(most.size))
         here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
         low = np.full(most.size, -np.inf)
         self.solver.addRows(
