@@ -108,6 +108,14 @@ def test_few_sentences_of_a_page_are_long_or_stack_relative_clauses(page: Path) 
     assert not too_many(text, RELATIVES - 1, RELATIVE)
 
 
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Every module of the package, parsed once for all tests."""
+    return {
+        p.relative_to(ROOT): ast.parse(p.read_text(encoding="utf-8")) for p in sorted((ROOT / "shoal").rglob("*.py"))
+    }
+
+
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, text) of every string below a node except docstrings, with ``{}`` for what a string puts in."""
     own = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -121,16 +129,13 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def retired_texts(code: str) -> list[tuple[int, str]]:
+def retired_texts(tree: ast.AST) -> list[tuple[int, str]]:
     """(line, word) of every retired word in a text of at least two words; one word alone is a name."""
-    return [(line, word) for line, t in texts(ast.parse(code)) if len(t.split()) > 1 for _, word, _ in retired(t)]
+    return [(line, word) for line, t in texts(tree) if len(t.split()) > 1 for _, word, _ in retired(t)]
 
 
-@pytest.mark.parametrize("folder", sorted(p for p in (ROOT / "shoal").iterdir() if p.is_dir()), ids=lambda p: p.name)
-def test_no_message_of_the_code_has_a_retired_word(folder: Path) -> None:
-    modules = [*folder.rglob("*.py")] + ([*folder.parent.glob("*.py")] if folder.name == "cli" else [])
-    found = {str(p.relative_to(ROOT)): retired_texts(p.read_text(encoding="utf-8")) for p in modules}
-    assert not {module: words for module, words in found.items() if words}
+def test_no_message_of_the_code_has_a_retired_word(trees: dict[Path, ast.Module]) -> None:
+    assert {path: words for path, tree in trees.items() if (words := retired_texts(tree))} == {}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +148,7 @@ def test_no_message_of_the_code_has_a_retired_word(folder: Path) -> None:
     ],
 )
 def test_a_retired_word_of_a_message_is_found(code: str, found: int) -> None:
-    assert len(retired_texts(code)) == found
+    assert len(retired_texts(ast.parse(code))) == found
 
 
 @pytest.mark.parametrize(
@@ -187,12 +192,10 @@ MODULES = {
 NAMES = {"Lot", "Told", "Room", "Asked", "Tolls", "Kinds", "Beside", "Carried", "Apart", "Kept", "Way", "WAYS"}
 
 
-def retired_names(path: Path, text: str) -> list[str]:
+def retired_names(path: Path, tree: ast.Module) -> list[str]:
     """The retired words that a module has for itself, its folder or what it defines at its top."""
-    tops = [n.name for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
-    tops += [
-        n.target.id for n in ast.parse(text).body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-    ]
+    tops = [n.name for n in tree.body if isinstance(n, ast.ClassDef)]
+    tops += [n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
     parts = [*path.parent.parts, path.stem]
     return [word for word in parts if word in MODULES] + [word for word in tops if word in NAMES]
 
@@ -202,26 +205,21 @@ def retired_names(path: Path, text: str) -> list[str]:
     [("others/hilbert.py", ""), ("tables/carried.py", ""), ("a.py", "class Lot: ..."), ("a.py", "WAYS: dict = {}")],
 )
 def test_a_retired_word_is_seen(path: str, text: str) -> None:
-    assert len(retired_names(Path(path), text)) == 1
+    assert len(retired_names(Path(path), ast.parse(text))) == 1
 
 
-def test_no_module_and_no_class_has_a_retired_name() -> None:
-    found = {
-        str(path.relative_to(ROOT)): words
-        for path in sorted((ROOT / "shoal").rglob("*.py"))
-        if (words := retired_names(path.relative_to(ROOT), path.read_text(encoding="utf-8")))
-    }
-    assert found == {}
+def test_no_module_and_no_class_has_a_retired_name(trees: dict[Path, ast.Module]) -> None:
+    assert {path: words for path, tree in trees.items() if (words := retired_names(path, tree))} == {}
 
 
 EVERYWHERE = {"beside", "told", "toll", "tolls", "room", "rooms", "ways", "going_around", "slender", "surroundings",
               "lend", "lent", "loans", "settle", "settled"}  # fmt: skip
 
 
-def retired_arguments(text: str) -> list[str]:
+def retired_arguments(tree: ast.AST) -> list[str]:
     """The retired words that name a function, an argument, or a field; a leading underscore changes nothing."""
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.name, *(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))]
         elif isinstance(node, ast.ClassDef):
@@ -235,26 +233,21 @@ def retired_arguments(text: str) -> list[str]:
     ["def _told(): ...", "def f(a, *, ways=1): ...", "class A:\n    room: int", "def beside(): ..."],
 )
 def test_a_retired_name_is_seen(text: str) -> None:
-    assert len(retired_arguments(text)) == 1
+    assert len(retired_arguments(ast.parse(text))) == 1
 
 
-def test_no_function_argument_or_field_has_a_retired_name() -> None:
-    found = {
-        str(path.relative_to(ROOT)): names
-        for path in sorted((ROOT / "shoal").rglob("*.py"))
-        if (names := retired_arguments(path.read_text(encoding="utf-8")))
-    }
-    assert found == {}
+def test_no_function_argument_or_field_has_a_retired_name(trees: dict[Path, ast.Module]) -> None:
+    assert {path: names for path, tree in trees.items() if (names := retired_arguments(tree))} == {}
 
 
 # public names, which users write behind the name of their problem: shoal.tiles.Conditions, shoal.hardness.Table
 BEHIND_A_PROBLEM = {"Conditions", "Metric", "Regions", "Table"}
 
 
-def test_a_class_has_a_name_of_its_own() -> None:
-    defined: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "shoal").rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+def test_a_class_has_a_name_of_its_own(trees: dict[Path, ast.Module]) -> None:
+    defined: dict[str, list[Path]] = {}
+    for path, tree in trees.items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+                defined.setdefault(node.name, []).append(path)
     assert {name: where for name, where in defined.items() if len(where) > 1 and name not in BEHIND_A_PROBLEM} == {}

@@ -20,6 +20,7 @@ from shoal.judge.models import ClassCounts
 from shoal.judge.models.size_and_diversity import recursive_level
 from shoal.judge.tables import large
 from shoal.judge.tables.large import count_release
+from tests.amount import thinned
 
 PIECES = ["x", "y", "z", "é", "", " ", "*", "7", "07", "a\x01b", "a,b", 'a"b', "a\nb", "a\r\nb", "#"]
 
@@ -38,7 +39,7 @@ def by_hand(text: str, names: list[str], separator: str) -> Counter:
     return Counter(tuple(row[i] for i in at) for row in rows[1:])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(thinned(60)))
 def test_as_often_as_another_reader_counts(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     separator, width = draw.choice(",;\t"), draw.randint(2, 4)
@@ -86,7 +87,7 @@ def test_a_line_with_a_field_too_many_is_no_release(tmp_path: Path) -> None:
         count_release(tmp_path / "t.csv", ["a", "b"])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(thinned(40)))
 def test_categories_are_compared_by_their_texts(seed: int) -> None:
     """Whatever number a category has on either side, and however a tuple is spread over lines."""
     draw = random.Random(seed)

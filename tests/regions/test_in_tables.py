@@ -39,6 +39,7 @@ from shoal.model.recoding.regions import FEW, Network
 from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.groups import encode
 from shoal.report.sections import attacks
+from tests.amount import thinned
 from tests.commands import run
 from tests.oracles.regions import connected
 from tests.oracles.tables import least_total
@@ -159,7 +160,7 @@ def test_the_cheapest_set_is_found_and_more_areas_still_hang_together(given: Any
         assert network.apart[a, b] == pytest.approx(network.total(network.way(a, b)))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(thinned(60)))
 def test_the_cheapest_set_of_a_grid_branches_anywhere(seed: int) -> None:
     random = np.random.default_rng(seed)
     high, wide = 3, 4

@@ -14,6 +14,7 @@ from shoal.problems.regions import bounds as prices
 from shoal.problems.regions.bounds import count_bound, price_areas, priced
 from shoal.problems.regions.packing import UNIT
 from shoal.problems.regions.task import Districting, graph
+from tests.amount import thinned
 from tests.oracles import regions as oracle
 
 QUICK = settings(deadline=None, max_examples=60)
@@ -83,7 +84,7 @@ def test_no_partition_has_more_regions_than_the_prices_allow(instance):
         assert found.regions <= best <= found.upper_bound
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(thinned(150)))
 def test_the_sets_listed_are_all_that_were_promised(seed):
     rng = np.random.default_rng(seed)
     n, few = int(rng.integers(1, 9)), int(rng.choice([0, 1, 2, 3, 5, 8, 1_000]))

@@ -35,6 +35,7 @@ from shoal.model.recoding.ranges import RangeGrid
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables.bounds import bounds, boxes, near_cells
 from shoal.problems.tables.groups import least_rows
+from tests.amount import thinned
 from tests.oracles.tables import eligible, least_loss, least_total, row_loss
 from tests.tables.drawn import KINDS, TREE, tasks
 
@@ -213,7 +214,7 @@ def test_the_most_violated_group_of_every_anchor(task, values, nodes, few):
         assert (p.cells.value[some[:-1]] != p.cells.value[some[-1]]).all()
 
 
-@pytest.mark.parametrize("seed", range(70))
+@pytest.mark.parametrize("seed", range(thinned(70)))
 def test_rows_passed_over_hide_no_group(seed):
     """Groups of four and five rows: a row passed over that the box holds later is in a group at least as violated.
 
@@ -237,7 +238,7 @@ def test_rows_passed_over_hide_no_group(seed):
     np.testing.assert_allclose(excess, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(thinned(60)))
 def test_groups_of_two_values_are_found_whole_around_the_only_row_of_a_value(seed):
     """One value is scarce, so that one of its rows serves many of the other; multipliers have either sign."""
     random = np.random.default_rng(seed)
@@ -285,7 +286,7 @@ def test_groups_of_rows_that_are_all_equally_far_apart_need_no_search(kinds, mon
     assert boxes._sweep(p, 1.01 * exact, None)[0][0] >= 0.05 * exact[0] - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(thinned(60)))
 def test_rows_that_shares_ask_for_are_in_every_eligible_group(seed):
     """No K rows are said to lose more than the cheapest eligible group that holds them, whatever else is in it."""
     random = np.random.default_rng(seed)
@@ -649,7 +650,7 @@ def groups_of(task: Task, p: near_cells.Pairs):
                 yield list(some), row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in cells])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(thinned(40)))
 @pytest.mark.parametrize("nodes", [1, 3, 20_000])
 def test_no_eligible_group_is_paid_more_than_it_loses_once_whole_classes_are_paid(seed, nodes, monkeypatch):
     monkeypatch.setattr(boxes, "NODES", nodes)
@@ -677,7 +678,7 @@ def most_of_a_class(p: near_cells.Pairs, at: np.ndarray, inside: np.ndarray) -> 
     return -found.fun if found.success else -np.inf
 
 
-@pytest.mark.parametrize("seed", range(40, 70))
+@pytest.mark.parametrize("seed", range(40, 40 + thinned(30)))
 def test_rows_pay_no_more_than_the_most_that_a_class_of_a_box_exceeds(seed):
     """By every box that any rows of the table span, and a linear program for each."""
     task, p, at = close_task(seed)
