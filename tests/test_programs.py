@@ -31,7 +31,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.problems.tables import group
 random = np.random.default_rng(0)
-h = Histogram.from_rows(random.integers(0, 4, (90, 4)), random.integers(0, 3, 90))
+h = Histogram.from_rows(random.integers(0, 4, (60, 4)), random.integers(0, 3, 60))
 for k in (2, 3):
     proved = group(h, Requirement(k), recoding=Recoding.stars(h)).certificate
     print(proved.cost == proved.lower_bound, "tables", k)

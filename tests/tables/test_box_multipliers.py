@@ -616,7 +616,7 @@ def test_cumulated_shares_that_are_equal_are_told_alike():
     need = requirement([KAnonymity(5), TCloseness(0.05, "ordered")], table.sensitive_names, table)
     task = Task(table, need, Recoding((Sets.of(4), Sets.of(4)), "ncp"))
     p = near_cells.Pairs.of(task)
-    for seed in range(20):
+    for seed in range(thinned(20)):
         at = np.random.default_rng(seed).uniform(0, 2.5, table.cells)
         assert boxes._sweep(p, at, None)[0] == pytest.approx(anchored(task, p, at), abs=1e-9)
 
