@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.workbench.projects import in_fields, new_file
+from shoal.workbench.projects import in_fields, new_file, worded
 
 Tell = Callable[[str, float | None], None]
 Progress = Callable[[str, Any], None]
 _looked: dict[str, Any] = {}  # the table that was examined last
+ONE_TABLE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
 TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  # what a column of texts contains
 TREE_ROWS = 2000  # most values of a hierarchy that are sent to a page
@@ -78,14 +79,17 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
         name = Path(source["path"]).name
         raise shoal.InputError(f"{name!r} is a database: say which table, or give a query, under 'How it is read'")
+    if Path(source["path"]).suffix.lower() in ONE_TABLE and source.get("table"):
+        name = Path(source["path"]).name
+        raise shoal.InputError(f"{name!r} is one table: empty the field 'Table of a database' under 'How it is read'")
     stamp = _stamp(source["path"])
     found = _roles(source)
     columns = [
         {
-            "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
-            "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
-            "widths": _widths(found.table[c.name]),
-            "notation": {n: v for n, v in (("dates", c.dates), ("decimal", c.decimal)) if v is not None},
+            "name": c.name, "kind": _kind(found.table[c.name], _notation(c)), "distinct": c.distinct,
+            "missing": c.missing, "role": c.role, "reason": c.reason, "warnings": list(c.warnings),
+            "measured": c.measured,
+            "widths": _widths(found.table[c.name], _notation(c)), "notation": _notation(c),
         }
         for c in found.columns
     ]  # fmt: skip
@@ -94,13 +98,18 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     ]
     return {
         "rows": found.rows, "columns": columns, "dangerous": pairs, "settings": found.settings(),
-        "sentences": list(found.sentences), "why": found.publish[1], "stamp": stamp,
+        "notes": [worded(note) for note in found.notes], "why": found.publish[1], "stamp": stamp,
     }  # fmt: skip
 
 
-def _kind(series: Any) -> str:
-    """A column's kind in one word."""
+def _kind(series: Any, notation: Mapping[str, str] | None = None) -> str:
+    """A column's kind in one word.
+
+    notation  {"decimal": ...} or {"dates": ...} of a column whose texts are numbers or dates in this notation
+    """
     kind = str(series.dtype)
+    if notation:
+        return "numbers as text" if "decimal" in notation else "dates as text"
     if kind.startswith(("Int", "UInt")):
         return "whole numbers"
     if kind.startswith(("Float", "Decimal")):
@@ -116,10 +125,17 @@ def _kind(series: Any) -> str:
     return "text"
 
 
-def _widths(series: Any) -> str:
+def _notation(column: Any) -> dict[str, str]:
+    """The notation in which a column of texts holds dates or numbers, as settings; {} if it holds none."""
+    return {n: v for n, v in (("dates", column.dates), ("decimal", column.decimal)) if v is not None}
+
+
+def _widths(series: Any, notation: Mapping[str, str] | None = None) -> str:
     """Interval widths for a column of numbers: about sixteen classes, half as many, a quarter; '' for other columns."""
-    if "number" not in _kind(series):
+    if "number" not in _kind(series, notation):
         return ""
+    if notation:
+        series = series.str.replace(notation["decimal"], ".", literal=True)
     numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
     span = numbers.max() - numbers.min() if len(numbers) else 0.0
     if not 1e-9 < span < 1e15:
@@ -332,6 +348,8 @@ def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: li
     import polars as pl
 
     table = _roles(source).table if release is None else shoal.roles(release).table
+    if lacks := [c for c in columns if c not in table.columns]:
+        raise shoal.InputError(f"the release has no column {lacks[0]!r}: it was removed; choose another column")
     a, b = columns
     pair = table.select(pl.col(a).cast(pl.String).fill_null("missing").alias("a"),
                         pl.col(b).cast(pl.String).fill_null("missing").alias("b"))  # fmt: skip
@@ -616,6 +634,9 @@ def _serve() -> None:
                 send("refused", [in_fields(error), error.exit_status])
             elif isinstance(error, OSError):
                 send("refused", [error.strerror or type(error).__name__, 2])
+            elif type(error).__module__.startswith(("duckdb", "_duckdb")):  # its message may quote a value
+                send("refused", [f"DuckDB cannot answer the query ({type(error).__name__}): correct the query under "
+                                 "'How it is read', and open the table again", 2])  # fmt: skip
             else:
                 send("refused", [f"{type(error).__name__}: this is a defect of shoal, please report it", 1])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.projects import ROLES
+from shoal.workbench.projects import ROLES, visible
 
 PAGE = 20
 KINDS = (
@@ -30,12 +30,16 @@ def draw(window: Any) -> None:
             note("Fair's survey of 1974: 6,366 women, nine answers each.")
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     _reading(window)
+    reads = ui.label().props("role=status").classes("wb-note")
+    window.reads = lambda runs: None if reads.is_deleted else reads.set_text("reading the table" if runs else "")
     if not task.source:
         return
     same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
     same.on_value_change(lambda e: setattr(window, "keep", e.value))
     ui.html("<h2>First rows</h2>", sanitize=False)
-    note(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns")
+    note(f"{task.title}: {counted(task.rows, 'row')}, {counted(len(task.columns), 'column')}")
+    for said in task.notes:
+        ui.label(said).classes("wb-warn")
     _rows(window)
     _columns(task)
     ui.button("Next: roles", on_click=lambda: window.go("Roles")).props("no-caps")
@@ -152,6 +156,11 @@ def note(text: str = "") -> Any:
     return ui.label(text).classes("wb-note")
 
 
+def counted(number: int, word: str) -> str:
+    """A number with its word: 1 row, 2 rows."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def scrolling(name: str) -> Any:
     """A container for a table that may be wider than the window: it scrolls, also by the keyboard."""
     return ui.element("div").classes("wb-scroll").props(f'tabindex=0 role=region aria-label="{name}"')
@@ -216,9 +225,9 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
 
     with ui.element("div").classes("wb-roles").props(f'role=group aria-label="{plain(name)}"'):
         with ui.column().style("gap: .1rem; min-width: 0"):
-            ui.label(name).style("font-weight: 600; overflow-wrap: anywhere")
+            ui.label(visible(name)).style("font-weight: 600; overflow-wrap: anywhere")
             missing = f", {column['missing']:,} missing" if column["missing"] else ""
-            note(f"{column['kind']}, {column['distinct']:,} different values{missing}")
+            note(f"{column['kind']}, {counted(column['distinct'], 'different value')}{missing}")
             note(f"Proposed: {column['role']}, because {column['reason']}")
             for warning in column["warnings"]:
                 ui.label(warning).classes("wb-warn")

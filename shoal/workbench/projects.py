@@ -34,14 +34,23 @@ PEOPLE = ("person", "household", "population_weights")
 
 
 def in_fields(refusal: shoal.ShoalError) -> str:
-    """A refusal in the words of the pages: a role by its label, other settings by the name of their field."""
+    """A refusal in the words of the pages."""
+    return worded(refusal.sentence)
+
+
+def worded(sentence: Any) -> str:
+    """A sentence in the words of the pages: a role by its label, other settings by the name of their field."""
 
     def field(named: Any) -> str:
         if named.name in ROLES:
             return f"the role {ROLES[named.name][0].lower()}"
+        if named.name == "table" and named.value == "...":
+            return "the field 'Table of a database' under 'How it is read'"
+        if named.name == "hierarchies" and named.value == "{column: ...}":
+            return "a hierarchy (step Hierarchies)"
         return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
 
-    return refusal.sentence.worded(field)
+    return str(sentence.worded(field))
 
 
 @dataclass
@@ -54,12 +63,15 @@ class WorkSession:
     columns   the description of every column
     rows      number of rows
     dangerous columns that single people out
+    notes     what the reader of the file remarked
     settings  the request: keywords of ``shoal.Policy``, plain values only
     releases  the releases made, the newest last
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
     running   labels of the buttons whose long work runs or waits, the one that runs first
+    reported  what the running work does now, and the share of it that is done, None if that is unknown
+    unsaid    messages, and whether each is a refusal, that no open window could show
     step      the step that was shown last: a page that is loaded again begins there
     """
 
@@ -70,6 +82,7 @@ class WorkSession:
     rows: int = 0
     dangerous: list[dict[str, Any]] = field(default_factory=list)
     why: str = ""
+    notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     releases: list[dict[str, Any]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +90,8 @@ class WorkSession:
     series: str = ""
     months: dict[str, Any] | None = None
     running: list[str] = field(default_factory=list)
+    reported: tuple[str, float | None] = ("", None)
+    unsaid: list[tuple[str, bool]] = field(default_factory=list)
     step: str = "Open"
     _undone: list[dict[str, Any]] = field(default_factory=list)
     _done: list[dict[str, Any]] = field(default_factory=list)
@@ -105,6 +120,7 @@ class WorkSession:
         """Set an examined table, with the proposed roles and models."""
         self.source, self.rows = {**source, "stamp": found["stamp"]}, found["rows"]
         self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
+        self.notes = found["notes"]
         self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
 
@@ -258,8 +274,14 @@ class Bench:
         return task
 
 
+def visible(name: str) -> str:
+    """A column's name; in quotes if it begins or ends with a blank, which nobody would see."""
+    return name if name == name.strip() else repr(name)
+
+
 def _listed(names: list[str]) -> str:
     """Names in a sentence: the first four, and how many more."""
+    names = [visible(name) for name in names]
     if len(names) > 4:
         return f"{', '.join(names[:3])} and {len(names) - 3} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -25,6 +25,7 @@ from shoal.workbench.projects import (
 )
 
 SECRET = "secret.key"
+LONGEST = 200  # bytes of a table's name that the files of its release repeat
 
 
 def draw(window: Any) -> None:
@@ -36,20 +37,11 @@ def draw(window: Any) -> None:
         return
     note(task.sentence())
     folder = ui.input("Folder to keep it in (empty: download the files below)").classes("wb-wide")
-    with ui.row().style("align-items: center"):
-        make = window.long_work("Make the release")
-    progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
-    progress.visible = False
-    doing = ui.label().props("role=status").classes("wb-note")
-
-    def report(words: str, share: float | None) -> None:
-        doing.set_text(words)
-        progress.props(f"indeterminate={str(share is None).lower()}")
-        progress.set_value(share or 0)
+    make = window.long_work("Make the release", bar=True)
 
     async def run() -> None:
-        with make.running(doing, shown=progress):
-            made = await _make(window, report, folder.value or "")
+        with make.running("making the release"):
+            made = await _make(window, make.report, folder.value or "")
         if made:
             window.changed("Release", "Explore", "Intruder")
             holds = task.releases[-1]["verified"]
@@ -73,7 +65,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
     place = Path(folder).expanduser().resolve() if folder else made_in
-    stem = f"{Path(task.title).name.split('.')[0] or 'table'}.release"
+    stem = f"{short(Path(task.title).name.split('.')[0]) or 'table'}.release"
     if folder and (place / f"{stem}.csv").exists():
         window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
         return False
@@ -108,6 +100,11 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
             shutil.rmtree(made_in, ignore_errors=True)
     task.releases.append({**found, "output": files["release"], "settings": settings, "files": files})
     return True
+
+
+def short(stem: str) -> str:
+    """The beginning of a file's name that leaves room for the endings of a release: names have at most 255 bytes."""
+    return stem.encode()[:LONGEST].decode(errors="ignore")
 
 
 def _secret(made_in: Path, place: Path) -> Path:
@@ -243,17 +240,15 @@ def draw_intruder(window: Any) -> None:
         return
     note("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
              "are of the table: keep them to yourself.")  # fmt: skip
-    with ui.row():
-        attack = window.long_work("Attack the release")
-    waiting = ui.spinner(size="lg")
-    waiting.visible = False
+    attack = window.long_work("Attack the release", bar=True)
 
     async def run() -> None:
         last = task.releases[-1]
-        with attack.running(shown=waiting):
+        with attack.running("attacking the release"):
             found = await window.ask(
-                "attack", long=True, source=task.source, release=last["output"], settings=last["settings"]
-            )
+                "attack", attack.report, long=True, source=task.source, release=last["output"],
+                settings=last["settings"],
+            )  # fmt: skip
         if found is not None:
             last["attack"] = found
             window.changed("Intruder")
@@ -420,13 +415,11 @@ def _held(window: Any) -> None:
     proposed = task.settings.get("person") or next(iter(task.named("identifiers")), NOBODY)
     who = {NOBODY: "nothing: every row is somebody new", **{c["name"]: c["name"] for c in task.columns}}
     person = ui.select(who, value=proposed, label="Column by which a person is known again").classes("wb-wide")
-    with ui.row().style("align-items: center"):
-        add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}")
-    doing = ui.label().props("role=status").classes("wb-note")
+    add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
-        with add.running(doing):
-            months = await window.ask("add_month", lambda words, _share: doing.set_text(words), long=True,
+        with add.running("adding the month"):
+            months = await window.ask("add_month", add.report, long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
             task.months = months
