@@ -13,6 +13,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.workbench.projects import in_fields, new_file, worded
+from shoal.workbench.projects import digests, in_fields, new_file, sensitive_trees, worded
 
 Tell = Callable[[str, float | None], None]
 Progress = Callable[[str, Any], None]
@@ -282,7 +283,7 @@ def release(
     certificate = made.write(out)
     page = made.report(place / f"{out.stem}.report.html")
     tell("verifying once more", None)
-    again = shoal.verify(out, certificate)
+    again = shoal.verify(out, certificate, hierarchies=_close(settings))
     facts = made.as_dict()
     changed = {n: int(made.facts.changed[n]) for n in made.facts.changed}
     return {
@@ -294,7 +295,12 @@ def release(
 
 def _trees(settings: Mapping[str, Any]) -> Any:
     """The hierarchies needed to read a release; their files aren't next to its certificate."""
-    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else _close(settings)
+
+
+def _close(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The hierarchies that say which sensitive values are close; a certificate only names their files."""
+    return sensitive_trees(settings) or None
 
 
 def groups(
@@ -448,14 +454,22 @@ def regions(
     return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k, "command": again}
 
 
+FIELDS = {  # an option of the command that the page runs -> the field for it
+    "--id": "the field 'Column that names an area'", "--weight": "the field 'Column with the people of an area'",
+    "--k": "the field 'Least people in a region'", "--layer": "the field 'Layer of the map'",
+    "--shapes": "a map in the field 'Path of the areas'",
+}  # fmt: skip
+
+
 def _command(words: list[str]) -> Any:
-    """A command's JSON output; InputError with its message if it refuses."""
+    """A command's JSON output; InputError with its message, in the words of the page, if it refuses."""
     done = subprocess.run(
         [sys.executable, "-m", "shoal", *words, "--json"], capture_output=True, text=True, check=False
     )
     facts = json.loads(done.stdout)
     if done.returncode:
-        raise shoal.InputError(facts["error"]["message"])
+        message = facts["error"]["message"]
+        raise shoal.InputError(re.sub(r"(--[a-z]+)(?: [A-Z]+\b)?", lambda f: FIELDS.get(f[1], f[0]), message))
     return facts
 
 
@@ -468,10 +482,10 @@ def months(tell: Tell, folder: str) -> dict[str, Any]:
     parts = []
     for number in range(1, facts["parts"] + 1):
         place = Path(folder, f"{number:04}")
-        held = json.loads((place / "release.certificate.json").read_text("utf-8"))
+        files = {"release": str(place / "release.csv"), "certificate": str(place / "release.certificate.json")}
+        held = json.loads(Path(files["certificate"]).read_text("utf-8"))
         parts.append({
-            "number": number, "release": str(place / "release.csv"),
-            "certificate": str(place / "release.certificate.json"), "rows": held["release"]["rows"],
+            "number": number, "files": files, "digests": digests(files), "rows": held["release"]["rows"],
             "groups": held["groups"], "smallest": held["smallest_group"], "loss": round(held["loss"]["ncp"], 4),
             "made_up": held["series"]["made_up"],
         })  # fmt: skip

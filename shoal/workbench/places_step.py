@@ -124,7 +124,10 @@ def areas(window: Any) -> None:
         try:
             least = [int(part) for part in (k.value or "").split(",")]
         except ValueError:
-            window.say("The least people in a region are whole numbers, separated by commas.", bad=True)
+            least = []
+        if not least or least[0] < 1 or least != sorted(set(least)):
+            window.say("The least people in a region are whole numbers that rise, separated by commas: 5000, 20000.",
+                       bad=True)  # fmt: skip
             return
         files = [Path(f.value).expanduser().resolve() if f.value else None for f in (path, pairs)]
         if files[0] is None or not all(f is None or f.is_file() for f in files):

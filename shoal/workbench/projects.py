@@ -9,6 +9,7 @@ bytes.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import re
@@ -69,6 +70,7 @@ class WorkSession:
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
+    added     the series and the stamp of the table that was added last: the same rows are nobody's next month
     running   labels of the buttons whose long work runs or waits, the one that runs first
     reported  what the running work does now, and the share of it that is done, None if that is unknown
     unsaid    messages, and whether each is a refusal, that no open window could show
@@ -89,6 +91,7 @@ class WorkSession:
     project: Path | None = None
     series: str = ""
     months: dict[str, Any] | None = None
+    added: tuple[str, Any] = ("", None)
     running: list[str] = field(default_factory=list)
     reported: tuple[str, float | None] = ("", None)
     unsaid: list[tuple[str, bool]] = field(default_factory=list)
@@ -211,7 +214,7 @@ class WorkSession:
         """The request as ``Policy`` takes it, without hierarchies that the way to publish can't use."""
         asked = dict(self.settings)
         if asked.get("publish") not in ("hierarchy", "centers"):
-            kept = {n: h for n, h in asked.get("hierarchies", {}).items() if n in asked.get("sensitive", ())}
+            kept = sensitive_trees(asked)
             asked.pop("hierarchies", None)
             if kept:
                 asked["hierarchies"] = kept
@@ -244,6 +247,11 @@ class WorkSession:
         if removed:
             parts.append(f"{_listed(removed)} {'leave' if len(removed) > 1 else 'leaves'} the table")
         return "; ".join(parts) + "."
+
+
+def sensitive_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The hierarchies of sensitive columns in a request."""
+    return {n: h for n, h in settings.get("hierarchies", {}).items() if n in settings.get("sensitive", ())}
 
 
 def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
@@ -328,12 +336,14 @@ def script(table: str, settings: Mapping[str, Any], output: str, secret: str | N
     key = "" if secret is None else f"    secret=Path({secret!r}).read_bytes(),  # the same rows in the same order\n"
     path = "from pathlib import Path\n\n" if secret is not None else ""
     stem = Path(output).stem
+    trees = sensitive_trees(settings)
+    close = f", hierarchies={trees!r}" if trees else ""  # the certificate only names their files
     return (
         f"{path}import shoal\n\n"
         f"release = shoal.anonymize(\n    {table!r},\n{given}\n{key})\n"
         f"certificate = release.write({output!r})\n"
         f"release.report({str(Path(output).with_name(f'{stem}.report.html'))!r})\n"
-        f"print(shoal.verify({output!r}, certificate))\n"
+        f"print(shoal.verify({output!r}, certificate{close}))\n"
     )
 
 
@@ -427,6 +437,15 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str =
             copied(Path(source), place)
         named[column] = f"{subfolder}/{place.name}"
     return {**settings, **({"hierarchies": named} if named else {})}
+
+
+def digests(files: Mapping[str, str]) -> dict[str, str]:
+    """The SHA-256 of every file, by its kind. O(bytes)."""
+    found = {}
+    for kind, place in files.items():
+        with open(place, "rb") as file:
+            found[kind] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def handed_over(made: Path, place: Path, kept: str) -> None:

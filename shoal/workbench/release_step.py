@@ -15,6 +15,7 @@ from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
     command,
+    digests,
     handed_over,
     notebook,
     save_project,
@@ -89,6 +90,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
         if folder:
             handed_over(made_in, place, SECRET)
             files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
+        kept = digests(files)
     except FileExistsError as error:
         window.say(f"{error} is already in that folder; choose another.", bad=True)
         return False
@@ -98,7 +100,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     finally:
         if folder or not files:
             shutil.rmtree(made_in, ignore_errors=True)
-    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files})
+    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files, "digests": kept})
     return True
 
 
@@ -418,11 +420,15 @@ def _held(window: Any) -> None:
     add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
+        if not person.value and task.added == (task.series, task.source["stamp"]):
+            window.say(f"{task.title} is in this series already, so its rows are nobody new. Open the table of the "
+                       "next month, or choose the column by which a person is known again.", bad=True)  # fmt: skip
+            return
         with add.running("adding the month"):
             months = await window.ask("add_month", add.report, long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
-            task.months = months
+            task.months, task.added = months, (task.series, task.source["stamp"])
             window.changed("Series")
             window.say(f"{task.title} is month {len(months['parts'])}.")
 

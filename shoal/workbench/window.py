@@ -17,7 +17,7 @@ from nicegui import app, ui
 import shoal
 from shoal.workbench import explore_step, hierarchies_step, models_step, open_step, places_step, release_step
 from shoal.workbench.jobs import JobError, Worker
-from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
+from shoal.workbench.projects import ROLES, Bench, WorkSession, digests, in_fields, read_project, unknown
 
 STEPS: dict[str, Callable[[Any], None]] = {
     "Open": open_step.draw,
@@ -344,6 +344,15 @@ class Window:
             ui.timer(0.05, self.open_first, once=True)
 
 
+def _altered(place: Path, digest: str) -> Response | None:
+    """The refusal of a file that is no longer the one that was verified; None if it is."""
+    if not place.is_file():
+        return Response("This file was moved or removed.", 404)
+    if digests({"": str(place)})[""] != digest:
+        return Response("This file has changed since it was verified. Make the release again.", 409)
+    return None
+
+
 ENDED = ("The workbench of this address has ended, and its work with it. Open your table again, or the folder of a "
          "saved project.")  # fmt: skip
 
@@ -379,8 +388,8 @@ def pages(bench: Bench) -> None:
         if not 0 <= number < len(made) or kind not in made[number]["files"]:
             return Response("There is no such file.", 404)
         place = Path(made[number]["files"][kind])
-        if not place.is_file():
-            return Response("This file was moved or removed.", 404)
+        if refusal := _altered(place, made[number]["digests"][kind]):
+            return refusal
         if kind != "report":
             return FileResponse(place, filename=place.name)
         rules = {"content-security-policy": "sandbox allow-scripts"}  # a page of its own origin can't use the cookie
@@ -391,9 +400,9 @@ def pages(bench: Bench) -> None:
         held = (bench.tasks[name].months or {"parts": []})["parts"] if name in bench.tasks else []
         if not 0 < number <= len(held) or kind not in ("release", "certificate"):
             return Response("There is no such file.", 404)
-        place = Path(held[number - 1][kind])
-        if not place.is_file():
-            return Response("This file was moved or removed.", 404)
+        place = Path(held[number - 1]["files"][kind])
+        if refusal := _altered(place, held[number - 1]["digests"][kind]):
+            return refusal
         return FileResponse(place, filename=f"month-{number}.{place.name}")
 
     @app.post("/w/{name}/upload")
@@ -402,18 +411,20 @@ def pages(bench: Bench) -> None:
             return Response("There is no such window.", 404)
         folder = bench.tasks[name].folder / "upload"
         folder.mkdir(mode=0o700, exist_ok=True)
-        place = folder / _plain_name(unquote(request.headers.get("x-file-name", "")))
-        part = folder / f".{secrets.token_hex(8)}.part"
+        own = folder / secrets.token_hex(8)  # a file of the same name that is open stays as it is
+        place = own / _plain_name(unquote(request.headers.get("x-file-name", "")))
+        part = folder / f".{own.name}.part"
         try:
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 async for piece in request.stream():
                     file.write(piece)
+            own.mkdir(mode=0o700)
             part.replace(place)
         except OSError:
             return Response("The file could not be kept.", 507)
         finally:
             part.unlink(missing_ok=True)
-        return Response(place.name, media_type="text/plain")
+        return Response(place.relative_to(folder).as_posix(), media_type="text/plain")
 
     async def close() -> None:
         for asks, works, _ in held.values():

@@ -249,8 +249,8 @@ def test_the_page_of_releases_side_by_side_outlives_a_change_of_all_roles(tmp_pa
 
 def test_a_column_that_a_release_lacks_is_refused_by_name(tmp_path: Path):
     table = people(tmp_path)
+    pl.read_csv(table, infer_schema=False).drop("name").write_csv(tmp_path / "made.csv")
     with pytest.raises(shoal.InputError, match="the release has no column 'name': it was removed"):
-        pl.read_csv(table, infer_schema=False).drop("name").write_csv(tmp_path / "made.csv")
         jobs.heat(quiet, {"path": str(table)}, str(tmp_path / "made.csv"), ["name", "age"])
 
 
@@ -297,7 +297,11 @@ def test_numbers_with_a_decimal_comma_and_dates_of_a_country_are_known_as_such(t
     rows = [f"{40 + i % 40},{i % 10};{1 + i % 28:02}.{1 + i % 12:02}.2024;gout" for i in range(200)]
     table.write_text("\n".join(["weight;birth_date;disease", *rows]), "utf-8")
     found = {c["name"]: c for c in jobs.look(quiet, {"path": str(table)})["columns"]}
-    assert [found[n]["kind"] for n in ("weight", "birth_date", "disease")] == ["numbers as text", "dates as text", "text"]
+    assert [found[n]["kind"] for n in ("weight", "birth_date", "disease")] == [
+        "numbers as text",
+        "dates as text",
+        "text",
+    ]
     assert found["weight"]["widths"] == "5, 10, 20"
     made = jobs.tree(quiet, {"path": str(table)}, "weight", "intervals:5,10,20")
     assert len(made["rows"][0]) == 5
@@ -351,6 +355,10 @@ def test_a_hierarchy_of_a_sensitive_column_is_made_where_the_model_needs_it(tmp_
         button(user, "Make the release").click()
         await until(lambda: task.releases or len(user.notify.messages) > 1, "nothing came of it")
         assert task.releases, user.notify.messages
+        go(user, "7 Intruder")
+        button(user, "Attack the release").click()
+        await until(lambda: "attack" in task.releases[-1] or len(user.notify.messages) > 2, "nothing came of it")
+        assert "attack" in task.releases[-1], user.notify.messages
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 
@@ -397,3 +405,80 @@ def test_a_fault_of_the_page_is_said_and_logged_without_its_text(tmp_path: Path,
     assert "test_odd.py:" in caplog.text
     assert "Quixotis" not in caplog.text
     caplog.clear()
+
+
+def test_a_file_that_changed_after_it_was_verified_is_not_handed_out(tmp_path: Path):
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(effort="fast", l=None, publish="stars")
+        go(user, "6 Release")
+        button(user, "Make the release").click()
+        await until(lambda: task.releases, "nothing came of it")
+        files = {kind: Path(place) for kind, place in task.releases[0]["files"].items()}
+        assert {"release", "certificate", "report", "policy", "secret"} <= set(files)
+        for kind, place in files.items():
+            answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
+            assert (answer.status_code, answer.content) == (200, place.read_bytes())
+            place.write_bytes(place.read_bytes() + b"\n")
+            answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
+            assert (answer.status_code, answer.text[:29]) == (409, "This file has changed since i")
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_same_rows_are_nobodys_next_month(tmp_path: Path):
+    """Two releases of the same people, as if they were others, tell more together than each alone."""
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        task.change(k=3, l=None, sensitive=[], insensitive=["disease"], effort="fast")
+        go(user, "8 Series")
+        field(user, "Folder of the series").set_value(str(tmp_path / "months"))
+        button(user, "Show the series, or begin one").click()
+        await see(user, "Begin a series in this folder")
+        button(user, "Begin the series").click()
+        await see(user, "0 months, 0 people")
+        field(user, "Column by which a person is known again").set_value("")
+        button(user, "Add people.csv as month 1").click()
+        await see(user, "1 month, 120 people")
+        field(user, "Column by which a person is known again").set_value("")
+        button(user, "Add people.csv as month 2").click()
+        await said(user, "people.csv is in this series already")
+        assert len(task.months["parts"]) == 1
+        release = Path(task.months["parts"][0]["files"]["release"])
+        release.write_bytes(release.read_bytes() + b"\n")
+        answer = await user.http_client.get(f"/w/{task.name}/months/1/release")
+        assert answer.status_code == 409
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Path):
+    areas = tmp_path / "areas.geojson"
+    ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    held = {"id": "a", "population": 9}
+    place = {"type": "Feature", "properties": held, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": [place]}))
+    people(tmp_path)
+    asked = {"folder": str(tmp_path / "made"), "edges": "", "weight": "population", "layer": "", "stem": "x"}
+    for name, k, words in (
+        (areas, "nope", "(say which is with the field 'Column that names an area')"),
+        (tmp_path / "people.csv", "", "pass a map in the field 'Path of the areas' (.geojson"),
+    ):
+        with pytest.raises(shoal.InputError) as refused:
+            jobs.regions(quiet, str(name), name=k, k=[5], **asked)
+        assert words in str(refused.value)
+        assert "--" not in str(refused.value)
+
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        go(user, "9 Places")
+        field(user, "Path of the areas (map or table)").set_value(str(areas))
+        for least in ("20000, 5000", "0", "5, 5", "", "5;6", "2.5"):
+            heard = len(user.notify.messages)
+            field(user, "Least people in a region; more numbers, more levels").set_value(least)
+            button(user, "Merge the areas").click()
+            await until(lambda heard=heard: len(user.notify.messages) > heard, f"nothing was said of {least!r}")
+            assert "whole numbers that rise" in user.notify.messages[-1]
+
+    run(walk, tmp_path)
