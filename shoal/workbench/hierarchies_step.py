@@ -13,9 +13,9 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.open_step import note, plain
+from shoal.workbench.open_step import chooser, note, plain
 from shoal.workbench.places_step import areas
-from shoal.workbench.projects import copied
+from shoal.workbench.projects import copied, existing
 
 
 @dataclass
@@ -153,6 +153,7 @@ class _Editor:
             ui.button("Show the tree", on_click=self.show).props("no-caps")
             ui.button("Use this hierarchy", on_click=self.use).props("no-caps outline")
         with ui.expansion("From a file (ARX hierarchy CSV)").classes("wb-wide"):
+            chooser(self.window, "Choose the file of a hierarchy, or drop it here", ".csv,.txt", self._chosen)
             path = ui.input("Path of the file").classes("wb-wide")
             ui.button("Read it", on_click=lambda: self._read(path.value or "")).props("no-caps outline")
         self.doing = ui.label().props("role=status").classes("wb-note")
@@ -220,10 +221,14 @@ class _Editor:
             await self._look(asked)
 
     async def _read(self, path: str) -> None:
-        if not Path(path).expanduser().is_file():
+        place = existing(path)
+        if place is None or not place.is_file():
             self.window.say("There is no file of that name.", bad=True)
             return
-        await self._look(str(Path(path).expanduser().resolve()))
+        await self._look(str(place))
+
+    async def _chosen(self, place: Path) -> None:
+        await self._look(str(place))
 
     async def _look(self, asked: Any) -> None:
         self.number += 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.projects import ROLES, visible
+from shoal.workbench.projects import ROLES, existing, visible
 
 PAGE = 20
 KINDS = (
@@ -65,23 +66,35 @@ async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
         await window.open({"path": str(place), **reading})
 
 
-def _choose(window: Any) -> None:
+def chooser(window: Any, label: str, kinds: str, then: Callable[[Path], Awaitable[None]]) -> None:
+    """A field in which a file is chosen or dropped.
+
+    kinds  endings of the files that it offers
+    then   receives the copy in the private folder
+    """
+
     async def came(event: Any) -> None:
         message = event.args if isinstance(event.args, dict) else {}
         doing.set_text("" if message.get("sent") else "copying the file into a private folder")
         if message.get("sent") and not message.get("name"):
             window.say("The file could not be copied.", bad=True)
         elif message.get("sent"):
-            place = window.task.folder / "upload" / message["name"]
-            await _open(window, place, window.reading())
+            await then(window.task.folder / "upload" / message["name"])
+
+    picked = ui.element("input").classes("wb-file")
+    picked.props(f'type=file accept="{kinds}" aria-label="{label}"')
+    picked.on("change", came, js_handler=SEND % window.task.name)
+    doing = ui.label().props("role=status").classes("wb-note")
+
+
+def _choose(window: Any) -> None:
+    async def opens(place: Path) -> None:
+        await _open(window, place, window.reading())
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
         note("CSV, Parquet, Excel, SPSS, Stata, SAS, DuckDB or SQLite; then, for its roles and models, an ARX project")
-        picked = ui.element("input").classes("wb-file")
-        picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
-        picked.on("change", came, js_handler=SEND % window.task.name)
-        doing = ui.label().props("role=status").classes("wb-note")
+        chooser(window, "Choose a file, or drop it here", KINDS, opens)
 
 
 def _path(window: Any) -> None:
@@ -90,13 +103,13 @@ def _path(window: Any) -> None:
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
 
         async def named() -> None:
-            place = Path(path.value or "").expanduser()
-            if not path.value or not place.exists():
+            place = existing(path.value or "")
+            if place is None:
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
-                await window.open_project(place.resolve(), window.reading().get("query", ""))
+                await window.open_project(place, window.reading().get("query", ""))
             else:
-                await _open(window, place.resolve(), window.reading())
+                await _open(window, place, window.reading())
 
         ui.button("Open", on_click=named).props("no-caps")
         path.on("keydown.enter", named)

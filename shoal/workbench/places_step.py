@@ -11,7 +11,7 @@ from nicegui import ui
 
 from shoal.workbench.models_step import whole
 from shoal.workbench.open_step import copied_out, note
-from shoal.workbench.projects import placing
+from shoal.workbench.projects import existing, placing
 
 
 def draw(window: Any) -> None:
@@ -129,13 +129,13 @@ def areas(window: Any) -> None:
             window.say("The least people in a region are whole numbers that rise, separated by commas: 5000, 20000.",
                        bad=True)  # fmt: skip
             return
-        files = [Path(f.value).expanduser().resolve() if f.value else None for f in (path, pairs)]
-        if files[0] is None or not all(f is None or f.is_file() for f in files):
+        areas, neighbors = existing(path.value or ""), existing(pairs.value or "")
+        if areas is None or not areas.is_file() or (pairs.value and (neighbors is None or not neighbors.is_file())):
             window.say("There is no file of that name.", bad=True)
             return
         with work.running("merging the areas"):
             found = await window.ask(
-                "regions", long=True, areas=str(files[0]), edges=str(files[1] or ""), weight=weight.value or "",
+                "regions", long=True, areas=str(areas), edges=str(neighbors or ""), weight=weight.value or "",
                 name=name.value or "", layer=layer.value or "", k=least,
                 folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
             )  # fmt: skip

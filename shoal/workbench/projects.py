@@ -9,6 +9,7 @@ bytes.
 from __future__ import annotations
 
 import copy
+import errno
 import hashlib
 import json
 import os
@@ -437,6 +438,24 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str =
             copied(Path(source), place)
         named[column] = f"{subfolder}/{place.name}"
     return {**settings, **({"hierarchies": named} if named else {})}
+
+
+def place_of(text: str) -> Path:
+    """The absolute path that a user wrote; OSError if no file can have it."""
+    try:
+        return Path(text.strip()).expanduser().resolve()
+    except (RuntimeError, ValueError):  # ~nobody, or a NUL
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+
+
+def existing(text: str) -> Path | None:
+    """The absolute path of an existing file or folder that a user wrote; None if there is none that can be read."""
+    try:
+        place = place_of(text)
+        place.stat()
+    except OSError:
+        return None
+    return place if text.strip() else None
 
 
 def digests(files: Mapping[str, str]) -> dict[str, str]:

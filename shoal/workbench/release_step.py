@@ -18,6 +18,7 @@ from shoal.workbench.projects import (
     digests,
     handed_over,
     notebook,
+    place_of,
     save_project,
     script,
     toml,
@@ -42,7 +43,7 @@ def draw(window: Any) -> None:
 
     async def run() -> None:
         with make.running("making the release"):
-            made = await _make(window, make.report, folder.value or "")
+            made = await _make(window, make.report, (folder.value or "").strip())
         if made:
             window.changed("Release", "Explore", "Intruder")
             holds = task.releases[-1]["verified"]
@@ -65,12 +66,12 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     """
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
-    place = Path(folder).expanduser().resolve() if folder else made_in
     stem = f"{short(Path(task.title).name.split('.')[0]) or 'table'}.release"
-    if folder and (place / f"{stem}.csv").exists():
-        window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
-        return False
     try:
+        place = place_of(folder) if folder else made_in
+        if folder and (place / f"{stem}.csv").exists():
+            window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
+            return False
         made_in.mkdir(mode=0o700)
         place.mkdir(parents=True, exist_ok=True)
         secret = _secret(made_in, place)
@@ -220,11 +221,11 @@ def _project(window: Any) -> None:
     place = ui.input("Folder of the project", value=known).classes("wb-wide")
 
     def save() -> None:
-        if not place.value:
+        if not (place.value or "").strip():
             window.say("Name a folder.", bad=True)
             return
         try:
-            missing = save_project(window.task, Path(place.value).expanduser(), window.tabs.value)
+            missing = save_project(window.task, place_of(place.value), window.tabs.value)
         except OSError as error:
             window.say(f"It could not be saved: {error.strerror}.", bad=True)
             return
@@ -338,7 +339,7 @@ def draw_series(window: Any) -> None:
     place = ui.input("Folder of the series", value=task.series).classes("wb-wide")
 
     async def look() -> None:
-        await _look(window, place.value or "")
+        await _look(window, (place.value or "").strip())
 
     ui.button("Show the series, or begin one", on_click=look).props("no-caps outline")
     place.on("keydown.enter", look)
@@ -359,17 +360,23 @@ async def _look(window: Any, folder: str) -> None:
     if not folder:
         window.say("Name a folder.", bad=True)
         return
-    place = Path(folder).expanduser().resolve()
     months = None
-    if series_started(str(place)):
-        months = await window.ask("months", long=True, folder=str(place))
-        if months is None:
-            return
-    elif place.exists() and (not place.is_dir() or any(place.iterdir())):
+    try:
+        place = place_of(folder)
+        begun = series_started(str(place))
+        other = not begun and place.exists() and (not place.is_dir() or any(place.iterdir()))
+    except OSError as error:
+        window.say(f"This folder cannot be used: {error.strerror}.", bad=True)
+        return
+    if other:
         window.say(
             "This folder holds other files. Name a series, or a folder that is empty or not there yet.", bad=True
         )
         return
+    if begun:
+        months = await window.ask("months", long=True, folder=str(place))
+        if months is None:
+            return
     task.series, task.months = str(place), months
     window.changed("Series")
 

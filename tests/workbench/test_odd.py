@@ -482,3 +482,57 @@ def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Pat
             assert "whole numbers that rise" in user.notify.messages[-1]
 
     run(walk, tmp_path)
+
+
+@pytest.mark.parametrize("path", ["~nobody-here/x", "x" * 5000, "a\0b", " "])
+def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(tmp_path: Path, path: str):
+    pages = (
+        ("1 Open", "Path of a table, or of a project's folder", "Open", "There is no file or folder of that name"),
+        ("4 Hierarchies", "Path of the file", "Read it", "There is no file of that name"),
+        ("6 Release", "Folder to keep it in (empty: download the files below)", "Make the release", "cannot be used"),
+        ("6 Release", "Folder of the project", "Save the project", "It could not be saved"),
+        ("8 Series", "Folder of the series", "Show the series, or begin one", "This folder cannot be used"),
+        ("9 Places", "Path of the areas (map or table)", "Merge the areas", "There is no file of that name"),
+    )
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        for step, label, press, words in pages if path.strip() else pages[:2]:
+            await user.open(f"/w/{task.name}")
+            go(user, step)
+            heard = len(user.notify.messages)
+            field(user, label).set_value(path)
+            button(user, press).click()
+            await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing", 30)
+            assert words in user.notify.messages[-1]
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_a_hierarchy_is_chosen_as_a_file(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        task = await opened(user, bench)
+        go(user, "4 Hierarchies")
+        rows = "".join(f"0123{i};{'west' if i < 3 else 'east'};*\n" for i in range(7))
+        sent = await user.http_client.post(f"/w/{task.name}/upload", content=rows.encode())
+        field(user, "Column").set_value("zip")
+        (chosen,) = (e for e in _all(user, ui.element) if "file of a hierarchy" in str(e.props.get("aria-label", "")))
+        for handler in chosen._event_listeners.values():
+            await handler_of(handler)({"sent": True, "name": sent.text})
+        await see(user, "Level 1")
+        button(user, "Use this hierarchy").click()
+        await said(user, "values are published as its classes")
+        held = Path(task.settings["hierarchies"]["zip"])
+        assert held.read_text("utf-8") == rows
+        assert held.parent == task.folder / "hierarchies"
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def handler_of(listener: Any) -> Any:
+    """What the page calls for an event of the browser, as a function of its arguments."""
+    from types import SimpleNamespace
+
+    return lambda given: listener.handler(SimpleNamespace(args=given))
