@@ -90,6 +90,8 @@ def chooser(window: Any, label: str, kinds: str, then: Callable[[Path], Awaitabl
 def _choose(window: Any) -> None:
     async def opens(place: Path) -> None:
         await _open(window, place, window.reading())
+        if window.task.source.get("path") != str(place):  # it was refused, or is no table
+            window.task.drop(str(place))
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)

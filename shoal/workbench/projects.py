@@ -115,6 +115,12 @@ class WorkSession:
         """Whether the table is a copy in the private folder, which goes when the workbench ends."""
         return self.folder in Path(self.source["path"]).parents
 
+    def drop(self, path: str) -> None:
+        """Delete a copy in the private folder that is no longer needed; other files stay."""
+        own = Path(path).parent
+        if own.parent == self.folder / "upload":
+            shutil.rmtree(own, ignore_errors=True)
+
     @property
     def reading(self) -> dict[str, Any]:
         """How to read the table, as far as specified."""

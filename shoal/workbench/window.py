@@ -237,7 +237,10 @@ class Window:
             lacks = ", ".join(map(repr, missing))
             self.say(f"This table lacks {lacks}, which the request names.{hint}", bad=True)
             return False
+        before = self.task.source.get("path", "")
         self.task.opened(source, found)
+        if before != self.task.source["path"]:
+            self.task.drop(before)
         if settings is not None:
             self.task.settings = settings
         self.changed(*STEPS)

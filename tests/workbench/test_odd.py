@@ -519,7 +519,7 @@ def test_a_hierarchy_is_chosen_as_a_file(tmp_path: Path):
         sent = await user.http_client.post(f"/w/{task.name}/upload", content=rows.encode())
         field(user, "Column").set_value("zip")
         (chosen,) = (e for e in _all(user, ui.element) if "file of a hierarchy" in str(e.props.get("aria-label", "")))
-        for handler in chosen._event_listeners.values():
+        for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
             await handler_of(handler)({"sent": True, "name": sent.text})
         await see(user, "Level 1")
         button(user, "Use this hierarchy").click()
@@ -536,3 +536,37 @@ def handler_of(listener: Any) -> Any:
     from types import SimpleNamespace
 
     return lambda given: listener.handler(SimpleNamespace(args=given))
+
+
+def test_a_chosen_file_goes_when_it_is_refused_or_another_is_open(tmp_path: Path):
+    from nicegui import ui
+
+    async def walk(user: Any, bench: Any) -> None:
+        await user.open("/")
+        (task,) = bench.tasks.values()
+
+        async def choose(held: bytes) -> None:
+            sent = await user.http_client.post(f"/w/{task.name}/upload", content=held)
+            chosen = next(e for e in _all(user, ui.element) if "or drop it here" in str(e.props.get("aria-label", "")))
+            for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
+                await handler_of(handler)({"sent": True, "name": sent.text})
+
+        def kept() -> list[bytes]:
+            return [file.read_bytes() for file in (task.folder / "upload").rglob("*") if file.is_file()]
+
+        first, second = people(tmp_path).read_bytes(), people(tmp_path, 90).read_bytes()
+        await choose(first)
+        await see(user, "120 rows, 4 columns")
+        await choose(b"")
+        await said(user, "is empty")
+        assert kept() == [first]
+        await choose(second)
+        await see(user, "90 rows, 4 columns")
+        assert kept() == [second]
+        field(user, "Path of a table, or of a project's folder").set_value(str(people(tmp_path, 70)))
+        button(user, "Open").click()
+        await see(user, "70 rows, 4 columns")
+        assert kept() == []
+        assert (tmp_path / "people.csv").is_file()
+
+    run(walk, tmp_path)
