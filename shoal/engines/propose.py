@@ -41,9 +41,10 @@ from shoal.engines.recognize import (
 )
 from shoal.engines.source import Scope
 from shoal.engines.statistics import column_labels
+from shoal.engines.store import unread_sheets
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
-from shoal.errors import InputError
+from shoal.errors import InputError, Sentence
 from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
 from shoal.paths import is_remote
@@ -569,17 +570,20 @@ class Roles(Shown):
     columns    a ``Proposal`` for each column, in the table's order
     dangerous  sets of columns that together single people out: the worst set of one, two, three, and more columns
     rows       number of rows;  table: the table that was read, as a Polars frame
+    notes      remarks on the file: sheets of an Excel file that were not read
     """
 
     columns: tuple[Proposal, ...]
     dangerous: tuple[SingledColumns, ...]
     rows: int
     table: pl.DataFrame
+    notes: tuple[Sentence, ...] = ()
 
     def _lines(self) -> list[str]:
         named = [f"{c.name}: {c.role}, {'; '.join((c.reason, *c.warnings))}" for c in self.columns]
         together = [f"together: {sentence}" for sentence in self.sentences]
-        return [f"Roles proposed for {self.rows:,} rows", *named, *together, f"publish {': '.join(self.publish)}"]
+        first = [f"Roles proposed for {self.rows:,} rows", *self.notes]
+        return [*first, *named, *together, f"publish {': '.join(self.publish)}"]
 
     @property
     def person(self) -> str | None:
@@ -679,4 +683,4 @@ def roles(
         what = f"{Path(data).name!r}" if isinstance(data, (str, Path)) else "the table"
         raise InputError(f"{what} has no column")
     found = looked_at(frame, l=l)
-    return Roles(tuple(found.columns), tuple(found.together), found.rows, frame)
+    return Roles(tuple(found.columns), tuple(found.together), found.rows, frame, tuple(unread_sheets(data, table)))

@@ -351,6 +351,11 @@ class Hierarchy:
                 f"{where} ends every row with {STAR!r} but row 1; if row 1 is a heading, leave it out, for a hierarchy "
                 "has none"
             )
+        if len(rows) > 1 and width > 1 and all(row[0] == STAR for row in rows):
+            raise PolicyError(
+                f"{where} begins every row with {STAR!r}; turn the order of its columns round: the value comes first, "
+                f"{STAR!r} last"
+            )
         seen: dict[str, int] = {}
         for number, row in enumerate(rows, 1):
             if row[0] in seen:

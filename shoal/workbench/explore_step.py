@@ -56,12 +56,9 @@ class _Grid:
             also = ", ".join(in_words({n: task.settings[n] for n in kept}, but=("k",)))
             note(f"Every point also keeps what you chose under Models: {also}.")
         note("The grid searches fast; a release of the same request can search longer and lose less.")
-        with ui.row().style("align-items: center"):
-            self.work = self.window.long_work("Try the grid")
+        self.work = self.window.long_work("Try the grid", bar=True)
         self.work.start.on_click(self.run)
-        self.progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
-        self.progress.visible = False
-        self.doing = ui.label().props("role=status").classes("wb-note")
+        self.outcome = ui.label().props("role=status").classes("wb-note")
         self.chart = ui.echart(_picture(task.points), on_point_click=self.clicked).style("height: 22rem; width: 100%")
         self.chart.props('role=img aria-label="Loss against risk of every point"')
         note(
@@ -91,6 +88,7 @@ class _Grid:
             self.window.say("Choose at least one k, one l and one way to publish.", bad=True)
             return
         task.points = []
+        self.outcome.set_text("")
         many, found = len(grid["k"]) * len(grid["l"]) * len(grid["publish"]), 0
 
         def report(words: Any, share: Any) -> None:
@@ -98,23 +96,24 @@ class _Grid:
             if words == "point":
                 task.points.append(share)
                 found += 1
-                self.doing.set_text(f"{found} of {many} points")
-                self.progress.set_value(found / many)
+                self.work.report(f"{found} of {many} points", found / many)
                 self._shown()
 
-        with self.work.running(shown=self.progress):
+        with self.work.running("trying the grid"):
             answer = await self.window.ask(
                 "explore", report, long=True, source=task.source, settings=task.asked(), grid=grid
             )
         if answer is not None:
             task.points = answer["points"]
-            self._shown()
             refused = sum(p["loss"] is None for p in task.points)
-            self.doing.set_text(f"{found} of {many} points" + (
+            self._shown(f"{found} of {many} points" + (
                 f"; no release can meet {refused} of them, and the table says why" if refused else ""))  # fmt: skip
         self.window.changed()  # the other windows show the points, too
 
-    def _shown(self) -> None:
+    def _shown(self, outcome: str = "") -> None:
+        if self.chart.is_deleted:  # this page was loaded again
+            return
+        self.outcome.set_text(outcome)
         picture = _picture(self.window.task.points)
         self.chart.options.clear()
         self.chart.options.update(picture)
@@ -190,7 +189,9 @@ class _SideBySide:
         """Draw the choices, then the comparison."""
         task = self.window.task
         names = {i: f"Release {i + 1}: {request_in_words(r['settings'])}" for i, r in enumerate(task.releases)}
-        columns = [c["name"] for c in task.columns if task.role(c["name"]) in ("quasi_identifiers", "sensitive")]
+        asked = [r["settings"] for r in task.releases]
+        named = {n for settings in asked for role in ("quasi_identifiers", "sensitive") for n in settings.get(role, ())}
+        columns = [c["name"] for c in task.columns if c["name"] in named]
         last = len(names) - 1
         with ui.row().classes("wb-wide"):
             self.a = ui.select(names, value=max(last - 1, 0), label="One release").style("min-width: 18rem")

@@ -13,9 +13,9 @@ from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.open_step import note, plain
+from shoal.workbench.open_step import chooser, note, plain
 from shoal.workbench.places_step import areas
-from shoal.workbench.projects import copied
+from shoal.workbench.projects import copied, existing
 
 
 @dataclass
@@ -99,6 +99,7 @@ def draw(window: Any) -> None:
     task = window.task
     ui.html("<h2>How may values be generalized?</h2>", sanitize=False)
     quasi = task.named("quasi_identifiers") if task.source else []
+    close = task.named("sensitive") if "t_hierarchical" in task.settings else []  # their hierarchies say what is close
     if not quasi:
         ui.label("Open a table and give a column the role quasi-identifier first.")
         return
@@ -108,14 +109,14 @@ def draw(window: Any) -> None:
     without = [name for name in quasi if name not in held]
     if without:
         note(f"Without a hierarchy, the value or a star: {', '.join(without)}")
-    for name in [name for name in quasi if name in held]:
+    for name in [name for name in (*quasi, *close) if name in held]:
         said = "made by hand or from a file" if Path(held[name]).is_file() else held[name]
         with ui.row().style("align-items: center"):
             note(f"{name}: {said}")
             others = {n: h for n, h in held.items() if n != name}
             remove = ui.button("Remove", on_click=lambda left=others: _keep(window, left))
             remove.props(f'no-caps outline dense aria-label="Remove the hierarchy of {plain(name)}"')
-    _Editor(window, quasi).draw()
+    _Editor(window, quasi + close).draw()
     with ui.expansion("From a map: neighboring zip codes or counties merged into regions").classes("wb-wide"):
         areas(window)
     ui.button("Next: release", on_click=lambda: window.go("Release")).props("no-caps")
@@ -129,8 +130,8 @@ def _keep(window: Any, hierarchies: dict[str, str]) -> None:
 class _Editor:
     """The editor of one column's hierarchy: the wizard's fields above, the classes below."""
 
-    def __init__(self, window: Any, quasi: list[str]) -> None:
-        self.window, self.quasi = window, quasi
+    def __init__(self, window: Any, columns: list[str]) -> None:
+        self.window, self.columns = window, columns
         self.tree: Tree | None = None
         self.asked: Any = None  # the wizard's request for the tree, until the tree is changed by hand
         self.before: list[tuple[Any, list[list[str]]]] = []  # states for undo: before each change by hand
@@ -143,7 +144,7 @@ class _Editor:
     def draw(self) -> None:
         """Draw the fields and, once there is a tree, its classes."""
         self.kinds = {c["name"]: c for c in self.window.task.columns}
-        self.column = ui.select(self.quasi, value=self.quasi[0], label="Column").classes("wb-wide")
+        self.column = ui.select(self.columns, value=self.columns[0], label="Column").classes("wb-wide")
         self.way = ui.select(WIZARDS, value="order", label="How it is made").classes("wb-wide")
         self.steps = ui.input("Levels").classes("wb-wide")
         self.way.on_value_change(lambda: self._hint())
@@ -152,6 +153,7 @@ class _Editor:
             ui.button("Show the tree", on_click=self.show).props("no-caps")
             ui.button("Use this hierarchy", on_click=self.use).props("no-caps outline")
         with ui.expansion("From a file (ARX hierarchy CSV)").classes("wb-wide"):
+            chooser(self.window, "Choose the file of a hierarchy, or drop it here", ".csv,.txt", self._chosen)
             path = ui.input("Path of the file").classes("wb-wide")
             ui.button("Read it", on_click=lambda: self._read(path.value or "")).props("no-caps outline")
         self.doing = ui.label().props("role=status").classes("wb-note")
@@ -192,20 +194,24 @@ class _Editor:
         self.steps.set_value(start)
 
     def _asked(self) -> Any:
-        """The wizard's fields as the job's argument; None if a field is no number."""
+        """The wizard's fields as the job's argument; None with a message if a field has no fitting number."""
         text = (self.steps.value or "").strip()
         if self.way.value == IN_USE:
             return self.window.task.settings["hierarchies"][self.column.value]
-        try:
-            if self.way.value == "order":
-                return {"by": "order", "size": max(1, int(text))}
-            if self.way.value == "frequency":
-                return {"by": "frequency", "share": float(text) / 100}
-            if self.way.value == "bins":
-                return {"by": "bins", "k": max(1, int(text))}
-        except ValueError:
-            self.window.say("A number is needed here.", bad=True)
-            return None
+        if self.way.value in ("order", "bins"):
+            if not text.isdecimal() or int(text) < 1:
+                self.window.say(f"{self.steps.props['label']}: give a whole number, at least 1.", bad=True)
+                return None
+            return {"by": "order", "size": int(text)} if self.way.value == "order" else {"by": "bins", "k": int(text)}
+        if self.way.value == "frequency":
+            try:
+                share = float(text.replace(",", ".")) / 100
+            except ValueError:
+                share = -1.0
+            if not 0 < share <= 1:
+                self.window.say("The share is a number of percent, above 0 and at most 100.", bad=True)
+                return None
+            return {"by": "frequency", "share": share}
         return f"{self.way.value}:{text.replace(' ', '')}" if text else self.way.value
 
     async def show(self) -> None:
@@ -215,10 +221,14 @@ class _Editor:
             await self._look(asked)
 
     async def _read(self, path: str) -> None:
-        if not Path(path).expanduser().is_file():
+        place = existing(path)
+        if place is None or not place.is_file():
             self.window.say("There is no file of that name.", bad=True)
             return
-        await self._look(str(Path(path).expanduser().resolve()))
+        await self._look(str(place))
+
+    async def _chosen(self, place: Path) -> None:
+        await self._look(str(place))
 
     async def _look(self, asked: Any) -> None:
         self.number += 1
@@ -229,6 +239,10 @@ class _Editor:
             return
         self.doing.set_text("")
         if found is None:
+            return
+        if not found["rows"]:
+            self.window.say(f"Every value of {self.column.value} is missing, so there is nothing to put into classes.",
+                            bad=True)  # fmt: skip
             return
         self.asked, self.before = asked, []
         self.tree = Tree(found["rows"], found["counts"], found["total"])
@@ -353,6 +367,8 @@ class _Editor:
                                            path=str(place)):  # fmt: skip
                 return
             source = str(place)
-        self.window.say("The hierarchy is used, and values are published as its classes.")
-        self.window.set("Hierarchies", "Models", "Release", publish="hierarchy",
+        recoded = task.role(column) == "quasi_identifiers"
+        what = "values are published as its classes" if recoded else f"it says which values of {column} are close"
+        self.window.say(f"The hierarchy is used, and {what}.")
+        self.window.set("Hierarchies", "Models", "Release", **({"publish": "hierarchy"} if recoded else {}),
                         hierarchies={**task.settings.get("hierarchies", {}), column: source})  # fmt: skip

@@ -13,6 +13,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.workbench.projects import in_fields, new_file
+from shoal.workbench.projects import digests, in_fields, new_file, sensitive_trees, worded
 
 Tell = Callable[[str, float | None], None]
 Progress = Callable[[str, Any], None]
 _looked: dict[str, Any] = {}  # the table that was examined last
+ONE_TABLE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 DATABASES = (".duckdb", ".db", ".sqlite", ".sqlite3")
 TEXTS = {r"^\s*[-+]?\d+(\.\d+)?\s*$": "numbers", r"^\d{4}-\d\d-\d\d": "dates"}  # what a column of texts contains
 TREE_ROWS = 2000  # most values of a hierarchy that are sent to a page
@@ -78,14 +80,17 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     if Path(source["path"]).suffix.lower() in DATABASES and not (source.get("table") or source.get("query")):
         name = Path(source["path"]).name
         raise shoal.InputError(f"{name!r} is a database: say which table, or give a query, under 'How it is read'")
+    if Path(source["path"]).suffix.lower() in ONE_TABLE and source.get("table"):
+        name = Path(source["path"]).name
+        raise shoal.InputError(f"{name!r} is one table: empty the field 'Table of a database' under 'How it is read'")
     stamp = _stamp(source["path"])
     found = _roles(source)
     columns = [
         {
-            "name": c.name, "kind": _kind(found.table[c.name]), "distinct": c.distinct, "missing": c.missing,
-            "role": c.role, "reason": c.reason, "warnings": list(c.warnings), "measured": c.measured,
-            "widths": _widths(found.table[c.name]),
-            "notation": {n: v for n, v in (("dates", c.dates), ("decimal", c.decimal)) if v is not None},
+            "name": c.name, "kind": _kind(found.table[c.name], _notation(c)), "distinct": c.distinct,
+            "missing": c.missing, "role": c.role, "reason": c.reason, "warnings": list(c.warnings),
+            "measured": c.measured,
+            "widths": _widths(found.table[c.name], _notation(c)), "notation": _notation(c),
         }
         for c in found.columns
     ]  # fmt: skip
@@ -94,13 +99,18 @@ def look(tell: Tell, source: Mapping[str, Any]) -> dict[str, Any]:
     ]
     return {
         "rows": found.rows, "columns": columns, "dangerous": pairs, "settings": found.settings(),
-        "sentences": list(found.sentences), "why": found.publish[1], "stamp": stamp,
+        "notes": [worded(note) for note in found.notes], "why": found.publish[1], "stamp": stamp,
     }  # fmt: skip
 
 
-def _kind(series: Any) -> str:
-    """A column's kind in one word."""
+def _kind(series: Any, notation: Mapping[str, str] | None = None) -> str:
+    """A column's kind in one word.
+
+    notation  {"decimal": ...} or {"dates": ...} of a column whose texts are numbers or dates in this notation
+    """
     kind = str(series.dtype)
+    if notation:
+        return "numbers as text" if "decimal" in notation else "dates as text"
     if kind.startswith(("Int", "UInt")):
         return "whole numbers"
     if kind.startswith(("Float", "Decimal")):
@@ -116,10 +126,17 @@ def _kind(series: Any) -> str:
     return "text"
 
 
-def _widths(series: Any) -> str:
+def _notation(column: Any) -> dict[str, str]:
+    """The notation in which a column of texts holds dates or numbers, as settings; {} if it holds none."""
+    return {n: v for n, v in (("dates", column.dates), ("decimal", column.decimal)) if v is not None}
+
+
+def _widths(series: Any, notation: Mapping[str, str] | None = None) -> str:
     """Interval widths for a column of numbers: about sixteen classes, half as many, a quarter; '' for other columns."""
-    if "number" not in _kind(series):
+    if "number" not in _kind(series, notation):
         return ""
+    if notation:
+        series = series.str.replace(notation["decimal"], ".", literal=True)
     numbers = series.cast(float, strict=False).drop_nulls().drop_nans()
     span = numbers.max() - numbers.min() if len(numbers) else 0.0
     if not 1e-9 < span < 1e15:
@@ -266,7 +283,7 @@ def release(
     certificate = made.write(out)
     page = made.report(place / f"{out.stem}.report.html")
     tell("verifying once more", None)
-    again = shoal.verify(out, certificate)
+    again = shoal.verify(out, certificate, hierarchies=_close(settings))
     facts = made.as_dict()
     changed = {n: int(made.facts.changed[n]) for n in made.facts.changed}
     return {
@@ -278,7 +295,12 @@ def release(
 
 def _trees(settings: Mapping[str, Any]) -> Any:
     """The hierarchies needed to read a release; their files aren't next to its certificate."""
-    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else None
+    return settings.get("hierarchies") if settings.get("publish") == "hierarchy" else _close(settings)
+
+
+def _close(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The hierarchies that say which sensitive values are close; a certificate only names their files."""
+    return sensitive_trees(settings) or None
 
 
 def groups(
@@ -332,6 +354,8 @@ def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: li
     import polars as pl
 
     table = _roles(source).table if release is None else shoal.roles(release).table
+    if lacks := [c for c in columns if c not in table.columns]:
+        raise shoal.InputError(f"the release has no column {lacks[0]!r}: it was removed; choose another column")
     a, b = columns
     pair = table.select(pl.col(a).cast(pl.String).fill_null("missing").alias("a"),
                         pl.col(b).cast(pl.String).fill_null("missing").alias("b"))  # fmt: skip
@@ -430,14 +454,22 @@ def regions(
     return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k, "command": again}
 
 
+FIELDS = {  # an option of the command that the page runs -> the field for it
+    "--id": "the field 'Column that names an area'", "--weight": "the field 'Column with the people of an area'",
+    "--k": "the field 'Least people in a region'", "--layer": "the field 'Layer of the map'",
+    "--shapes": "a map in the field 'Path of the areas'",
+}  # fmt: skip
+
+
 def _command(words: list[str]) -> Any:
-    """A command's JSON output; InputError with its message if it refuses."""
+    """A command's JSON output; InputError with its message, in the words of the page, if it refuses."""
     done = subprocess.run(
         [sys.executable, "-m", "shoal", *words, "--json"], capture_output=True, text=True, check=False
     )
     facts = json.loads(done.stdout)
     if done.returncode:
-        raise shoal.InputError(facts["error"]["message"])
+        message = facts["error"]["message"]
+        raise shoal.InputError(re.sub(r"(--[a-z]+)(?: [A-Z]+\b)?", lambda f: FIELDS.get(f[1], f[0]), message))
     return facts
 
 
@@ -450,10 +482,10 @@ def months(tell: Tell, folder: str) -> dict[str, Any]:
     parts = []
     for number in range(1, facts["parts"] + 1):
         place = Path(folder, f"{number:04}")
-        held = json.loads((place / "release.certificate.json").read_text("utf-8"))
+        files = {"release": str(place / "release.csv"), "certificate": str(place / "release.certificate.json")}
+        held = json.loads(Path(files["certificate"]).read_text("utf-8"))
         parts.append({
-            "number": number, "release": str(place / "release.csv"),
-            "certificate": str(place / "release.certificate.json"), "rows": held["release"]["rows"],
+            "number": number, "files": files, "digests": digests(files), "rows": held["release"]["rows"],
             "groups": held["groups"], "smallest": held["smallest_group"], "loss": round(held["loss"]["ncp"], 4),
             "made_up": held["series"]["made_up"],
         })  # fmt: skip
@@ -616,6 +648,9 @@ def _serve() -> None:
                 send("refused", [in_fields(error), error.exit_status])
             elif isinstance(error, OSError):
                 send("refused", [error.strerror or type(error).__name__, 2])
+            elif type(error).__module__.startswith(("duckdb", "_duckdb")):  # its message may quote a value
+                send("refused", [f"DuckDB cannot answer the query ({type(error).__name__}): correct the query under "
+                                 "'How it is read', and open the table again", 2])  # fmt: skip
             else:
                 send("refused", [f"{type(error).__name__}: this is a defect of shoal, please report it", 1])
 

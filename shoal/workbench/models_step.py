@@ -60,7 +60,8 @@ HELP: Mapping[str, str] = {  # for models whose own help is notation, or about c
     "recursive_cl": "The most frequent sensitive value of a group is rarer than c times the values from the l-th on.",
     "alpha_k": "At least k rows in every group, of which at most the share alpha has the same sensitive value.",
     "t_ordered": "The same, where the sensitive values have an order: neighbors in it are close.",
-    "t_hierarchical": "The same, where a hierarchy of the sensitive column says which values are close.",
+    "t_hierarchical": "The same, where a hierarchy of the sensitive column says which values are close. Switch it on, "
+    "and make the hierarchy under Hierarchies.",
     "beta": "In a group, no sensitive value's share grows by more than the factor 1 + beta; less for frequent ones.",
     "beta_basic": "In a group, no sensitive value's share grows by more than the factor 1 + beta.",
     "delta": "In a group, every value's share is that of the table, up to a factor below e to the power of delta.",
@@ -99,6 +100,11 @@ def worries() -> tuple[Worry, ...]:
     named = {model for worry in WORRIES for model in worry.models}
     rest = tuple(model for model in shoal.choices()["models"] if model not in named)
     return WORRIES if not rest else (*WORRIES, Worry("Other models", "", "", rest))
+
+
+def whole(number: float | None) -> int | None:
+    """The content of a field as a whole number; None if it is empty or has a fraction."""
+    return int(number) if number is not None and math.isfinite(number) and number == int(number) else None
 
 
 def start(model: str) -> Any:
@@ -181,18 +187,22 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
 
     def change(_event: Any) -> None:
         if not switch.value:
-            window.set("Release", **{keyword: None})
+            window.set("Hierarchies", "Release", **{keyword: None})
             return
-        given: list[Any] = [f.value for f in fields]
-        if any(v is None or not math.isfinite(v) for v in given):
+        held = task.settings.get(keyword)
+        given: list[Any] = []
+        for number, (one, kind) in enumerate(zip(fields, model["numbers"], strict=True)):
+            named = keyword if len(fields) == 1 else f"{keyword}: {_part(keyword, number)}"
+            before = None if held is None else held[number] if len(fields) > 1 else held
+            given.append(_number(window, one, named, kind == "int", before))
+        if None in given:
             return
-        whole = [int(v) if kind == "int" else float(v) for v, kind in zip(given, model["numbers"], strict=True)]
-        values: dict[str, Any] = {keyword: whole[0] if len(whole) == 1 else whole}
+        values: dict[str, Any] = {keyword: given[0] if len(given) == 1 else given}
         alpha = task.settings.get("alpha_k")
         if keyword == "k" and alpha and alpha[1] == task.settings.get("k"):  # the k that was set in both models
-            values["alpha_k"] = [alpha[0], whole[0]]
-            others["alpha_k"][1].set_value(whole[0])
-        window.set("Release", **values)
+            values["alpha_k"] = [alpha[0], given[0]]
+            others["alpha_k"][1].set_value(given[0])
+        window.set("Hierarchies", "Release", **values)
 
     switch.set_enabled(possible)
     if not possible and needs_sensitive:
@@ -205,6 +215,22 @@ def _model(window: Any, keyword: str, model: dict[str, Any], others: dict[str, l
         one.set_enabled(possible)
     if keyword == "k":
         note("A group is all rows that look alike on the quasi-identifiers: an equivalence class.")
+
+
+def _number(window: Any, field: Any, name: str, counts: bool, before: Any) -> float | int | None:
+    """The number in a field; None with a message if there is none, and then the field shows the one in use again.
+
+    counts  whether the number must be whole
+    """
+    number = field.value
+    if number is not None and math.isfinite(number) and (not counts or whole(number) is not None):
+        return int(number) if counts else float(number)
+    kind = "a whole number" if counts else "a number"
+    found = "the field is empty" if number is None else f"{number} is none"
+    window.say(f"{name} is {kind}, and {found}." + ("" if before is None else f" It stays {before}."), bad=True)
+    if before is not None:
+        field.set_value(before)
+    return None
 
 
 def _part(keyword: str, number: int) -> str:
@@ -283,7 +309,7 @@ def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
     label, held = f"{name}: {setting['help']}", window.task.settings.get(name, setting["default"])
 
     def change(value: Any) -> None:
-        window.set("Release", **{name: None if value in ("", False) else value})
+        window.set("Release", **{name: None if value is None or value is False or value == "" else value})
 
     if setting["kind"] == "switch":
         ui.switch(label, value=bool(held)).on_value_change(lambda e: change(e.value))
@@ -294,9 +320,16 @@ def _field(window: Any, name: str, setting: Mapping[str, Any]) -> None:
         field = ui.input(label, value=held or "").classes("wb-wide")
         field.on("change", lambda: change(field.value))
     else:
-        whole = setting["kind"] == "whole"
-        number = ui.number(label, value=held, min=0, step=1 if whole else 0.01).classes("wb-wide")
-        number.on("change", lambda: change(int(number.value) if whole and number.value is not None else number.value))
+        counts = setting["kind"] == "whole"
+        number = ui.number(label, value=held, min=0, step=1 if counts else 0.01).classes("wb-wide")
+
+        def counted() -> None:
+            before = window.task.settings.get(name, setting["default"])
+            given = None if number.value is None else _number(window, number, name, counts, before)
+            if given is not None or number.value is None:
+                change(given)
+
+        number.on("change", counted)
 
 
 def _limit(window: Any, setting: str, name: str, label: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
-from shoal.workbench.projects import ROLES
+from shoal.workbench.projects import ROLES, existing, visible
 
 PAGE = 20
 KINDS = (
@@ -30,12 +31,16 @@ def draw(window: Any) -> None:
             note("Fair's survey of 1974: 6,366 women, nine answers each.")
             ui.button("Open the sample", on_click=window.open_demo).props("no-caps outline")
     _reading(window)
+    reads = ui.label().props("role=status").classes("wb-note")
+    window.reads = lambda runs: None if reads.is_deleted else reads.set_text("reading the table" if runs else "")
     if not task.source:
         return
     same = ui.switch("Ask the same of the next table that is opened (next month's)", value=window.keep)
     same.on_value_change(lambda e: setattr(window, "keep", e.value))
     ui.html("<h2>First rows</h2>", sanitize=False)
-    note(f"{task.title}: {task.rows:,} rows, {len(task.columns)} columns")
+    note(f"{task.title}: {counted(task.rows, 'row')}, {counted(len(task.columns), 'column')}")
+    for said in task.notes:
+        ui.label(said).classes("wb-warn")
     _rows(window)
     _columns(task)
     ui.button("Next: roles", on_click=lambda: window.go("Roles")).props("no-caps")
@@ -61,23 +66,37 @@ async def _open(window: Any, place: Path, reading: dict[str, Any]) -> None:
         await window.open({"path": str(place), **reading})
 
 
-def _choose(window: Any) -> None:
+def chooser(window: Any, label: str, kinds: str, then: Callable[[Path], Awaitable[None]]) -> None:
+    """A field in which a file is chosen or dropped.
+
+    kinds  endings of the files that it offers
+    then   receives the copy in the private folder
+    """
+
     async def came(event: Any) -> None:
         message = event.args if isinstance(event.args, dict) else {}
         doing.set_text("" if message.get("sent") else "copying the file into a private folder")
         if message.get("sent") and not message.get("name"):
             window.say("The file could not be copied.", bad=True)
         elif message.get("sent"):
-            place = window.task.folder / "upload" / message["name"]
-            await _open(window, place, window.reading())
+            await then(window.task.folder / "upload" / message["name"])
+
+    picked = ui.element("input").classes("wb-file")
+    picked.props(f'type=file accept="{kinds}" aria-label="{label}"')
+    picked.on("change", came, js_handler=SEND % window.task.name)
+    doing = ui.label().props("role=status").classes("wb-note")
+
+
+def _choose(window: Any) -> None:
+    async def opens(place: Path) -> None:
+        await _open(window, place, window.reading())
+        if window.task.source.get("path") != str(place):  # it was refused, or is no table
+            window.task.drop(str(place))
 
     with ui.card().classes("wb-card").style("flex: 1 1 18rem; width: auto"):
         ui.html("<h3>Choose a file, or drop it here</h3>", sanitize=False)
         note("CSV, Parquet, Excel, SPSS, Stata, SAS, DuckDB or SQLite; then, for its roles and models, an ARX project")
-        picked = ui.element("input").classes("wb-file")
-        picked.props(f'type=file accept="{KINDS}" aria-label="Choose a file, or drop it here"')
-        picked.on("change", came, js_handler=SEND % window.task.name)
-        doing = ui.label().props("role=status").classes("wb-note")
+        chooser(window, "Choose a file, or drop it here", KINDS, opens)
 
 
 def _path(window: Any) -> None:
@@ -86,13 +105,13 @@ def _path(window: Any) -> None:
         path = ui.input("Path of a table, or of a project's folder").classes("wb-wide")
 
         async def named() -> None:
-            place = Path(path.value or "").expanduser()
-            if not path.value or not place.exists():
+            place = existing(path.value or "")
+            if place is None:
                 window.say("There is no file or folder of that name.", bad=True)
             elif (place / "project.toml").is_file():
-                await window.open_project(place.resolve(), window.reading().get("query", ""))
+                await window.open_project(place, window.reading().get("query", ""))
             else:
-                await _open(window, place.resolve(), window.reading())
+                await _open(window, place, window.reading())
 
         ui.button("Open", on_click=named).props("no-caps")
         path.on("keydown.enter", named)
@@ -150,6 +169,11 @@ def _columns(task: Any) -> None:
 def note(text: str = "") -> Any:
     """A line that explains the element next to it."""
     return ui.label(text).classes("wb-note")
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word: 1 row, 2 rows."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def scrolling(name: str) -> Any:
@@ -216,9 +240,9 @@ def _role(window: Any, column: dict[str, Any], live: _Live) -> None:
 
     with ui.element("div").classes("wb-roles").props(f'role=group aria-label="{plain(name)}"'):
         with ui.column().style("gap: .1rem; min-width: 0"):
-            ui.label(name).style("font-weight: 600; overflow-wrap: anywhere")
+            ui.label(visible(name)).style("font-weight: 600; overflow-wrap: anywhere")
             missing = f", {column['missing']:,} missing" if column["missing"] else ""
-            note(f"{column['kind']}, {column['distinct']:,} different values{missing}")
+            note(f"{column['kind']}, {counted(column['distinct'], 'different value')}{missing}")
             note(f"Proposed: {column['role']}, because {column['reason']}")
             for warning in column["warnings"]:
                 ui.label(warning).classes("wb-warn")

@@ -9,8 +9,9 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.workbench.models_step import whole
 from shoal.workbench.open_step import copied_out, note
-from shoal.workbench.projects import placing
+from shoal.workbench.projects import existing, placing
 
 
 def draw(window: Any) -> None:
@@ -42,18 +43,22 @@ def _points(window: Any) -> None:
         ).style("width: 14rem")
         named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
         degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=named)
-    with ui.row():
-        work = window.long_work("Draw")
+    work = window.long_work("Draw")
     said = ui.label().props("role=status")
     place = ui.column().classes("wb-wide")
 
     async def run() -> None:
-        with work.running(said, "working"):
+        least = whole(k.value)
+        if least is None or least < 1:
+            window.say("The least number of points in each is a whole number, at least 1.", bad=True)
+            return
+        said.set_text("")
+        with work.running("grouping the points"):
             found = await window.ask(
-                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=int(k.value or 1),
+                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=least,
                 degrees=degrees.value,
             )  # fmt: skip
-        if found is None:
+        if found is None or _gone(window, said, "Draw"):
             return
         said.set_text(_outcome(found, way.value))
         place.clear()
@@ -65,11 +70,18 @@ def _points(window: Any) -> None:
             with place:
                 note(f"{found['shown']:,} of {found['points']:,} points are drawn.")
         read, of_database = task.reading, {"table", "query"} & set(task.reading)
-        again = placing(task.table, xs.value, ys.value, way.value, int(k.value or 1), degrees.value, read)
+        again = placing(task.table, xs.value, ys.value, way.value, least, degrees.value, read)
         with place:
             _publish(None if of_database else again, way.value)
 
     work.start.on_click(run)
+
+
+def _gone(window: Any, place: Any, button: str) -> bool:
+    """Whether the page that wanted a picture was loaded again meanwhile; says so."""
+    if place.is_deleted:
+        window.say(f"The page was loaded again meanwhile, so the picture is not shown. Choose {button!r} again.")
+    return bool(place.is_deleted)
 
 
 def _outcome(found: dict[str, Any], way: str) -> str:
@@ -105,28 +117,29 @@ def areas(window: Any) -> None:
         )
         layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, for a table").classes("wb-wide")
-    with ui.row():
-        work = window.long_work("Merge the areas")
-    said = ui.label().props("role=status")
+    work = window.long_work("Merge the areas")
     place = ui.column().classes("wb-wide")
 
     async def run() -> None:
         try:
             least = [int(part) for part in (k.value or "").split(",")]
         except ValueError:
-            window.say("The least people in a region are whole numbers, separated by commas.", bad=True)
+            least = []
+        if not least or least[0] < 1 or least != sorted(set(least)):
+            window.say("The least people in a region are whole numbers that rise, separated by commas: 5000, 20000.",
+                       bad=True)  # fmt: skip
             return
-        files = [Path(f.value).expanduser().resolve() if f.value else None for f in (path, pairs)]
-        if files[0] is None or not all(f is None or f.is_file() for f in files):
+        areas, neighbors = existing(path.value or ""), existing(pairs.value or "")
+        if areas is None or not areas.is_file() or (pairs.value and (neighbors is None or not neighbors.is_file())):
             window.say("There is no file of that name.", bad=True)
             return
-        with work.running(said, "merging the areas"):
+        with work.running("merging the areas"):
             found = await window.ask(
-                "regions", long=True, areas=str(files[0]), edges=str(files[1] or ""), weight=weight.value or "",
+                "regions", long=True, areas=str(areas), edges=str(neighbors or ""), weight=weight.value or "",
                 name=name.value or "", layer=layer.value or "", k=least,
                 folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
             )  # fmt: skip
-        if found is not None:
+        if found is not None and not _gone(window, place, "Merge the areas"):
             place.clear()
             with place:
                 _merged(window, found)

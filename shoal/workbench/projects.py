@@ -9,6 +9,8 @@ bytes.
 from __future__ import annotations
 
 import copy
+import errno
+import hashlib
 import json
 import os
 import re
@@ -34,14 +36,23 @@ PEOPLE = ("person", "household", "population_weights")
 
 
 def in_fields(refusal: shoal.ShoalError) -> str:
-    """A refusal in the words of the pages: a role by its label, other settings by the name of their field."""
+    """A refusal in the words of the pages."""
+    return worded(refusal.sentence)
+
+
+def worded(sentence: Any) -> str:
+    """A sentence in the words of the pages: a role by its label, other settings by the name of their field."""
 
     def field(named: Any) -> str:
         if named.name in ROLES:
             return f"the role {ROLES[named.name][0].lower()}"
+        if named.name == "table" and named.value == "...":
+            return "the field 'Table of a database' under 'How it is read'"
+        if named.name == "hierarchies" and named.value == "{column: ...}":
+            return "a hierarchy (step Hierarchies)"
         return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
 
-    return refusal.sentence.worded(field)
+    return str(sentence.worded(field))
 
 
 @dataclass
@@ -54,12 +65,16 @@ class WorkSession:
     columns   the description of every column
     rows      number of rows
     dangerous columns that single people out
+    notes     what the reader of the file remarked
     settings  the request: keywords of ``shoal.Policy``, plain values only
     releases  the releases made, the newest last
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
+    added     the series and the stamp of the table that was added last: the same rows are nobody's next month
     running   labels of the buttons whose long work runs or waits, the one that runs first
+    reported  what the running work does now, and the share of it that is done, None if that is unknown
+    unsaid    messages, and whether each is a refusal, that no open window could show
     step      the step that was shown last: a page that is loaded again begins there
     """
 
@@ -70,13 +85,17 @@ class WorkSession:
     rows: int = 0
     dangerous: list[dict[str, Any]] = field(default_factory=list)
     why: str = ""
+    notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     releases: list[dict[str, Any]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
     project: Path | None = None
     series: str = ""
     months: dict[str, Any] | None = None
+    added: tuple[str, Any] = ("", None)
     running: list[str] = field(default_factory=list)
+    reported: tuple[str, float | None] = ("", None)
+    unsaid: list[tuple[str, bool]] = field(default_factory=list)
     step: str = "Open"
     _undone: list[dict[str, Any]] = field(default_factory=list)
     _done: list[dict[str, Any]] = field(default_factory=list)
@@ -96,6 +115,12 @@ class WorkSession:
         """Whether the table is a copy in the private folder, which goes when the workbench ends."""
         return self.folder in Path(self.source["path"]).parents
 
+    def drop(self, path: str) -> None:
+        """Delete a copy in the private folder that is no longer needed; other files stay."""
+        own = Path(path).parent
+        if own.parent == self.folder / "upload":
+            shutil.rmtree(own, ignore_errors=True)
+
     @property
     def reading(self) -> dict[str, Any]:
         """How to read the table, as far as specified."""
@@ -105,6 +130,7 @@ class WorkSession:
         """Set an examined table, with the proposed roles and models."""
         self.source, self.rows = {**source, "stamp": found["stamp"]}, found["rows"]
         self.columns, self.dangerous, self.why = found["columns"], found["dangerous"], found["why"]
+        self.notes = found["notes"]
         self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
 
@@ -195,7 +221,7 @@ class WorkSession:
         """The request as ``Policy`` takes it, without hierarchies that the way to publish can't use."""
         asked = dict(self.settings)
         if asked.get("publish") not in ("hierarchy", "centers"):
-            kept = {n: h for n, h in asked.get("hierarchies", {}).items() if n in asked.get("sensitive", ())}
+            kept = sensitive_trees(asked)
             asked.pop("hierarchies", None)
             if kept:
                 asked["hierarchies"] = kept
@@ -230,6 +256,11 @@ class WorkSession:
         return "; ".join(parts) + "."
 
 
+def sensitive_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The hierarchies of sensitive columns in a request."""
+    return {n: h for n, h in settings.get("hierarchies", {}).items() if n in settings.get("sensitive", ())}
+
+
 def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
     """The columns that a request names and a table lacks."""
     named = [name for role in ROLES for name in settings.get(role, ())]
@@ -258,8 +289,14 @@ class Bench:
         return task
 
 
+def visible(name: str) -> str:
+    """A column's name; in quotes if it begins or ends with a blank, which nobody would see."""
+    return name if name == name.strip() else repr(name)
+
+
 def _listed(names: list[str]) -> str:
     """Names in a sentence: the first four, and how many more."""
+    names = [visible(name) for name in names]
     if len(names) > 4:
         return f"{', '.join(names[:3])} and {len(names) - 3} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -306,12 +343,14 @@ def script(table: str, settings: Mapping[str, Any], output: str, secret: str | N
     key = "" if secret is None else f"    secret=Path({secret!r}).read_bytes(),  # the same rows in the same order\n"
     path = "from pathlib import Path\n\n" if secret is not None else ""
     stem = Path(output).stem
+    trees = sensitive_trees(settings)
+    close = f", hierarchies={trees!r}" if trees else ""  # the certificate only names their files
     return (
         f"{path}import shoal\n\n"
         f"release = shoal.anonymize(\n    {table!r},\n{given}\n{key})\n"
         f"certificate = release.write({output!r})\n"
         f"release.report({str(Path(output).with_name(f'{stem}.report.html'))!r})\n"
-        f"print(shoal.verify({output!r}, certificate))\n"
+        f"print(shoal.verify({output!r}, certificate{close}))\n"
     )
 
 
@@ -405,6 +444,33 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path, subfolder: str =
             copied(Path(source), place)
         named[column] = f"{subfolder}/{place.name}"
     return {**settings, **({"hierarchies": named} if named else {})}
+
+
+def place_of(text: str) -> Path:
+    """The absolute path that a user wrote; OSError if no file can have it."""
+    try:
+        return Path(text.strip()).expanduser().resolve()
+    except (RuntimeError, ValueError):  # ~nobody, or a NUL
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+
+
+def existing(text: str) -> Path | None:
+    """The absolute path of an existing file or folder that a user wrote; None if there is none that can be read."""
+    try:
+        place = place_of(text)
+        place.stat()
+    except OSError:
+        return None
+    return place if text.strip() else None
+
+
+def digests(files: Mapping[str, str]) -> dict[str, str]:
+    """The SHA-256 of every file, by its kind. O(bytes)."""
+    found = {}
+    for kind, place in files.items():
+        with open(place, "rb") as file:
+            found[kind] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def handed_over(made: Path, place: Path, kept: str) -> None:

@@ -15,8 +15,10 @@ from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
     command,
+    digests,
     handed_over,
     notebook,
+    place_of,
     save_project,
     script,
     toml,
@@ -25,6 +27,7 @@ from shoal.workbench.projects import (
 )
 
 SECRET = "secret.key"
+LONGEST = 200  # bytes of a table's name that the files of its release repeat
 
 
 def draw(window: Any) -> None:
@@ -36,20 +39,11 @@ def draw(window: Any) -> None:
         return
     note(task.sentence())
     folder = ui.input("Folder to keep it in (empty: download the files below)").classes("wb-wide")
-    with ui.row().style("align-items: center"):
-        make = window.long_work("Make the release")
-    progress = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
-    progress.visible = False
-    doing = ui.label().props("role=status").classes("wb-note")
-
-    def report(words: str, share: float | None) -> None:
-        doing.set_text(words)
-        progress.props(f"indeterminate={str(share is None).lower()}")
-        progress.set_value(share or 0)
+    make = window.long_work("Make the release", bar=True)
 
     async def run() -> None:
-        with make.running(doing, shown=progress):
-            made = await _make(window, report, folder.value or "")
+        with make.running("making the release"):
+            made = await _make(window, make.report, (folder.value or "").strip())
         if made:
             window.changed("Release", "Explore", "Intruder")
             holds = task.releases[-1]["verified"]
@@ -72,12 +66,12 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     """
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
-    place = Path(folder).expanduser().resolve() if folder else made_in
-    stem = f"{Path(task.title).name.split('.')[0] or 'table'}.release"
-    if folder and (place / f"{stem}.csv").exists():
-        window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
-        return False
+    stem = f"{short(Path(task.title).name.split('.')[0]) or 'table'}.release"
     try:
+        place = place_of(folder) if folder else made_in
+        if folder and (place / f"{stem}.csv").exists():
+            window.say(f"{stem}.csv is already in that folder; choose another.", bad=True)
+            return False
         made_in.mkdir(mode=0o700)
         place.mkdir(parents=True, exist_ok=True)
         secret = _secret(made_in, place)
@@ -97,6 +91,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
         if folder:
             handed_over(made_in, place, SECRET)
             files = {kind: str(place / Path(path).relative_to(made_in)) for kind, path in files.items()}
+        kept = digests(files)
     except FileExistsError as error:
         window.say(f"{error} is already in that folder; choose another.", bad=True)
         return False
@@ -106,8 +101,13 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     finally:
         if folder or not files:
             shutil.rmtree(made_in, ignore_errors=True)
-    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files})
+    task.releases.append({**found, "output": files["release"], "settings": settings, "files": files, "digests": kept})
     return True
+
+
+def short(stem: str) -> str:
+    """The beginning of a file's name that leaves room for the endings of a release: names have at most 255 bytes."""
+    return stem.encode()[:LONGEST].decode(errors="ignore")
 
 
 def _secret(made_in: Path, place: Path) -> Path:
@@ -221,11 +221,11 @@ def _project(window: Any) -> None:
     place = ui.input("Folder of the project", value=known).classes("wb-wide")
 
     def save() -> None:
-        if not place.value:
+        if not (place.value or "").strip():
             window.say("Name a folder.", bad=True)
             return
         try:
-            missing = save_project(window.task, Path(place.value).expanduser(), window.tabs.value)
+            missing = save_project(window.task, place_of(place.value), window.tabs.value)
         except OSError as error:
             window.say(f"It could not be saved: {error.strerror}.", bad=True)
             return
@@ -243,17 +243,15 @@ def draw_intruder(window: Any) -> None:
         return
     note("Known attacks are run on the last release, and their guesses are checked against the table. The figures "
              "are of the table: keep them to yourself.")  # fmt: skip
-    with ui.row():
-        attack = window.long_work("Attack the release")
-    waiting = ui.spinner(size="lg")
-    waiting.visible = False
+    attack = window.long_work("Attack the release", bar=True)
 
     async def run() -> None:
         last = task.releases[-1]
-        with attack.running(shown=waiting):
+        with attack.running("attacking the release"):
             found = await window.ask(
-                "attack", long=True, source=task.source, release=last["output"], settings=last["settings"]
-            )
+                "attack", attack.report, long=True, source=task.source, release=last["output"],
+                settings=last["settings"],
+            )  # fmt: skip
         if found is not None:
             last["attack"] = found
             window.changed("Intruder")
@@ -341,7 +339,7 @@ def draw_series(window: Any) -> None:
     place = ui.input("Folder of the series", value=task.series).classes("wb-wide")
 
     async def look() -> None:
-        await _look(window, place.value or "")
+        await _look(window, (place.value or "").strip())
 
     ui.button("Show the series, or begin one", on_click=look).props("no-caps outline")
     place.on("keydown.enter", look)
@@ -362,17 +360,23 @@ async def _look(window: Any, folder: str) -> None:
     if not folder:
         window.say("Name a folder.", bad=True)
         return
-    place = Path(folder).expanduser().resolve()
     months = None
-    if series_started(str(place)):
-        months = await window.ask("months", long=True, folder=str(place))
-        if months is None:
-            return
-    elif place.exists() and (not place.is_dir() or any(place.iterdir())):
+    try:
+        place = place_of(folder)
+        begun = series_started(str(place))
+        other = not begun and place.exists() and (not place.is_dir() or any(place.iterdir()))
+    except OSError as error:
+        window.say(f"This folder cannot be used: {error.strerror}.", bad=True)
+        return
+    if other:
         window.say(
             "This folder holds other files. Name a series, or a folder that is empty or not there yet.", bad=True
         )
         return
+    if begun:
+        months = await window.ask("months", long=True, folder=str(place))
+        if months is None:
+            return
     task.series, task.months = str(place), months
     window.changed("Series")
 
@@ -420,16 +424,18 @@ def _held(window: Any) -> None:
     proposed = task.settings.get("person") or next(iter(task.named("identifiers")), NOBODY)
     who = {NOBODY: "nothing: every row is somebody new", **{c["name"]: c["name"] for c in task.columns}}
     person = ui.select(who, value=proposed, label="Column by which a person is known again").classes("wb-wide")
-    with ui.row().style("align-items: center"):
-        add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}")
-    doing = ui.label().props("role=status").classes("wb-note")
+    add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
-        with add.running(doing):
-            months = await window.ask("add_month", lambda words, _share: doing.set_text(words), long=True,
+        if not person.value and task.added == (task.series, task.source["stamp"]):
+            window.say(f"{task.title} is in this series already, so its rows are nobody new. Open the table of the "
+                       "next month, or choose the column by which a person is known again.", bad=True)  # fmt: skip
+            return
+        with add.running("adding the month"):
+            months = await window.ask("add_month", add.report, long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
-            task.months = months
+            task.months, task.added = months, (task.series, task.source["stamp"])
             window.changed("Series")
             window.say(f"{task.title} is month {len(months['parts'])}.")
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import os
 import secrets
 import shutil
 import socket
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -90,6 +92,22 @@ def owners_are_told() -> bool:
         return hasattr(os, "getuid") and owner(ours.getsockname(), ours.getpeername()) == os.getuid()
 
 
+class WithoutValues(logging.Filter):
+    """Logs an unforeseen fault by its kind and its lines of code: the text of an exception may contain a value."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always True; the record of a fault gets other words."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            lines = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
+            record.msg = f"{type(error).__name__} in {', '.join(lines)}: this is a defect of shoal, please report it"
+            record.args, record.exc_info, record.exc_text = (), None, None
+        return True
+
+
+LOGGERS = ("nicegui", "uvicorn.error", "asyncio")  # that log exceptions
+
+
 def for_the_browser(address: str, folder: Path, traced: bool) -> str:
     """The address with which the browser starts, or a private page that redirects to it.
 
@@ -120,6 +138,8 @@ def serve(first: str | None = None, *, demo: bool = False, browser: bool = True,
     address = f"http://127.0.0.1:{chosen}/?token={token}"
     traced = owners_are_told()
     pages(bench)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(WithoutValues())
     app.config.quasar_config["loadingBar"]["skipHijack"] = True  # Quasar's loading bar has no name for screen readers
     app.add_middleware(Guard, token=token, port=chosen, traced=traced)
 

@@ -17,7 +17,7 @@ from nicegui import app, ui
 import shoal
 from shoal.workbench import explore_step, hierarchies_step, models_step, open_step, places_step, release_step
 from shoal.workbench.jobs import JobError, Worker
-from shoal.workbench.projects import ROLES, Bench, WorkSession, in_fields, read_project, unknown
+from shoal.workbench.projects import ROLES, Bench, WorkSession, digests, in_fields, read_project, unknown
 
 STEPS: dict[str, Callable[[Any], None]] = {
     "Open": open_step.draw,
@@ -68,47 +68,59 @@ STYLE = """
 
 
 class LongWork:
-    """The buttons that start and stop a long job, and what the page shows while it runs.
+    """The buttons that start and stop a long job, and how far it is.
 
-    One long job runs at a time, and any window of the task shows and stops it, also a page that was loaded again.
+    One long job runs at a time. Any window of the task shows and stops it, also a page that was loaded again: what the
+    job reports is kept with the task, and each window looks there.
+
+    bar  whether a bar shows the share that is done
     """
 
-    def __init__(self, label: str, task: WorkSession, stop: Callable[[], Any]) -> None:
+    def __init__(self, label: str, task: WorkSession, stop: Callable[[], Any], bar: bool) -> None:
         self.label, self.task, self.mine = label, task, False
-        self.start = ui.button(label).props("no-caps")
-        self.stop = ui.button("Stop", on_click=stop).props("no-caps outline color=negative")
-        self.elsewhere = ui.label("This runs already: it was started in another window, or before this page was "
-                                  "loaded again.").classes("wb-note")  # fmt: skip
+        with ui.row().style("align-items: center"):
+            self.start = ui.button(label).props("no-caps")
+            self.stop = ui.button("Stop", on_click=stop).props("no-caps outline color=negative")
+            self.elsewhere = ui.label("This runs already, and its result appears here.").classes("wb-note")
+        self.bar = None
+        if bar:
+            self.bar = ui.linear_progress(value=0, show_value=False).props('aria-label="Progress"').classes("wb-wide")
+        self.doing = ui.label().props("role=status").classes("wb-note")
         self._show()
         ui.timer(0.5, self._show)
 
     def _show(self) -> None:
-        """Show whether the job can start or stop; other windows change it."""
+        """Show whether the job can start or stop, and how far it is; other windows change it."""
+        if self.start.is_deleted:
+            return
         runs = self.task.running[:1] == [self.label]
         self.start.set_enabled(not self.task.running)
         self.stop.set_enabled(runs)
         self.elsewhere.visible = runs and not self.mine
+        words, share = self.task.reported if runs else ("", None)
+        self.doing.set_text(words)
+        if self.bar is not None:
+            self.bar.visible = runs
+            self.bar.props(f"indeterminate={str(share is None).lower()}")
+            self.bar.set_value(share or 0)
+
+    def report(self, words: str, share: float | None = None) -> None:
+        """Keep what the job does now, and the share of it that is done, for every window of the task."""
+        self.task.reported = words, share
 
     @contextmanager
-    def running(self, doing: Any = None, words: str = "", shown: Any = None) -> Iterator[None]:
-        """One run: until it ends, the other button is disabled, ``doing`` shows the words, and ``shown`` is visible."""
+    def running(self, words: str) -> Iterator[None]:
+        """One run: until it ends, the other button is disabled; ``words`` are shown until the job reports others."""
         self.task.running.append(self.label)
         self.mine = True
+        self.report(words)
         self._show()
-        if doing is not None:
-            doing.set_text(words)
-        if shown is not None:
-            shown.visible = True
         try:
             yield
         finally:
             self.task.running.remove(self.label)
             self.mine = False
             self._show()
-            if doing is not None:
-                doing.set_text("")
-            if shown is not None:
-                shown.visible = False
 
 
 class Window:
@@ -123,6 +135,7 @@ class Window:
         self.stale = set(STEPS)
         self.keep = False  # whether the next table keeps the request
         self.reading: Callable[[], dict[str, Any]] = dict  # how to read the next file
+        self.reads: Callable[[bool], None] = lambda _runs: None  # shows that a table is read
         self.line: Any = None
         self.tabs: Any = None
         self.undo: Any = None
@@ -137,20 +150,35 @@ class Window:
             self.say(str(error), bad=True)
             return None
 
-    def long_work(self, label: str) -> LongWork:
+    def long_work(self, label: str, *, bar: bool = False) -> LongWork:
         """Buttons for a long job, drawn at the current position of the page."""
-        return LongWork(label, self.task, self.works.stop)
+        return LongWork(label, self.task, self.works.stop, bar)
 
     def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
         """Show a message; a refusal, and one that ``stays``, is visible until it is closed.
 
-        If this page was closed or loaded again, the other windows of the task show it.
+        If this page was closed or loaded again, the other windows of the task show it; if there is none, the next one.
         """
-        for window in [self] if self in self.windows else [*self.windows]:
-            with window.client:
-                ui.notify(words, type="negative" if bad else "positive", timeout=0 if bad or stays else 3000,
-                          multi_line=True, position="top",
-                          actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
+        there = [window for window in self.windows if window.client.has_socket_connection]
+        if not there:
+            self.task.unsaid.append((words, bad))
+        for window in [self] if self in there else there:
+            window._notify(words, bad, bad or stays)
+
+    def _notify(self, words: str, bad: bool, stays: bool) -> None:
+        with self.client:
+            ui.notify(words, type="negative" if bad else "positive", timeout=0 if stays else 3000,
+                      multi_line=True, position="top",
+                      actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
+
+    def _say_the_rest(self) -> None:
+        """Show the messages that came while no window was open; each stays, because nobody waits for it."""
+        while self.task.unsaid:
+            self._notify(*self.task.unsaid.pop(0), True)
+
+    def _say_fault(self, error: Exception) -> None:
+        """Show an unforeseen fault of the page without its text, which may contain a value of the table."""
+        self.say(f"{type(error).__name__}: this is a defect of shoal, please report it", bad=True)
 
     def changed(self, *steps: str) -> None:
         """Redraw the summary line, and mark the panels of some steps to be redrawn when they are visible.
@@ -192,8 +220,14 @@ class Window:
 
     async def open(self, source: dict[str, Any], settings: dict[str, Any] | None = None) -> bool:
         """Open a table, propose roles, and show its first rows; returns whether it could be read."""
-        found = await self.ask("look", source=source)
-        if found is None:
+        if self._busy():
+            return False
+        self.reads(True)
+        try:
+            found = await self.ask("look", source=source)
+        finally:
+            self.reads(False)
+        if found is None or self._busy():
             return False
         hint = ""
         if settings is None and self.keep and self.task.source:
@@ -203,11 +237,21 @@ class Window:
             lacks = ", ".join(map(repr, missing))
             self.say(f"This table lacks {lacks}, which the request names.{hint}", bad=True)
             return False
+        before = self.task.source.get("path", "")
         self.task.opened(source, found)
+        if before != self.task.source["path"]:
+            self.task.drop(before)
         if settings is not None:
             self.task.settings = settings
         self.changed(*STEPS)
         return True
+
+    def _busy(self) -> bool:
+        """Whether long work on the open table runs, which another table would mix with its own; says so."""
+        if self.task.running:
+            self.say(f"{self.task.running[0]!r} still runs on {self.task.title}. Wait until it ends, or stop it, and "
+                     "then open another table.", bad=True)  # fmt: skip
+        return bool(self.task.running)
 
     async def open_demo(self) -> None:
         """Open the survey in the installed package."""
@@ -296,9 +340,24 @@ class Window:
             self.tabs.on_value_change(self.show)
         self.windows.append(self)
         self.client.on_delete(lambda: self.windows.remove(self))
+        self.client.on_connect(self._say_the_rest)
+        self.client.on_exception(self._say_fault)
         self._catch_up()
         if not self.task.source and (self.bench.demo or self.bench.first):
             ui.timer(0.05, self.open_first, once=True)
+
+
+def _altered(place: Path, digest: str) -> Response | None:
+    """The refusal of a file that is no longer the one that was verified; None if it is."""
+    if not place.is_file():
+        return Response("This file was moved or removed.", 404)
+    if digests({"": str(place)})[""] != digest:
+        return Response("This file has changed since it was verified. Make the release again.", 409)
+    return None
+
+
+ENDED = ("The workbench of this address has ended, and its work with it. Open your table again, or the folder of a "
+         "saved project.")  # fmt: skip
 
 
 def _plain_name(name: str) -> str:
@@ -319,8 +378,10 @@ def pages(bench: Bench) -> None:
 
     @ui.page("/w/{name}", title="shoal workbench", response_timeout=30.0)
     def window(name: str) -> Response | None:
-        if name not in bench.tasks:  # from a server that ended
-            return RedirectResponse("/", 303)
+        if name not in bench.tasks:
+            task = bench.new()
+            task.unsaid.append((ENDED, True))
+            return RedirectResponse(f"/w/{task.name}", 303)
         Window(bench, bench.tasks[name], *shared(bench.tasks[name])).draw()
         return None
 
@@ -330,8 +391,8 @@ def pages(bench: Bench) -> None:
         if not 0 <= number < len(made) or kind not in made[number]["files"]:
             return Response("There is no such file.", 404)
         place = Path(made[number]["files"][kind])
-        if not place.is_file():
-            return Response("This file was moved or removed.", 404)
+        if refusal := _altered(place, made[number]["digests"][kind]):
+            return refusal
         if kind != "report":
             return FileResponse(place, filename=place.name)
         rules = {"content-security-policy": "sandbox allow-scripts"}  # a page of its own origin can't use the cookie
@@ -342,9 +403,9 @@ def pages(bench: Bench) -> None:
         held = (bench.tasks[name].months or {"parts": []})["parts"] if name in bench.tasks else []
         if not 0 < number <= len(held) or kind not in ("release", "certificate"):
             return Response("There is no such file.", 404)
-        place = Path(held[number - 1][kind])
-        if not place.is_file():
-            return Response("This file was moved or removed.", 404)
+        place = Path(held[number - 1]["files"][kind])
+        if refusal := _altered(place, held[number - 1]["digests"][kind]):
+            return refusal
         return FileResponse(place, filename=f"month-{number}.{place.name}")
 
     @app.post("/w/{name}/upload")
@@ -353,18 +414,20 @@ def pages(bench: Bench) -> None:
             return Response("There is no such window.", 404)
         folder = bench.tasks[name].folder / "upload"
         folder.mkdir(mode=0o700, exist_ok=True)
-        place = folder / _plain_name(unquote(request.headers.get("x-file-name", "")))
-        part = folder / f".{secrets.token_hex(8)}.part"
+        own = folder / secrets.token_hex(8)  # a file of the same name that is open stays as it is
+        place = own / _plain_name(unquote(request.headers.get("x-file-name", "")))
+        part = folder / f".{own.name}.part"
         try:
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 async for piece in request.stream():
                     file.write(piece)
+            own.mkdir(mode=0o700)
             part.replace(place)
         except OSError:
             return Response("The file could not be kept.", 507)
         finally:
             part.unlink(missing_ok=True)
-        return Response(place.name, media_type="text/plain")
+        return Response(place.relative_to(folder).as_posix(), media_type="text/plain")
 
     async def close() -> None:
         for asks, works, _ in held.values():

@@ -228,6 +228,12 @@ def test_a_heading_is_no_value() -> None:
     assert Hierarchy.from_rows(rows).resolve(["34", "66"]).labels[1] == ("<50", ">=50")
 
 
+def test_columns_in_the_wrong_order_are_refused_by_that():
+    with pytest.raises(PolicyError, match=r"begins every row with '\*'; turn the order of its columns round"):
+        Hierarchy.of([["*", "north", "a"], ["*", "north", "b"], ["*", "south", "c"]])
+    assert Hierarchy.of([["*", "*"]]).rows == Hierarchy.of([["*", "*"]]).rows  # a value may be the star
+
+
 def test_files_that_are_none_are_refused(tmp_path):
     with pytest.raises(InputError, match="no hierarchy file"):
         Hierarchy.of(tmp_path / "none.csv")

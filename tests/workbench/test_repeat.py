@@ -43,6 +43,13 @@ def _hierarchies(folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     return folder / "people.csv", {"separator": ";"}, {"publish": "hierarchy", "hierarchies": held}
 
 
+def _close(folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    PEOPLE.write_csv(folder / "people.csv")
+    (folder / "close.csv").write_text("flu;lungs;*\nasthma;lungs;*\ngout;joints;*\n")
+    asked = {"publish": "stars", "l": 1, "t_hierarchical": 0.4, "hierarchies": {"disease": str(folder / "close.csv")}}
+    return folder / "people.csv", {}, asked
+
+
 def _database(folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     people = PEOPLE.to_arrow()  # noqa: F841  # DuckDB reads it by its name
@@ -56,7 +63,7 @@ def _table(folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     return _database(folder)[0], {"table": "visits"}, {"publish": "stars"}
 
 
-@pytest.mark.parametrize("case", [_comma, _hierarchies, _database, _table], ids=lambda c: c.__name__.strip("_"))
+@pytest.mark.parametrize("case", [_comma, _hierarchies, _close, _database, _table], ids=lambda c: c.__name__.strip("_"))
 def test_every_way_out_of_the_page_gives_the_same_bytes(tmp_path: Path, monkeypatch, case: Callable[[Path], Any]):
     table, reading, more = case(tmp_path)
     first = tmp_path / "first"
