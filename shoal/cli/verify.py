@@ -20,6 +20,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, present, progress, reported, working
 from shoal.cli.options import (
     DECIDED_BY,
+    DECIMAL,
     EXPLORED,
     FORCE,
     JSON_,
@@ -413,6 +414,13 @@ class ColumnsOfAnswer(NamedTuple):
     x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's.")
     y: str | None = flag(None, "--y", "Column of y of new points; by default the answer's.")
     boundary: str | None = flag(None, "--boundary", "Boundary column of new points, if the tiles have one.")
+    decimal: list[str] = DECIMAL
+
+    def read(self) -> dict[str, Any]:
+        """The columns as keyword arguments of ``shoal.assign``."""
+        from shoal.cli.common import pairs
+
+        return {**self._asdict(), "decimal": pairs(self.decimal, "--decimal") if self.decimal else None}
 
 
 @app.command()
@@ -434,7 +442,7 @@ def assign(
     from shoal.engines.atomic import check_outputs
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
-    how = {**columns._asdict(), **order._asdict(), **text._asdict()}
+    how = {**columns.read(), **order._asdict(), **text._asdict()}
     with working("placing the records"):
         found = shoal.assign(answer, new, certificate=certificate, **how)
     if output is not None:

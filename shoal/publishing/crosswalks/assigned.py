@@ -27,7 +27,7 @@ from shoal.engines.atomic import check_outputs, publish_file
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.shapes import restored
 from shoal.engines.store import column as column_of
-from shoal.engines.store import numbers, store
+from shoal.engines.store import in_plain, numbers, store
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
@@ -36,7 +36,7 @@ from shoal.model.certificate import read_json
 from shoal.model.notation import reader_of
 from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, record_path, usual_separator
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order, replaced
+from shoal.publishing.crosswalks.grouped import in_order, marks_of_points, replaced
 from shoal.publishing.opening import opened
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
@@ -127,6 +127,7 @@ def assign(
     x: str | None = None,
     y: str | None = None,
     boundary: str | None = None,
+    decimal: Mapping[str, str] | None = None,
     secret: bytes | str | Path | None = None,
     keep_order: bool = False,
     separator: str | None = None,
@@ -139,6 +140,7 @@ def assign(
     certificate  of a crosswalk's path; the file next to it if None
     column       of the new records' areas, values, or labels; by default the answer's, or "area" or "id"
     x, y, boundary   of new points; by default the names of the answer
+    decimal      column of new points whose coordinates are texts -> its decimal mark; by default the answer's marks
     secret       at least 16 bytes, or a file of them, that determine the order of rows in a written table; fresh by
                  default
 
@@ -153,6 +155,9 @@ def assign(
     zeros, far = 0, 0
     if kind == "tiles":
         names = (x or asked["x"], y or asked["y"], boundary or asked.get("boundary"))
+        own = asked.get("decimal") or {}
+        marks = {new: own[old] for old, new in zip((asked["x"], asked["y"]), names, strict=False) if old in own}
+        frame = in_plain(frame, marks_of_points(marks if decimal is None else decimal, names[:2]))
         groups, table, far = _tiles(content, asked, frame, names)
     else:
         name = column or _column(kind, asked, frame)
@@ -356,7 +361,7 @@ def _tiles(
         refusal = PolicyError.unknown("column", absent, frame.columns)
         remedy = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
         raise PolicyError(f"in the new records, {refusal}; {remedy}")
-    points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
+    points = np.stack([numbers(frame, name, {}) for name in names[:2] if name is not None], axis=1)
     if asked.get("coordinates") == "geographic":
         _refuse_no_degrees(points, names)
     if boundary and names[2] not in frame.columns:
