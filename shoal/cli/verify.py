@@ -426,7 +426,9 @@ class ColumnsOfAnswer(NamedTuple):
 @app.command()
 @with_options
 def assign(
-    answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
+    answer: Path = typer.Argument(
+        ..., help="Crosswalk of tiles, regions, clusters, labels or intervals, or its certificate."
+    ),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS."),
     certificate: Path | None = flag(None, "--certificate", "Certificate of the crosswalk; next to it by default."),
     columns: ColumnsOfAnswer = ColumnsOfAnswer(),
@@ -436,7 +438,7 @@ def assign(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Give new records the tile, region, interval, or label of an earlier answer. Reports records in none, or alone."""
+    """Give new records the tile, region, cluster, interval, or label of an answer. Reports those in none, or alone."""
     import shoal
     from shoal.cli.common import answer as print_answer
     from shoal.engines.atomic import check_outputs

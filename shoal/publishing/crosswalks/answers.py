@@ -224,7 +224,7 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     if asked["eligible"] or asked.get("setup_cost") == "per record":
         what = "a condition of the caller's own" if asked["eligible"] else "a set-up cost for each record"
         raise InputError(f"these clusters keep {what}, which the certificate does not hold; it cannot be asked again")
-    features = _features(asked, sources)
+    features = features_asked(asked, sources)
     farthest = record["kind"] == "gather"
     same = _plain(asked, GATHER_CONDITIONS if farthest else CELLULAR_CONDITIONS) | {"metric": features.metric}
     if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
@@ -240,14 +240,16 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     return {"bound": (stated, found)}
 
 
-def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
+def features_asked(asked: Mapping[str, Any], sources: Sources) -> Features:
     """The metric of the certificate on the table's columns."""
     made: list[Any] = []
     for feature in asked["features"]:
         name, kind = feature["name"], feature["kind"]
         if kind == "category":
             if feature["levels"] > 1 and name not in sources.trees:
-                raise InputError(f"distances of column {name!r} go by a hierarchy; name it to ask again")
+                raise InputError(
+                    f"distances of column {name!r} go by a hierarchy; name it, or put its file next to the release"
+                )
             made.append(Category(name, values=1, weight=feature["weight"]))
             continue
         scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}

@@ -470,14 +470,15 @@ def _companions(
     }
 
 
-def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
-    """The table with its tile's number, bounds, and center instead of its coordinates."""
+def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """The table with the line of its tile or cluster instead of some columns. labels: the number of its group, named
+    as in own."""
     added = [c for c in own.columns if c not in ("records", "persons", "households")]
     taken = sorted(set(added) & (set(frame.columns) - set(names)))
     if taken:
-        raise InputError(f"the table already has a column {taken[0]!r}, which the tiles would add; rename it")
+        raise InputError(f"the table already has a column {taken[0]!r}, which the {labels.name}s would add; rename it")
     at = min(frame.columns.index(n) for n in names)
-    recoded = pl.DataFrame([labels]).join(own.select(added), on="tile", how="left", maintain_order="left")
+    recoded = pl.DataFrame([labels]).join(own.select(added), on=labels.name, how="left", maintain_order="left")
     left = [c for c in frame.columns[:at] if c not in names]
     right = [c for c in frame.columns[at:] if c not in names]
     return pl.concat([frame.select(left), recoded, frame.select(right)], how="horizontal")
