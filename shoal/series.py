@@ -17,7 +17,7 @@ from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.file import canonical
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown, several
@@ -32,6 +32,7 @@ from shoal.publishing.series import (
     increment,
     judged_bytes,
     make_part,
+    of_other_kind,
     refuse_together,
     shuffled,
     views,
@@ -166,7 +167,12 @@ class Series(Shown):
             carried = look(read, policy)
             if held.about["mode"] == "again":
                 _refuse_beyond(scope.memory, read)
-            added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
+            try:
+                added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
+            except ShoalError as error:
+                if held.parts and str(error).startswith("the hierarchy of"):
+                    raise type(error)(f"{error.sentence.marked}; {_HIERARCHIES_STAY}") from None
+                raise
             statement = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,
@@ -175,6 +181,9 @@ class Series(Shown):
                 added.frame, policy, statement, scratch, carried=carried, sign=sign, made_up=added.made_up,
                 waiting=added.waiting, held_back=added.held,
             )  # fmt: skip
+            if held.parts:
+                kinds = of_other_kind(held.release(held.parts), part.release, policy)
+                part = replace(part, other_kind=kinds)
             if self.mode == "increment":
                 refuse_together([held.release(i + 1) for i in range(held.parts)], part, policy)
             progress("writing and reading back", None)
@@ -382,6 +391,10 @@ def _refuse_beyond(memory: str | None, read: Table) -> None:
 
 
 AGAIN_BYTES = 2_500  # bytes for each row in mode "again", measured with 400,000 rows of six columns
+_HIERARCHIES_STAY = (
+    "a series keeps the hierarchies with which it was started, so write these values as ones that the hierarchy has, "
+    "leave their rows out, or start a new series with the longer hierarchy"
+)
 _EMPTY = "the table has a header and no rows, so there is nothing to publish"
 _NUMBER = "shoal number"  # name of the column of person numbers while a part is made
 

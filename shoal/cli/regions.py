@@ -18,6 +18,7 @@ import typer
 from shoal.cli.app import app
 from shoal.cli.common import answer, further_levels, listed, put, reported, seconds, working
 from shoal.cli.options import (
+    DECIMAL,
     EFFORT,
     FORCE,
     JSON_,
@@ -58,12 +59,15 @@ class AreaSources(NamedTuple):
     shapes: File = flag(None, "--shapes", "Polygons of the areas, for maps and --dissolved.")
     shape_id: Column = flag(None, "--shape-id", "Property of a polygon that names its area; by default --id's name.")
     layer: Column = flag(None, "--layer", "Layer of the polygons, if their file has several.")
+    decimal: list[str] = DECIMAL
 
     def read(self, areas: Path, edges: File) -> tuple[Geography, bool]:
         """The areas, and whether their coordinates are degrees."""
+        from shoal.cli.common import pairs
         from shoal.engines.geography import read
 
-        given = read(areas, edges, **self._asdict())
+        how = {**self._asdict(), "decimal": pairs(self.decimal, "--decimal")}
+        given = read(areas, edges, **how)
         return given, given.geographic() if self.coordinates == "auto" else self.coordinates == "geographic"
 
 

@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli.app import app
 from shoal.cli.options import (
+    DECIMAL,
     EFFORT,
     FORCE,
     JSON_,
@@ -41,6 +42,7 @@ class PointColumns(NamedTuple):
     y: Column = flag(None, "--y", "Column of y, or latitude; for a map, its points by default.")
     weight: Column = flag(None, "--weight", "Column with the records at each point, one by default.")
     coordinates: str = flag("auto", "--coordinates", "geographic (degrees), projected, or auto: by the columns' names.")
+    decimal: list[str] = DECIMAL
     drop_codes: bool = flag(
         False, "--drop-codes", "Remove rows whose coordinates are codes: 0 and 0, 77.7777, 999.9999."
     )
@@ -143,8 +145,8 @@ def tiles(
     begun = time.perf_counter()
     files = files._replace(report=decision.page(files.report))
     files.check(points, force, record)
-    (frame, x, y, coordinates), weight = _read(points, where, text), where.weight
-    places = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    (frame, x, y, coordinates, marks), weight = _read(points, where, text), where.weight
+    places = np.stack([numbers(frame, x, marks), numbers(frame, y, marks)], axis=1)
     columns = {name: column for name, column in kept.items() if TILE_CONDITIONS[name].read == "texts"}
     files.look(frame, {x, y, weight, *columns.values()})
     coded = _coded_rows(places, coordinates == "geographic", where.drop_codes)
@@ -158,7 +160,7 @@ def tiles(
     made = release(
         found, frame, read=(points, files.secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()),
         secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
-        insensitive=listed(files.insensitive) or (), **columns,
+        insensitive=listed(files.insensitive) or (), decimal=marks, **columns,
     )  # fmt: skip
     wrote, lines = files.write(made, record, decision)
     payload = _facts(found, made) | {"points": len(places), "objective": search.objective, "coordinates": coordinates}
@@ -178,10 +180,12 @@ def tiles(
     answer(payload | {"seconds": seconds(begun, read, solved), **wrote}, [*notes, *warned, *lines], as_json)
 
 
-def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str]:
-    """The points, the names of their coordinate columns, and the kind of coordinates."""
+def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, str, str, str, dict[str, str]]:
+    """The points, the names of their coordinate columns, the kind of coordinates, and their decimal marks."""
+    from shoal.cli.common import pairs
     from shoal.engines.store import read_table
     from shoal.problems.tiles import kind_of
+    from shoal.publishing.crosswalks.grouped import marks_of_points
 
     if not is_map(points) and (where.x is None or where.y is None):
         raise PolicyError("--x and --y are missing: name the columns of x and y, or of longitude and latitude")
@@ -191,7 +195,9 @@ def _read(points: Path, where: PointColumns, text: Text) -> tuple[pl.DataFrame, 
         raise PolicyError(
             f"--x {x!r} names latitudes and --y {y!r} longitudes; exchange them, or say --coordinates projected"
         )
-    return frame, x, y, kind_of(x, y) if where.coordinates == "auto" else where.coordinates
+    marks = marks_of_points(pairs(where.decimal, "--decimal"), (x, y))
+    # the frame has its texts, so that the release states the marks
+    return frame, x, y, kind_of(x, y) if where.coordinates == "auto" else where.coordinates, marks
 
 
 def _facts(found: Tiles, made: Crosswalk) -> dict[str, Any]:

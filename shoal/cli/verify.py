@@ -20,6 +20,7 @@ from shoal.cli.app import app
 from shoal.cli.common import answer, exploration, in_flags, listed, pairs, present, progress, reported, working
 from shoal.cli.options import (
     DECIDED_BY,
+    DECIMAL,
     EXPLORED,
     FORCE,
     JSON_,
@@ -413,12 +414,21 @@ class ColumnsOfAnswer(NamedTuple):
     x: str | None = flag(None, "--x", "Column of x of new points; by default the answer's.")
     y: str | None = flag(None, "--y", "Column of y of new points; by default the answer's.")
     boundary: str | None = flag(None, "--boundary", "Boundary column of new points, if the tiles have one.")
+    decimal: list[str] = DECIMAL
+
+    def read(self) -> dict[str, Any]:
+        """The columns as keyword arguments of ``shoal.assign``."""
+        from shoal.cli.common import pairs
+
+        return {**self._asdict(), "decimal": pairs(self.decimal, "--decimal") if self.decimal else None}
 
 
 @app.command()
 @with_options
 def assign(
-    answer: Path = typer.Argument(..., help="Crosswalk of tiles, regions, labels or intervals, or its certificate."),
+    answer: Path = typer.Argument(
+        ..., help="Crosswalk of tiles, regions, clusters, labels or intervals, or its certificate."
+    ),
     new: Path = typer.Argument(..., help="New records: CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS."),
     certificate: Path | None = flag(None, "--certificate", "Certificate of the crosswalk; next to it by default."),
     columns: ColumnsOfAnswer = ColumnsOfAnswer(),
@@ -428,13 +438,13 @@ def assign(
     force: bool = FORCE,
     as_json: bool = JSON_,
 ) -> None:
-    """Give new records the tile, region, interval, or label of an earlier answer. Reports records in none, or alone."""
+    """Give new records the tile, region, cluster, interval, or label of an answer. Reports those in none, or alone."""
     import shoal
     from shoal.cli.common import answer as print_answer
     from shoal.engines.atomic import check_outputs
 
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
-    how = {**columns._asdict(), **order._asdict(), **text._asdict()}
+    how = {**columns.read(), **order._asdict(), **text._asdict()}
     with working("placing the records"):
         found = shoal.assign(answer, new, certificate=certificate, **how)
     if output is not None:

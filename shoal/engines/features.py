@@ -40,7 +40,7 @@ class FeatureColumns:
     coordinates  column of codes, such as zip codes -> file with their latitudes and longitudes
     cyclic       column of cyclic numbers -> length of the cycle: hour -> 24
     dates        column of texts that are dates -> their notation, such as %d.%m.%Y
-    decimal      column of texts that are numbers -> their decimal mark, a comma or a point
+    decimal      column of texts that are numbers -> their decimal mark, a comma or a point; of a place, both columns
     """
 
     columns: Sequence[str] = ()
@@ -77,7 +77,12 @@ class FeatureColumns:
                 )
             seen.add(name)
         refuse_notations(self.dates, self.decimal)
+        axes: Sequence[str] = self.place or ()
+        if len({self.decimal.get(name) for name in axes}) > 1:
+            raise PolicyError(f"columns {axes[0]!r} and {axes[1]!r} are one place; name the same decimal mark for both")
         for name in self.notations:
+            if name in axes and name in self.decimal:
+                continue
             if name not in self.columns:
                 raise PolicyError.unknown("column of ⟨columns=⟩", name, self.columns)
             if name in seen.difference(self.cyclic):
@@ -149,7 +154,7 @@ class Features:
             if codes_next and feature.name != left[0]:  # the codes belong to a later place, which has their name
                 codes_next = all(not isinstance(f, Place) or f.name != left[0] for f in metric.features[i + 1 :])
             if isinstance(feature, Place) and place is not None and not codes_next:
-                where = np.stack([numbers(frame, name) for name in place], axis=1)
+                where = np.stack([numbers(frame, name, asked.decimal) for name in place], axis=1)
                 parts.append((feature, where, place, [], {}))
                 place = None
                 continue
@@ -198,7 +203,7 @@ def _place(frame: pl.DataFrame, asked: FeatureColumns) -> Part:
     first, second = asked.place
     if not asked.plane and kind_of(first, second) == "geographic":
         raise PolicyError(f"{first!r} is a column of longitudes and {second!r} one of latitudes; exchange the two")
-    where = np.stack([numbers(frame, name) for name in asked.place], axis=1)
+    where = np.stack([numbers(frame, name, asked.decimal) for name in asked.place], axis=1)
     for axis, most in enumerate((math.inf, math.inf) if asked.plane else (90.0, 360.0)):
         finite(where[:, axis], asked.place[axis], most)
     geometry = "plane" if asked.plane else "great-circle"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.engines.adjacency import Disconnected, adjacency, disconnected, neighbors
 from shoal.engines.shapes import (
@@ -36,6 +37,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import missing
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
+from shoal.model.refusals import refuse_notations
 from shoal.paths import has_layers, is_drawing
 
 _PLANE = ("x", "y")
@@ -113,7 +115,7 @@ class Geography:
             if not np.isfinite(found[i]):
                 raise InputError(
                     f"column {name!r} of area {self.ids[i]!r} is not a number; fill it in, and write "
-                    "decimal points for commas"
+                    f"decimal points for commas, or name the decimal mark (⟨decimal[{name!r}] = ','⟩)"
                 )
         return found
 
@@ -210,8 +212,8 @@ def geography(
 
 
 def read(
-    areas: str | Path,
-    edges: str | Path | None = None,
+    areas: Any,
+    edges: Any = None,
     *,
     id: str | None = None,
     source: str | None = None,
@@ -222,12 +224,14 @@ def read(
     tolerance: float | None = None,
     coordinates: str = "auto",
     layer: str | None = None,
+    decimal: Mapping[str, str] | None = None,
 ) -> Geography:
-    """Areas from files.
+    """Areas from files or frames.
 
-    areas            table with a row for each area (CSV, also .gz, Parquet, Excel), or polygons (GeoJSON, TopoJSON;
-                     others with the extra ``geo``)
-    edges            table with a row for each pair of neighbors; without it, areas must be polygons, or shapes be
+    areas            table with a row for each area (CSV, also .gz, Parquet, Excel, or a frame), or polygons (GeoJSON,
+                     TopoJSON; others with the extra ``geo``)
+    edges            table or frame with a row for each pair of neighbors; without it, areas must be polygons, or shapes
+                     be
                      given, and neighbors are found from the polygons (``engines.shapes``)
     id               column (property) with the name of an area; by default "id" if there is one, otherwise the first
                      column
@@ -241,6 +245,7 @@ def read(
     coordinates      "projected": polygons whose numbers could be degrees are in a plane, unless they were converted to
                      degrees from the system that the file states; otherwise detected by system and range
     layer            of the file of polygons, if it has several layers of them
+    decimal          column of the table of areas whose numbers are texts -> its decimal mark, a comma or a point
 
     Ids that lost their leading zeros in one of the files get them back. ``facts["read"]`` has these arguments, to read
     the files again.
@@ -249,27 +254,38 @@ def read(
         raise PolicyError(
             f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
-    if layer is not None and shapes is None and not (is_drawing(areas) and has_layers(areas)):
+    from_file = isinstance(areas, (str, Path))
+    if layer is not None and shapes is None and not (from_file and is_drawing(areas) and has_layers(areas)):
         raise PolicyError(f"⟨layer={layer!r}⟩ names a layer of a file of polygons, and no such file is given")
-    how = {"id": id, "source": source, "target": target, "shape_id": shape_id, "coordinates": coordinates}
+    how: dict[str, Any] = {
+        "id": id,
+        "source": source,
+        "target": target,
+        "shape_id": shape_id,
+        "coordinates": coordinates,
+    }
     how |= {} if layer is None else {"layer": layer}
-    found = _read(Path(areas), edges, shapes, unmatched, tolerance, how)
+    how |= {"decimal": dict(decimal)} if decimal else {}
+    found = _read(Path(areas) if from_file else areas, edges, shapes, unmatched, tolerance, how)
     return replace(found, notes=(*found.notes, *look_alikes(found.ids)), facts={**found.facts, "read": how})
 
 
 def _read(
-    areas: Path, edges: str | Path | None, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
+    areas: Any, edges: Any, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
 ) -> Geography:
-    """Areas from a file, with neighbors from pairs or from polygons."""
+    """Areas from a file or a frame, with neighbors from pairs or from polygons."""
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
-    if is_drawing(areas):
+    refuse_notations({}, how.get("decimal", {}))
+    if isinstance(areas, Path) and is_drawing(areas):
+        if "decimal" in how:
+            raise PolicyError("⟨decimal=⟩ names columns of a table of areas, and the areas are polygons; leave it out")
         drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))
         given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
         given = _with_drawing(given, drawn, edges is None)
         return _bordered(given, drawn, tolerance) if edges is None else _paired(given, edges, source, target, unmatched)
-    from shoal.engines.store import read_table
+    from shoal.engines.store import in_plain
 
-    frame = read_table(areas)
+    frame = in_plain(_table(areas), how.get("decimal"))
     key = _key(frame.columns, id)
     names = [spelled(v) for v in _known(frame[key].to_list(), key)]
     held = {c: frame[c].to_list() for c in frame.columns}
@@ -353,9 +369,22 @@ def _borders(own: Sequence[Shape], geographic: bool, tolerance: float | None) ->
     return found.pairs, sentences, facts
 
 
-def _paired(given: Geography, edges: str | Path, source: str | None, target: str | None, unmatched: str) -> Geography:
+def _table(given: Any, rows: bool = True) -> pl.DataFrame:
+    """A file or a frame as a Polars frame. rows: whether a table without rows is refused."""
+    from shoal.engines.open import open_table
+    from shoal.engines.store import read_table
+
+    if isinstance(given, (str, Path)):
+        return read_table(given, rows=rows)
+    table = open_table(given)
+    if rows and not table.rows:
+        raise InputError("the frame has no rows, so there is nothing to publish")
+    return table.polars(table.columns)
+
+
+def _paired(given: Geography, edges: Any, source: str | None, target: str | None, unmatched: str) -> Geography:
     """Areas with neighbors from a table."""
-    if is_drawing(edges):
+    if isinstance(edges, (str, Path)) and is_drawing(edges):
         raise InputError(f"{Path(edges).name!r} holds polygons and no pairs of neighbors; name it in ⟨shapes=...⟩")
     pairs = _pairs(edges, source, target)
     ends = list(dict.fromkeys(end for pair in pairs for end in pair))
@@ -396,12 +425,11 @@ def _known(values: Sequence[Any], name: str) -> Sequence[Any]:
     return values
 
 
-def _pairs(path: str | Path, source: str | None, target: str | None) -> list[tuple[str, str]]:
-    from shoal.engines.store import read_table
-
-    frame = read_table(path, rows=False)  # areas without any neighbors are valid
+def _pairs(given: Any, source: str | None, target: str | None) -> list[tuple[str, str]]:
+    frame = _table(given, rows=False)  # areas without any neighbors are valid
     if len(frame.columns) < 2:
-        raise InputError(f"{Path(path).name} has {len(frame.columns)} column; a pair of neighbors needs two")
+        name = Path(given).name if isinstance(given, (str, Path)) else "the frame of pairs"
+        raise InputError(f"{name} has {len(frame.columns)} column; a pair of neighbors needs two")
     usual = next((p for p in (("u", "v"), ("source", "target")) if set(p) <= set(frame.columns)), None)
     first, second = usual or (frame.columns[0], frame.columns[1])
     first, second = _key(frame.columns, source or first), _key(frame.columns, target or second)

@@ -30,6 +30,7 @@ from shoal.engines.source import Source, database_kind, locate, too_little, wron
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.cards import several
+from shoal.model.notation import numeral
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
@@ -205,10 +206,20 @@ def column(frame: pl.DataFrame, name: str) -> pl.Series:
     return frame[name]
 
 
-def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
-    """A column as float64[n]; InputError with the first value that isn't a finite number."""
+def numbers(frame: pl.DataFrame, name: str, marks: Mapping[str, str] | None = None) -> np.ndarray:
+    """A column as float64[n]; InputError with the first value that isn't a finite number.
+
+    marks  column of texts -> its decimal mark; None if the caller reads plain numbers alone. O(n), and O(distinct
+           texts) in Python for a column with a mark.
+    """
     values = column(frame, name)
-    if values.dtype == pl.String:
+    mark = (marks or {}).get(name)
+    if values.dtype == pl.String and mark is not None:
+        text = values.str.strip_chars()
+        once = text.drop_nulls().unique()
+        read = pl.Series([numeral(t, mark) for t in once.to_list()], dtype=pl.String).cast(pl.Float64)
+        cast = text.replace_strict(once, read, default=None, return_dtype=pl.Float64)
+    elif values.dtype == pl.String:
         cast = values.str.strip_chars().cast(pl.Float64, strict=False)
     else:
         cast = values.cast(pl.Float64, strict=False)
@@ -219,14 +230,28 @@ def numbers(frame: pl.DataFrame, name: str) -> np.ndarray:
             if (text.is_null() | (text == "")).all():
                 raise InputError(f"column {name!r} is empty; name a column of numbers")
             comma = text.str.contains(r"^-?\d+,\d+$").all()
-            hint = "write decimal points for its commas" if comma else "name a column of numbers"
+            told = "write decimal points for its commas"
+            told += "" if marks is None else f", or name its decimal mark (⟨decimal[{name!r}] = ','⟩)"
+            hint = told if comma and mark is None else f"none has the decimal mark {mark!r}" if mark else _NO_NUMBERS
             raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
         first = int(bad.arg_max() or 0) + 1
+        marked = "" if mark is None else f" with the decimal mark {mark!r}"
         raise InputError(
-            f"column {name!r} has no finite number in {several(int(bad.sum()), 'row')}, first in row {first:,}; "
-            "correct these values or remove the rows"
+            f"column {name!r} has no finite number{marked} in {several(int(bad.sum()), 'row')}, first in row "
+            f"{first:,}; correct these values or remove the rows"
         )
     return cast.to_numpy()
+
+
+def in_plain(frame: pl.DataFrame, marks: Mapping[str, str] | None) -> pl.DataFrame:
+    """A table in which the columns with a decimal mark are plain numbers. InputError for a text that is no number."""
+    plain = [
+        pl.Series(name, numbers(frame, name, marks)) for name in marks or {} if column(frame, name).dtype == pl.String
+    ]
+    return frame.with_columns(plain)
+
+
+_NO_NUMBERS = "name a column of numbers"
 
 
 def integers(frame: pl.DataFrame, name: str) -> list[int]:

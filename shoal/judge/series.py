@@ -28,6 +28,7 @@ from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
+from shoal.model.cards import several
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
@@ -180,7 +181,9 @@ def judge_series(
     if about.get("mode") == "views":
         found += judge_views(place, about, certificates, hierarchies or {})
     if not (place / "private" / "key").is_file():
-        text = "the ledger is private and not here; only its owner can state the promise about persons"
+        here = (place / "private").is_dir()
+        what = "the ledger has lost its key" if here else "the ledger is private and not here"
+        text = f"{what}; only its owner can state the promise about persons"
         return [*found, Finding("persons", True, text, STATED)]
     return [*found, *_ledgers(place, about, certificates)]
 
@@ -200,7 +203,7 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
         if good != (about.get("id"), about.get("mode"), i, before):
             wrong.append(i)
         before = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
-    text = f"{len(certificates)} parts, each names the one before; the last certificate is {before}"
+    text = f"{several(len(certificates), 'part')}, each names the one before; the last certificate is {before}"
     if wrong:
         text = f"part {wrong[0]} does not follow the one before: one of the two was changed, exchanged or left out"
     return [Finding("chain", not wrong, text)]
@@ -271,7 +274,10 @@ def judge_together(
     how["trees"] = {name: Hierarchy.of(hierarchies[name]) for name in sensitive if name in hierarchies}
     audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, **how)
     failed = [c for c in audit.checks if not c.passes]
-    text = f"{audit.rows} rows of {len(parts)} parts in {audit.classes} classes, the smallest of {audit.smallest_class}"
+    text = (
+        f"{several(audit.rows, 'row')} of {several(len(parts), 'part')} in {audit.classes} "
+        f"class{'' if audit.classes == 1 else 'es'}, the smallest of {audit.smallest_class}"
+    )
     return Finding("all parts together", not failed, f"{failed[0].model} is not met" if failed else text)
 
 
@@ -283,6 +289,9 @@ def _hash(key: bytes, what: str, texts: Sequence[str | None]) -> str:
 def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Check every ledger against its part and against the ledger before it."""
     key = (place / "private" / "key").read_bytes()
+    wrong = _head_fault(place, key, len(certificates))
+    if wrong is not None:
+        return [Finding("ledger", False, wrong)]
     names = [*about["policy"]["quasi_identifiers"]], [*about["policy"]["sensitive"]]
     before: pl.DataFrame | None = None
     waited: Mapping[str, int] = {}
@@ -297,13 +306,9 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             persons = pl.read_parquet(data)
         except (InputError, OSError, pl.exceptions.PolarsError):
             return [Finding("ledger", False, f"the ledger of part {i} is lost or cannot be read")]
-        body = json.dumps(
-            {k: v for k, v in content.items() if k != "mac"},
-            sort_keys=True, ensure_ascii=False, separators=(",", ":"),
-        ).encode()  # fmt: skip
         own = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
         good = (
-            content.get("mac") == hmac.new(key, body, "sha256").hexdigest()
+            content.get("mac") == _mac(key, content)
             and content.get("persons") == hashlib.sha256(data).hexdigest()
             and (content.get("series"), content.get("number"), content.get("certificate")) == (about["id"], i, own)
             and content.get("previous") == sealed
@@ -325,6 +330,31 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         "views": "the ledger of every view says what the first part showed, and no more",
     }
     return [Finding("persons", True, text[about["mode"]])]
+
+
+def _mac(key: bytes, content: Mapping[str, Any]) -> str:
+    body = {k: v for k, v in content.items() if k != "mac"}
+    data = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    return hmac.new(key, data, "sha256").hexdigest()
+
+
+def _head_fault(place: Path, key: bytes, parts: int) -> str | None:
+    """What contradicts the head of the ledger, which names the last part; None if nothing does.
+
+    Public files alone don't show that the last part was removed, and the head shows it. A stop between the last part
+    and its head leaves the head one part behind.
+    """
+    path = place / "private" / "head.json"
+    head = read_json(path, "head") if path.is_file() else {}
+    if head.get("mac") != _mac(key, head):
+        return "the head of the ledger is lost or was changed"
+    last = head["number"]
+    if last > parts:
+        return f"the ledger knows {last} parts, and the folder has {parts}; put back the parts that were published"
+    named = place / f"{last:04d}" / CERTIFICATE if last else place / "series.json"
+    if last < parts - 1 or head["certificate"] != hashlib.sha256(named.read_bytes()).hexdigest():
+        return f"the ledger is older than the series: it ends with part {last}, and the folder has {parts}"
+    return None
 
 
 def _ledger_fault(

@@ -115,7 +115,10 @@ class Setting(NamedTuple):
 
     def is_stated(self, value: Any) -> bool:
         """Whether the certificate states a value of it."""
-        return self.stated == "always" or (self.stated == "asked" and value != self.default)
+        if self.stated != "asked":
+            return self.stated == "always"
+        # a frame compares its cells, not itself
+        return value is not None if self.default is None else bool(value != self.default)
 
 
 class SizeAndShare(TypedDict, total=False):

@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.frames import FrameTable
-from shoal.engines.geography import Geography
+from shoal.engines.geography import Geography, from_frame
 from shoal.engines.geography import read as read_areas
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope
+from shoal.engines.store import in_plain
 from shoal.engines.table import Table, require
 from shoal.errors import InputError, PolicyError, VerificationError, within
 from shoal.judge.places.areas import NAMED
@@ -71,20 +72,20 @@ def with_regions(asked: Policy) -> Policy:
     return replace(asked, hierarchies={**asked.hierarchies, **dict.fromkeys(words, tree)})
 
 
-def region_tree(areas: Any, edges: str | Path | None, by: str) -> Hierarchy:
-    """The hierarchy of connected regions of areas. by: the column that defines the loss of regions.
+def region_tree(areas: Any, edges: Any, by: str) -> Hierarchy:
+    """The hierarchy of connected regions of areas: a Geography, or files or frames of areas and of pairs.
+
+    by  the column that defines the loss of regions
 
     Raises InputError and PolicyError for areas that can't be read, or lack this column.
     """
-    for name, held in (("areas", areas), ("edges", edges)):
-        allowed = (str, Path, Geography) if name == "areas" else (str, Path, type(None))
-        if not isinstance(held, allowed):
-            raise PolicyError(
-                f"{name} is one {type(held).__name__}; write it to a file and say its path, or read it: "
-                "⟨areas=shoal.engines.geography.read(AREAS, EDGES)⟩"
-            )
     with within("the areas"):
-        given = areas if isinstance(areas, Geography) else read_areas(areas, edges)
+        if isinstance(areas, Geography):
+            given = areas
+        elif edges is None and hasattr(areas, "geometry"):  # a GeoDataFrame, whose borders tell the neighbors
+            given = from_frame(areas)
+        else:
+            given = read_areas(areas, edges)
         if edges is not None and given is areas:
             raise PolicyError("areas that were read have their neighbors; leave ⟨edges⟩ out")
         if by not in given.columns:
@@ -132,7 +133,8 @@ def sources_of(
         return _points(given, record["parameters"], (separator, encoding, Scope(table=layer)), hierarchies)
     if len(given) > 1:
         raise InputError("this output was made of one source; name one")
-    return Sources(opened(given[0], separator, encoding, Scope(table=layer)))
+    frame = opened(given[0], separator, encoding, Scope(table=layer))
+    return Sources(in_plain(frame, record["parameters"].get("decimal")) if record["kind"] == "tiles" else frame)
 
 
 def _points(
@@ -167,6 +169,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         if len(given) != 2:
             raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
         table, pairs = (opened(x) for x in given)
+        table = in_plain(table, asked.get("decimal"))
         name = named or ("id" if "id" in table.columns else table.columns[0])
         return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
@@ -177,5 +180,6 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
         shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto", layer=how.get("layer"),
+        decimal=asked.get("decimal"),
     )  # fmt: skip
     return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

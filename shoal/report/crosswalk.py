@@ -61,6 +61,7 @@ ASKED = {
     "y": "coordinate up, in column",
     "place": "a place, in columns",
     "geographic": "coordinates are longitude and latitude",
+    "decimal": "decimal marks of columns",
     "extent": "tiles cover the plane, or end with the data",
     "grid": "sides of tiles lie on steps of",
     "center": "what represents a group's place",

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.engines.features import FeatureColumns, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.judging import findings
 
@@ -254,3 +255,59 @@ def test_the_original_in_the_place_of_the_certificate_is_told(tmp_path):
     frame, _, _ = tiles_of(tmp_path)
     with pytest.raises(PolicyError, match="the certificate is one DataFrame"):
         shoal.verify(tmp_path / "tiles.csv", frame)
+
+
+@pytest.mark.parametrize("center", ["record", "mean"])
+@pytest.mark.parametrize("commas", [False, True])
+def test_new_records_get_the_nearest_center_whose_cluster_reaches_them(tmp_path, center, commas):
+    rng = np.random.default_rng(5)
+
+    def drawn(n, spread):
+        table = pl.DataFrame({"age": (rng.normal(40, spread, n) * 2).round() / 2, "sex": rng.choice(["f", "m"], n),
+                              "note": np.arange(n)})  # fmt: skip
+        texts = pl.col("age").cast(pl.String).str.replace(".", ",", literal=True)
+        return table.with_columns(texts) if commas else table
+
+    old, new = drawn(60, 9), drawn(80, 16)
+    asked = FeatureColumns(["age", "sex"], decimal={"age": ","} if commas else {})
+    features = Features.of(old, asked)
+    found = shoal.gathering.gather(tuple(features.values), 5, metric=features.metric)
+    out = shoal.release(found, old, columns=["age", "sex"], decimal=asked.decimal, center=center)
+    out.write(tmp_path / "centers.csv", also={"assignments": tmp_path / "rows.csv"})
+
+    def number(value):
+        return float(str(value).replace(",", "."))
+
+    scale, expected = np.ptp([number(a) for a in old["age"]]), []
+    for age, sex in new.select("age", "sex").rows():
+        away = [(np.hypot((number(age) - number(a)) / scale, sex != s), c)
+                for c, a, s, far in out.table.select("cluster", "age", "sex", "distance").rows()
+                if np.hypot((number(age) - number(a)) / scale, sex != s) <= far + 1e-9]  # fmt: skip
+        expected.append(min(away)[0] if away else None)
+    for answer in (out, tmp_path / "centers.csv", tmp_path / "centers.certificate.json"):
+        got = shoal.assign(answer, new)
+        centers = {c: (number(a), s) for c, a, s in out.table.select("cluster", "age", "sex").rows()}
+        for (age, sex), group, least in zip(new.select("age", "sex").rows(), got.groups, expected, strict=True):
+            assert (group is None) == (least is None)
+            if group is not None:
+                a, s = centers[group]
+                assert np.hypot((number(age) - a) / scale, sex != s) == pytest.approx(least, abs=1e-12)
+        assert got.outside == expected.count(None) > 0
+        assert got.k == 5
+    assert "farther away than the published radius" in " ".join(got.sentences())
+    assert got.table.columns == ["cluster", "age", "sex", "radius", "distance", "note"]
+    assert None not in shoal.assign(out, old).groups
+    plain = new.with_columns(age=pl.Series([number(a) for a in new["age"]]))
+    assert shoal.assign(out, plain.to_pandas()).groups == got.groups
+    got.write(tmp_path / "new.csv")
+    assert pl.read_csv(tmp_path / "new.csv").sort("note")["cluster"].to_list() == got.groups
+    with pytest.raises(PolicyError, match="'age' is not a column"):
+        shoal.assign(out, new.drop("age"))
+    gone = pl.lit("" if commas else None).alias("age")
+    with pytest.raises((InputError, PolicyError), match="'age'"):
+        shoal.assign(out, new.with_columns(gone))
+    with pytest.raises(InputError, match="row for each cluster"):
+        shoal.assign(tmp_path / "rows.csv", new, certificate=tmp_path / "centers.certificate.json")
+    (tmp_path / "centers.record.json").unlink()
+    with pytest.raises(InputError, match="only it has the scales"):
+        shoal.assign(tmp_path / "centers.csv", new)

@@ -259,3 +259,73 @@ def test_the_bound_of_intervals_of_texts_is_found_again(tmp_path: Path) -> None:
     out.write(tmp_path / "c.csv")  # one interval of 9: counting alone says 5
     found = {f.check: f for f in verify(tmp_path / "c.csv", original=frame).findings}
     assert (out.certificate.lower_bound, found["bound"].how) == (9, "recomputed")
+
+
+def commas(table: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """A table in which columns of numbers are texts with decimal commas."""
+    return table.with_columns(pl.col(names).cast(pl.String).str.replace(".", ",", literal=True))
+
+
+PLACES = pl.DataFrame(
+    {"lng": [9 + i * 7 % 30 / 8 for i in range(30)], "lat": [48 + i * 11 % 30 / 8 for i in range(30)]}
+)
+MARKS = {"lng": ",", "lat": ","}
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas"])
+def test_tiles_of_coordinates_with_decimal_commas_are_those_of_the_numbers(tmp_path: Path, kind: str) -> None:
+    found = shoal.tiles.split(PLACES.to_numpy(), 5, coordinates="geographic")
+    texts: Any = commas(PLACES, "lng", "lat")
+    texts.write_csv(tmp_path / "points.csv", separator=";")
+    texts = texts.to_pandas() if kind == "pandas" else texts
+    plain = shoal.release(found, PLACES, x="lng", y="lat")
+    made = shoal.release(found, texts, x="lng", y="lat", decimal=MARKS)
+    assert made.table.equals(plain.table)
+    made.write(tmp_path / "tiles.csv")
+    for original in (texts, tmp_path / "points.csv"):
+        holding(shoal.verify(tmp_path / "tiles.csv", original=original))
+    assert shoal.prove(tmp_path / "tiles.csv", original=tmp_path / "points.csv").holds
+    for data in (PLACES, texts):
+        assert shoal.assign(tmp_path / "tiles.csv", data).groups == found.labels.tolist()
+    renamed = commas(PLACES, "lng", "lat").rename({"lng": "a", "lat": "b"})
+    assert shoal.assign(plain, renamed, x="a", y="b", decimal={"a": ",", "b": ","}).groups == found.labels.tolist()
+    with pytest.raises(
+        InputError, match="'a' holds no numbers in any row; write decimal points for its commas, or name"
+    ):
+        shoal.assign(plain, renamed, x="a", y="b")
+    with pytest.raises(InputError, match=r"'lng' has no finite number with the decimal mark '.'"):
+        shoal.release(found, commas(PLACES, "lng", "lat"), x="lng", y="lat", decimal={"lng": "."})
+    with pytest.raises(PolicyError, match="'age' is not a column of coordinates"):
+        shoal.release(found, texts, x="lng", y="lat", decimal={"age": ","})
+
+
+def test_clusters_of_places_with_decimal_commas_are_those_of_the_numbers(tmp_path: Path) -> None:
+    texts = commas(PLACES, "lng", "lat")
+    asked = FeatureColumns((), place=("lat", "lng"), decimal=MARKS)
+    features, same = Features.of(texts, asked), Features.of(PLACES, FeatureColumns((), place=("lat", "lng")))
+    assert all((a == b).all() for a, b in zip(features.values, same.values, strict=True))
+    found = shoal.gathering.gather(tuple(features.values), 4, metric=features.metric)
+    plain = shoal.release(found, PLACES, columns=[], place=("lat", "lng"), center="mean")
+    made = shoal.release(found, texts, columns=[], place=("lat", "lng"), decimal=MARKS, center="mean")
+    assert made.table.equals(commas(plain.table, "lat", "lng"))
+    texts.write_csv(tmp_path / "points.csv", separator=";")
+    made.write(tmp_path / "centers.csv")
+    holding(shoal.verify(tmp_path / "centers.csv", original=tmp_path / "points.csv"))
+    assert shoal.prove(tmp_path / "centers.csv", original=tmp_path / "points.csv").holds
+    with pytest.raises(PolicyError, match="'lat' and 'lng' are one place; name the same decimal mark"):
+        Features.of(texts, FeatureColumns((), place=("lat", "lng"), decimal={"lat": ","}))
+
+
+def test_areas_with_decimal_commas_are_those_of_the_numbers(tmp_path: Path) -> None:
+    plain = pl.DataFrame({"id": list("abcdef"), "people": [5, 3, 4, 6, 2, 7], "rent": [9.5, 9.25, 3.5, 3.25, 8.5, 3.0]})
+    pl.DataFrame({"u": list("abcde"), "v": list("bcdef")}).write_csv(tmp_path / "pairs.csv")
+    plain.write_csv(tmp_path / "plain.csv")
+    commas(plain, "rent").write_csv(tmp_path / "areas.csv", separator=";")
+    asked = ("pairs.csv", "--weight", "people", "--k", "8", "--similar", "rent", "--seed", "1", "-o")
+    refused = run("regions", "areas.csv", *asked, "no.csv", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--decimal rent=," in refused.stderr
+    run("regions", "areas.csv", *asked, "out.csv", "--decimal", "rent=,", cwd=tmp_path).ok()
+    run("regions", "plain.csv", *asked, "same.csv", cwd=tmp_path).ok()
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
+    run("verify", "out.csv", "--original", "areas.csv", "--original", "pairs.csv", cwd=tmp_path).ok()

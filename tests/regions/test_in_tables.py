@@ -466,10 +466,24 @@ def test_a_graph_that_does_not_fit_is_refused(place: Path) -> None:
         Hierarchy.regions(["a"], [], [-1])
 
 
-@pytest.mark.parametrize("setting", ["areas", "edges"])
-def test_areas_in_a_frame_are_refused_in_words(place: Path, setting: str) -> None:
-    with pytest.raises(PolicyError, match=f"{setting} is one DataFrame; write it to a file"):
-        released(place, **{setting: pl.DataFrame({"zip": ["1"], "population": [1]})})
+@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb"])
+def test_areas_and_pairs_in_frames_are_those_of_their_files(place: Path, kind: str) -> None:
+    tables = [pl.read_csv(place / name, infer_schema=False) for name in ("towns.csv", "pairs.csv")]
+    frames: list[Any] = [table.to_pandas() if kind == "pandas" else table for table in tables]
+    if kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        frames = [
+            duckdb.sql(f"FROM read_csv('{place / name}', all_varchar=true)") for name in ("towns.csv", "pairs.csv")
+        ]
+    areas, edges = frames
+    given, read_back = read(areas, edges), read(place / "towns.csv", place / "pairs.csv")
+    assert (given.ids, given.edges.tolist()) == (read_back.ids, read_back.edges.tolist())
+    release = released(place, areas=areas, edges=edges)
+    assert release.certificate.cost == released(place).certificate.cost
+    release.write(place / "of_frames.csv")
+    assert shoal.verify(place / "of_frames.csv", areas=areas, edges=edges).holds
+    with pytest.raises(InputError, match="type int"):
+        released(place, areas=areas, edges=tables[1].with_columns(pl.lit(1).alias("extra")).width)
 
 
 def test_a_grid_is_explored_with_regions_and_a_series_refuses_them(place: Path) -> None:

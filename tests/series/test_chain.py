@@ -56,7 +56,10 @@ def flipped(place, name):
 HARM = {  # what is done, checks that fail for whoever verifies, what the owner is told
     "parts change places": (swapped, {"chain"}, "does not follow"),
     "a part left out": (lambda p: shutil.rmtree(p / "0002"), {"chain"}, "part 2 of the series is missing"),
-    "the last part gone": (lambda p: shutil.rmtree(p / "0003"), set(), "knows 3 parts and the folder holds 2"),
+    "the last part gone": (lambda p: shutil.rmtree(p / "0003"), {"ledger"}, "knows 3 parts and the folder holds 2"),
+    "a head that names another part": (
+        lambda p: changed(p, "private/head.json", '"number": 3', '"number": 2'), {"ledger"}, "head of the ledger"),
+    "no head": (lambda p: (p / "private" / "head.json").unlink(), {"ledger"}, "head of the ledger"),
     "a changed row": (lambda p: changed(p, "0002/release.csv", "a\n", "b\n"), {"part 2"}, None),
     "a file beside a table": (lambda p: (p / "0002" / "report.html").write_text("<p>"), {"files"}, None),
     "a changed request": (

@@ -366,3 +366,34 @@ def test_people_in_another_spelling_are_not_new(mode, engine, tmp_path):
         assert part.rows == 16
     others = people(2).with_columns(id=pl.Series([str(i) for i in range(21, 29)]))
     assert series.add(others, person="id", engine=engine).rows >= 8
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+@pytest.mark.parametrize("numbers_first", [True, False])
+def test_a_column_of_another_kind_than_before_is_named(tmp_path, mode, numbers_first):
+    ages = ["30", "32", "60", "62"]  # k asks for two ages in each class, so that classes have ranges or sets
+    rows = [[(f"{n}-{i}", ages[i % 4], "1", "ab"[i // 4 % 2]) for i in range(16)] for n in (1, 2, 3)]
+    asked = policy(quasi_identifiers=["age"], publish="ranges", k=8, seed=1, effort="balanced")
+    tables = [frame(held) for held in rows]
+    words = [table.with_columns(pl.col("age") + " years") for table in tables]
+    first, second, third = (tables[0], words[1], words[2]) if numbers_first else (words[0], tables[1], tables[2])
+    series = shoal.Series.start(tmp_path / "s", asked, mode=mode)
+    parts = [series.add(table, person="id", identifiers="zip") for table in (first, second, third)]
+    assert [part.other_kind for part in parts] == [(), ("age",), ()]
+    assert any("'age' has ranges in one of" in text for text in parts[1].as_dict()["warnings"])
+
+
+@pytest.mark.parametrize("mode", ["increment", "again"])
+def test_a_value_that_the_hierarchies_of_a_series_lack_has_a_way_out(tmp_path, mode):
+    tree = pl.DataFrame({"age": ["30", "34"], "class": ["low", "high"]})
+    tree.write_csv(tmp_path / "age.csv", include_header=False)
+    asked = policy(publish="hierarchy", hierarchies={"age": str(tmp_path / "age.csv")})
+    series = shoal.Series.start(tmp_path / "s", asked, mode=mode)
+    series.add(people(1), person="id")
+    older = people(2).with_columns(age=pl.lit("77"))
+    (tmp_path / "age.csv").write_text("30,low\n34,high\n77,high\n")
+    before = seen(tmp_path / "s")
+    with pytest.raises(shoal.PolicyError, match="keeps the hierarchies with which it was started") as found:
+        series.add(older, person="id")
+    assert "77" not in str(found.value)
+    assert seen(tmp_path / "s") == before

@@ -247,3 +247,15 @@ def test_a_view_keeps_the_hierarchy_that_its_model_needs(tmp_path):
     series.add(people(1, 16), person="id")
     assert series.view(["zip", "ill"]).rows == 16
     assert series.verify().holds
+
+
+def test_a_level_is_one_of_the_hierarchy_and_its_column_one_of_the_view(place):
+    series = shoal.Series(place)
+    before = seen(place)
+    with pytest.raises(shoal.PolicyError, match="levels 0 to 2, where 2 is the star"):
+        series.view(publish="hierarchy", levels={"age": 3})
+    with pytest.raises(shoal.PolicyError, match="did you mean 'age'"):
+        series.view(publish="hierarchy", levels={"agee": 1})
+    assert seen(place) == before
+    series.view(publish="hierarchy", levels={"age": 2})
+    assert set(rows(place, 2)["age"]) == {"*"}

@@ -61,7 +61,10 @@ def graph(edges: Any, n: int) -> Contiguity:
         raise InputError(f"edges must be pairs of area numbers, not an array of shape {pairs.shape}")
     whole = np.issubdtype(pairs.dtype, np.integer)
     if not whole and not (np.issubdtype(pairs.dtype, np.floating) and (pairs == np.floor(pairs)).all()):
-        raise InputError("edges must be whole numbers, the positions of the areas in the array of weights")
+        raise InputError(
+            "edges must be whole numbers, the positions of the areas in the array of weights; "
+            "⟨shoal.engines.geography.read(AREAS, EDGES)⟩ turns names of areas into these positions"
+        )
     pairs = pairs.astype(np.int64)
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= n):
         wrong = int(pairs.min() if pairs.min() < 0 else pairs.max())

@@ -69,9 +69,10 @@ def release(
             "largest", or "numbers", or your own names=[...]; intervals: value=column, count=, names=,
             dates={column: notation}, decimal={column: mark}; regions: weight=column or columns, edges=pairs of row
             numbers (a Geography has its own), id=column, and the columns of the request: boundary=, fixed=, apart=,
-            sensitive=, l=, ...; tiles: x=column, y=column, weight=column; clusters: columns=[...] in the order of the
-            features, place=(latitude, longitude), coordinates={column: file}, hierarchies={column: file}, dates=,
-            decimal=, sensitive=[...], center="record", "mean", or "medoid"; for the assignments keep_order=, secret=
+            sensitive=, l=, ...; tiles: x=column, y=column, weight=column, decimal=; clusters: columns=[...] in the
+            order of the features, place=(latitude, longitude), coordinates={column: file}, hierarchies={column: file},
+            dates=, decimal=, sensitive=[...], center="record", "mean", or "medoid"; for the assignments keep_order=,
+            secret=
     separator, encoding  of data in a CSV; detected if None
     read    files from which the data came, which are never overwritten; if data is a path, it is one of them
 
@@ -125,7 +126,8 @@ def _noted(made: Crosswalk) -> Crosswalk:
     sentences = [*(note.removeprefix("warning: ") for note in named_sensitive(named)), *sensitive_notes(table, named)]
     for feature in made.parameters.get("features", ()):
         if feature["kind"] == "place" and feature["geometry"] == "great-circle":
-            latitude, longitude = (numbers(table, name) for name in feature["columns"])
+            marks = dict.fromkeys(feature["columns"], feature["notation"]) if "notation" in feature else {}
+            latitude, longitude = (numbers(table, name, marks) for name in feature["columns"])
             sentences += coded_places(np.column_stack([longitude, latitude]))
     return replace(made, warnings=(*made.warnings, *sentences))
 
@@ -222,7 +224,7 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     if asked["eligible"] or asked.get("setup_cost") == "per record":
         what = "a condition of the caller's own" if asked["eligible"] else "a set-up cost for each record"
         raise InputError(f"these clusters keep {what}, which the certificate does not hold; it cannot be asked again")
-    features = _features(asked, sources)
+    features = features_asked(asked, sources)
     farthest = record["kind"] == "gather"
     same = _plain(asked, GATHER_CONDITIONS if farthest else CELLULAR_CONDITIONS) | {"metric": features.metric}
     if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
@@ -238,14 +240,16 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     return {"bound": (stated, found)}
 
 
-def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
+def features_asked(asked: Mapping[str, Any], sources: Sources) -> Features:
     """The metric of the certificate on the table's columns."""
     made: list[Any] = []
     for feature in asked["features"]:
         name, kind = feature["name"], feature["kind"]
         if kind == "category":
             if feature["levels"] > 1 and name not in sources.trees:
-                raise InputError(f"distances of column {name!r} go by a hierarchy; name it to ask again")
+                raise InputError(
+                    f"distances of column {name!r} go by a hierarchy; name it, or put its file next to the release"
+                )
             made.append(Category(name, values=1, weight=feature["weight"]))
             continue
         scale = {"scale": feature["scale"], "weight": feature["weight"], "unit": feature["unit"]}
@@ -255,7 +259,7 @@ def _features(asked: Mapping[str, Any], sources: Sources) -> Features:
             made.append(Place(name, geometry=feature["geometry"], **scale))
         else:
             made.append(Number(name, date=kind == "date", period=feature.get("period", 0.0), **scale))
-    notations = {f["columns"][0]: f["notation"] for f in asked["features"] if "notation" in f}
+    notations = {name: f["notation"] for f in asked["features"] if "notation" in f for name in f["columns"]}
     columns = FeatureColumns(
         asked["columns"],
         place=asked["place"],

@@ -242,7 +242,9 @@ def _read_as(given: Geography, id: str | None) -> dict[str, Any]:
     drawn = {name: how.get(name) for name in ("shape_id", "coordinates")}
     drawn |= {"layer": how["layer"]} if how.get("layer") else {}
     drawn |= {name: facts.get(name) for name in ("tolerance", "unit")} | {"centers": list(given.located())}
-    return {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
+    marks = {"decimal": dict(how["decimal"])} if how.get("decimal") else {}
+    own = {"column": id or how.get("id"), "source": how.get("source"), "target": how.get("target"), "drawn": drawn}
+    return own | marks
 
 
 def _title_and_note(levels: Sequence[Any], areas: int, names: Sequence[str]) -> tuple[str, str]:

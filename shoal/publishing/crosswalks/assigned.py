@@ -1,4 +1,4 @@
-"""Assignment of new records to the regions, tiles, intervals, or labels of an earlier answer.
+"""Assignment of new records to the regions, tiles, clusters, intervals, or labels of an earlier answer.
 
 A record gets the group that its place or value has in the answer. The groups depend only on the answer, so they reveal
 nothing about new records. They don't promise that k of the *new* records share a group: a group with k old records may
@@ -24,23 +24,29 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import check_outputs, publish_file
+from shoal.engines.codes import as_text
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.shapes import restored
 from shoal.engines.store import column as column_of
-from shoal.engines.store import numbers, store
+from shoal.engines.store import in_plain, numbers, store
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
-from shoal.model.notation import reader_of
+from shoal.model.notation import MARKS, reader_of
+from shoal.model.refusals import refuse_notations
 from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, record_path, usual_separator
+from shoal.problems.catalogue import CATALOGUE
+from shoal.publishing.crosswalks.answers import features_asked
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.crosswalks.grouped import in_order, replaced
-from shoal.publishing.opening import opened
+from shoal.publishing.crosswalks.grouped import in_order, marks_of_points, replaced
+from shoal.publishing.judging import Sources
+from shoal.publishing.opening import opened, sources_of
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 
+CLUSTERS = ("gather", "cellular")
 _FAR = (
     "{} farther from the sides of the tiles than these are from each other. Check whether coordinates are exchanged or "
     "lack a minus sign: a tile without an end holds every point beyond its sides."
@@ -57,7 +63,7 @@ class Assigned(Shown):
     alone    number of groups with at least one but fewer than k of the new records
     rows_alone  number of records in such groups
     k        of the answer
-    kind     of the answer: "tiles", "regions", "labels", "intervals"
+    kind     of the answer: "tiles", "regions", "labels", "intervals", "gather", "cellular"
     far      number of new points farther from all sides of tiles than these sides span
     zeros    number of names of areas that differ from the answer's only by leading zeros and were matched
     """
@@ -87,7 +93,8 @@ class Assigned(Shown):
 
     def sentences(self) -> list[str]:
         """The result and its promise, as sentences."""
-        what = {"tiles": "tile", "regions": "region", "labels": "label", "intervals": "interval"}[self.kind]
+        what = CATALOGUE[self.kind].group if self.kind in CLUSTERS else self.kind.removesuffix("s")
+        near = "A record is in none if every center is farther away than the published radius of its cluster."
         own = "by the weights of their areas" if self.kind == "regions" else "with its own records"
         given = f"leading zeros of {several(self.zeros, 'name')} read as the answer has them"
         return [
@@ -95,6 +102,7 @@ class Assigned(Shown):
             *([_FAR.format(several(self.far, "record"))] if self.far else []),
             f"{len(self.groups) - self.outside:,} of {len(self.groups):,} records are in {what}s of the answer, "
             f"{self.outside:,} in none.",
+            *([near] if self.kind in CLUSTERS and self.outside else []),
             f"{several(self.alone, what)} with fewer than {self.k:,} of the new records, {self.rows_alone:,} in all: "
             f"the answer's groups are at least that large {own}, not with the new ones alone.",
         ]
@@ -127,33 +135,46 @@ def assign(
     x: str | None = None,
     y: str | None = None,
     boundary: str | None = None,
+    decimal: Mapping[str, str] | None = None,
     secret: bytes | str | Path | None = None,
     keep_order: bool = False,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Assigned:
-    """New records with the tile, region, interval, or label that an earlier answer gives to their place or value.
+    """New records with the tile, region, cluster, interval, or label that an earlier answer gives to their place or
+    value.
 
     answer       a ``Crosswalk``, or the path of a written one or of its certificate; a file is verified first
     data         the new records: a path or a frame
     certificate  of a crosswalk's path; the file next to it if None
     column       of the new records' areas, values, or labels; by default the answer's, or "area" or "id"
     x, y, boundary   of new points; by default the names of the answer
+    decimal      column of new points or of a distance whose numbers are texts -> its decimal mark; by default the
+                 answer's marks
     secret       at least 16 bytes, or a file of them, that determine the order of rows in a written table; fresh by
                  default
 
+    Of the clusters whose published radius reaches a record, the record gets the one with the nearest center. The
+    columns of the distance have the answer's names. The scales of these columns are in the private record, which must
+    be next to the certificate.
+
     A number or date between two values of one interval is in that interval; between two intervals, it is in none.
     Raises VerificationError for an answer that does not match its certificate. O(n log n) for n records; for tiles, the
-    points at the height of each record come in addition.
+    points at the height of each record come in addition; O(n m) for m clusters.
     """
-    record, content, read = _answer(answer, certificate)
+    record, content, read, sources = _answer(answer, certificate)
     asked, kind = record["parameters"], record["kind"]
     frame = opened(data, separator, encoding)
     files = (*read, *([data] if isinstance(data, (str, Path)) else []))
     zeros, far = 0, 0
     if kind == "tiles":
         names = (x or asked["x"], y or asked["y"], boundary or asked.get("boundary"))
+        own = asked.get("decimal") or {}
+        marks = {new: own[old] for old, new in zip((asked["x"], asked["y"]), names, strict=False) if old in own}
+        frame = in_plain(frame, marks_of_points(marks if decimal is None else decimal, names[:2]))
         groups, table, far = _tiles(content, asked, frame, names)
+    elif kind in CLUSTERS:
+        groups, table = _clusters(content, asked, frame, sources, decimal)
     else:
         name = column or _column(kind, asked, frame)
         held = column_of(frame, name)
@@ -164,7 +185,8 @@ def assign(
             held = held.fill_nan(None) if held.dtype.is_float() else held  # one missing value, as in the answer
             groups = _valued(content, held, kind, name, asked.get("notation"))
         table = _in_place(frame, name, {"regions": "region"}.get(kind, "group_label"), groups)
-    k = asked["k"][0] if isinstance(asked["k"], list) else int(asked["k"])
+    least = asked["r" if kind in CLUSTERS else "k"]
+    k = least[0] if isinstance(least, list) else int(least)
     met: dict[Any, int] = {}
     for group in groups:
         met[group] = met.get(group, 0) + 1
@@ -177,10 +199,12 @@ def assign(
     )  # fmt: skip
 
 
-def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, Any], pl.DataFrame, tuple[Path, ...]]:
-    """The certificate of an answer, its rows, and the files that were read."""
+def _answer(
+    answer: Any, certificate: str | Path | None
+) -> tuple[Mapping[str, Any], pl.DataFrame, tuple[Path, ...], Sources]:
+    """The certificate of an answer, its rows, the files that were read, and hierarchies and coordinates of codes."""
     if isinstance(answer, Crosswalk):
-        return {"parameters": answer.parameters, "kind": answer.kind}, answer.content, ()
+        return {"parameters": answer.parameters, "kind": answer.kind}, answer.content, (), answer.sources
     if not isinstance(answer, (str, Path)):
         raise InputError(
             f"a {type(answer).__name__} names no columns; pass shoal.release of it, or the file that was written"
@@ -196,23 +220,37 @@ def _answer(answer: Any, certificate: str | Path | None) -> tuple[Mapping[str, A
         proof = certificate_path(path) if certificate is None else Path(certificate)
         if not proof.is_file():
             raise InputError(
-                f"there is no certificate {str(proof)!r}; name first the crosswalk that tiles, regions, labels or "
+                f"there is no certificate {str(proof)!r}; name first the file that tiles, regions, gather, labels or "
                 "intervals wrote, and its certificate where that lies elsewhere (⟨certificate=...⟩)"
             )
         record = read_json(proof)
-    if record.get("kind") not in ("tiles", "regions", "labels", "intervals"):
+    if record.get("kind") not in ("tiles", "regions", "labels", "intervals", *CLUSTERS):
         raise InputError(
-            f"{proof.name!r} is no certificate of tiles, regions, labels or intervals, so there is nothing to assign"
+            f"{proof.name!r} is no certificate of tiles, regions, clusters, labels or intervals, so there is nothing "
+            "to assign"
         )
     beside, release_entry = record_path(proof), record.get("release") or {}
     # for places, the record contains more
-    kept = read_json(beside) if "sha256" not in release_entry and beside.is_file() else None
+    clustered = record["kind"] in CLUSTERS
+    if clustered and not beside.is_file():
+        raise InputError(
+            f"the private record {beside.name!r} is not next to the certificate, and only it has the scales of the "
+            "columns; put it there"
+        )
+    kept = read_json(beside) if clustered or ("sha256" not in release_entry and beside.is_file()) else None
     for found in recheck(path, record, kept=kept)[0]:
         if not found.holds:
             raise VerificationError(f"the answer is not as certified ({found.check}: {found.found})")
     if is_map(path):
         raise InputError(f"{path.name!r} holds outlines; name the crosswalk")
-    return record, read_release(path, record.get("separator")), (path, proof)
+    content = read_release(path, record.get("separator"))
+    if not clustered:
+        return record, content, (path, proof), Sources()
+    assert kept is not None
+    if "records" not in content.columns:
+        raise InputError(f"{path.name!r} has a row for each record; name the file with a row for each cluster")
+    held = sources_of(content, kept, None, None, ({}, path.parent))
+    return kept, content, (path, proof, beside), held
 
 
 def _refuse_no_degrees(points: np.ndarray, names: tuple[str, str, str | None]) -> None:
@@ -356,7 +394,7 @@ def _tiles(
         refusal = PolicyError.unknown("column", absent, frame.columns)
         remedy = f"say ⟨{'xy'[names.index(absent)]}=NAME⟩, their column of it"
         raise PolicyError(f"in the new records, {refusal}; {remedy}")
-    points = np.stack([numbers(frame, names[0]), numbers(frame, names[1])], axis=1)
+    points = np.stack([numbers(frame, name, {}) for name in names[:2] if name is not None], axis=1)
     if asked.get("coordinates") == "geographic":
         _refuse_no_degrees(points, names)
     if boundary and names[2] not in frame.columns:
@@ -373,6 +411,61 @@ def _tiles(
                                     for e in ("low", "high", "center")})  # fmt: skip
     series = pl.Series("tile", groups, dtype=pl.Int64)
     return groups, replaced(frame, shown, series, (names[0], names[1])), _far(bounds, points, around)
+
+
+def _clusters(
+    content: pl.DataFrame,
+    asked: Mapping[str, Any],
+    frame: pl.DataFrame,
+    held: Sources,
+    decimal: Mapping[str, str] | None,
+) -> tuple[list[Any], pl.DataFrame]:
+    """The cluster of each record, and the table with the line of this cluster instead of the measured columns."""
+    columns = [name for feature in asked["features"] for name in feature["columns"]]
+    marks = {n: f["notation"] for f in asked["features"] if f.get("notation") in MARKS for n in f["columns"]}
+    for name in columns:
+        column_of(frame, name)
+    theirs = marks if decimal is None else dict(decimal)
+    refuse_notations({}, theirs)
+    for name in theirs:
+        if name not in columns:
+            raise PolicyError.unknown("column of the distance", name, columns)
+    own, new = (_measured(content, columns, marks, marks), _measured(frame, columns, theirs, {**marks, **theirs}))
+    plain = [{k: v for k, v in f.items() if k != "notation" or v not in MARKS} for f in asked["features"]]
+    asked = {**asked, "features": plain}
+    features_asked(asked, held._replace(table=new))  # a message about a row counts the rows of the new records
+    # together, so that both have the same codes of categories
+    found = features_asked(asked, held._replace(table=pl.concat([own, new])))
+    m, n = own.height, new.height
+    radius = content["distance"].cast(pl.Float64).to_numpy()
+    nearest = np.full(n, -1)
+    for start in range(0, n if m else 0, max(1, _PAIRS // max(m, 1))):
+        rows = np.arange(start, min(n, start + max(1, _PAIRS // m)))
+        pairs = [
+            (np.asarray(values)[m + np.repeat(rows, m)], np.asarray(values)[np.tile(np.arange(m), len(rows))])
+            for values in found.values
+        ]
+        away = found.metric.between([a for a, _ in pairs], [b for _, b in pairs]).reshape(-1, m)
+        away[away > radius * (1 + 1e-9) + 1e-12] = np.inf
+        best = away.argmin(axis=1)
+        nearest[rows] = np.where(np.isfinite(away[np.arange(len(rows)), best]), best, -1)
+    number = content["cluster"].cast(pl.Int64)
+    at = pl.Series([None if i < 0 else i for i in nearest.tolist()], dtype=pl.UInt32)
+    labels = number.gather(at).alias("cluster")
+    lines = content.with_columns(number).drop("records", *asked["sensitive"])
+    return labels.to_list(), replaced(frame, lines, labels, columns)
+
+
+_PAIRS = 2_000_000  # pairs of a record and a center that are measured at once
+
+
+def _measured(
+    table: pl.DataFrame, columns: Sequence[str], marks: Mapping[str, str], as_number: Mapping[str, str]
+) -> pl.DataFrame:
+    """The columns of the distance as texts, and as numbers those that have a decimal mark. marks: of this table."""
+    return pl.DataFrame(
+        pl.Series(n, numbers(table, n, marks)) if n in as_number else as_text(table[n]) for n in columns
+    )
 
 
 def _far(bounds: np.ndarray, points: np.ndarray, around: bool) -> int:

@@ -268,10 +268,10 @@ def _described(feature: Any, names: tuple[str, ...], coded: bool, notations: Map
     if isinstance(feature, Category):
         return {**record, "kind": "category", "levels": feature.depth - 1}
     record |= {"scale": feature.scale, "unit": feature.unit}
+    record |= {"notation": notations[names[0]]} if names[0] in notations else {}
     if isinstance(feature, Place):
         return {**record, "kind": "coded place" if coded else "place", "geometry": feature.geometry}
     record |= {"period": feature.period} if feature.period else {}
-    record |= {"notation": notations[names[0]]} if names[0] in notations else {}
     return {**record, "kind": "date" if feature.date else "number"}
 
 

@@ -20,7 +20,7 @@ from shoal.engines.atomic import closed_to, publish_file
 from shoal.engines.codes import encode
 from shoal.engines.order import ShuffleKey, shuffled
 from shoal.engines.store import column as column_of
-from shoal.engines.store import integers, numbers, store
+from shoal.engines.store import in_plain, integers, numbers, store
 from shoal.engines.unassigned import refuse_identifying, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
@@ -235,15 +235,18 @@ def tiles(
     keep_order: bool = False,
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    decimal: Mapping[str, str] | None = None,
 ) -> Crosswalk:
     """A crosswalk of ``Tiles`` of the points in two columns, one row each.
 
     identifiers, insensitive  of the companion "table": columns to remove, and columns to publish although they may
                               identify people
+    decimal   column of coordinates that are texts -> its decimal mark; the crosswalk has them as plain numbers
     """
+    frame = in_plain(frame, marks_of_points(decimal, (x, y)))
     columns = {"boundary": boundary, "sensitive": sensitive, "person": person, "household": household}
     _refuse_other_columns(answer, columns)
-    points = np.stack([numbers(frame, x), numbers(frame, y)], axis=1)
+    points = np.stack([numbers(frame, x, {}), numbers(frame, y, {})], axis=1)
     counts = [1] * len(points) if weight is None else integers(frame, weight)
     sums, held = _records(answer, counts), answer.labels >= 0
     if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
@@ -266,7 +269,14 @@ def tiles(
         content=places.join(own.drop(boundary or []), on="tile", how="left", maintain_order="left"),
         certificate=answer.certificate,
         method=answer.method,
-        parameters={"x": x, "y": y, "weight": weight, **_settings(answer, columns), **left},
+        parameters={
+            "x": x,
+            "y": y,
+            "weight": weight,
+            **_settings(answer, columns),
+            **left,
+            **({"decimal": dict(decimal)} if decimal else {}),
+        },
         facts=facts,
         sources=Sources(frame.select(list(dict.fromkeys(n for n in (*kept, weight, *columns.values()) if n)))),
         read=read,
@@ -276,6 +286,15 @@ def tiles(
         drawn_map=_drawing(answer, title, " ".join([f"{_largest(answer)}.", *_kept(answer)])),
         companions=_companions(answer, carried, own, (x, y), (secret, keep_order)),
     )
+
+
+def marks_of_points(decimal: Mapping[str, str] | None, axes: tuple[str, str]) -> dict[str, str]:
+    """The decimal marks of coordinates; PolicyError for another column, and for a mark that is none."""
+    refuse_notations({}, decimal or {})
+    for name in decimal or {}:
+        if name not in axes:
+            raise PolicyError.unknown("column of coordinates", name, axes)
+    return dict(decimal or {})
 
 
 def _settings(answer: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
@@ -451,14 +470,15 @@ def _companions(
     }
 
 
-def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: tuple[str, str]) -> pl.DataFrame:
-    """The table with its tile's number, bounds, and center instead of its coordinates."""
+def replaced(frame: pl.DataFrame, own: pl.DataFrame, labels: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """The table with the line of its tile or cluster instead of some columns. labels: the number of its group, named
+    as in own."""
     added = [c for c in own.columns if c not in ("records", "persons", "households")]
     taken = sorted(set(added) & (set(frame.columns) - set(names)))
     if taken:
-        raise InputError(f"the table already has a column {taken[0]!r}, which the tiles would add; rename it")
+        raise InputError(f"the table already has a column {taken[0]!r}, which the {labels.name}s would add; rename it")
     at = min(frame.columns.index(n) for n in names)
-    recoded = pl.DataFrame([labels]).join(own.select(added), on="tile", how="left", maintain_order="left")
+    recoded = pl.DataFrame([labels]).join(own.select(added), on=labels.name, how="left", maintain_order="left")
     left = [c for c in frame.columns[:at] if c not in names]
     right = [c for c in frame.columns[at:] if c not in names]
     return pl.concat([frame.select(left), recoded, frame.select(right)], how="horizontal")

@@ -41,6 +41,7 @@ class NewPart:
     waiting    rows that wait for the next part
     held_back  rows of groups that are held back
     loss       the loss that the table shows
+    other_kind columns that have ranges in the part before and sets in this one, or the reverse
     warnings   sentences that its owner should read; a property
     """
 
@@ -54,14 +55,22 @@ class NewPart:
     made_up: int = 0
     waiting: int = 0
     held_back: int = 0
+    other_kind: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about what a reader of the part would not expect: many rows that are about no one."""
+        """Sentences about what a reader of the part would not expect: columns of another kind than before, and many
+        rows that are about no one."""
+        other = tuple(
+            f"column {name!r} has ranges in one of this part and the part before, and sets in the other, so its values "
+            "were read as numbers or dates in one table and as texts in the other; write them alike in each table"
+            for name in self.other_kind
+        )
         if self.made_up <= MANY_MADE_UP * self.rows:
-            return ()
+            return other
         share = 100 * self.made_up / self.rows
         return (
+            *other,
             f"{self.made_up:,} of {self.rows:,} rows ({share:.1f} %) are made up, and statistics of the part count "
             "them; fewer or coarser quasi-identifiers, a smaller l, and a series that starts with fewer signatures "
             "need fewer; a series that starts without counterfeits holds rows back instead",
@@ -126,6 +135,31 @@ def make_part(
         smallest=audit.smallest_class, loss=shown.loss, privacy=statement.privacy(paper),
         made_up=made_up, waiting=waiting, held_back=held_back,
     )  # fmt: skip
+
+
+def of_other_kind(before: Path, now: Path, policy: Policy) -> tuple[str, ...]:
+    """The columns of ranges that have sets in one of two parts and ranges in the other. O(rows of both).
+
+    Only the published texts tell this, so a column that has neither in one of the parts is not named.
+    """
+    if policy.publish != "ranges":
+        return ()
+    names = [n for n in policy.grouped if n not in policy.hierarchies]
+    kinds = [_ways_of(path, names) for path in (before, now)]
+    return tuple(
+        name for name in names if {len(kind[name]) for kind in kinds} == {1} and kinds[0][name] != kinds[1][name]
+    )
+
+
+def _ways_of(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
+    """For each column, whether a part has ranges or sets in it. A value that is written like one of them is quoted."""
+    shown = pl.scan_csv(path, infer_schema=False)
+    ways = {"ranges": r"^\[.*\]$", "sets": r"^\{.*\}$"}
+    found = shown.select(
+        pl.col(n).str.contains(form).any().alias(f"{n} {way}") for n in names for way, form in ways.items()
+    )
+    held = found.collect().row(0, named=True) if names else {}
+    return {n: {way for way in ways if held[f"{n} {way}"]} for n in names}
 
 
 def refuse_together(earlier: Sequence[Path], part: NewPart, policy: Policy) -> None:

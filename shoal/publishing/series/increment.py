@@ -386,7 +386,8 @@ def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
     absent = int((~waiting.is_in(persons.implode())).sum())
     if absent:
         raise InputError(
-            f"{absent:,} rows of an earlier table wait for this part and are not in this table; add them to it "
+            f"{several(absent, 'row')} of an earlier table {'waits' if absent == 1 else 'wait'} for this part and "
+            f"{'is' if absent == 1 else 'are'} not in this table; add them to it "
             "(shoal series waiting finds them), or say ⟨without_waiting=True⟩, and they are never published"
         )
 

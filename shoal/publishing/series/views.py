@@ -59,6 +59,8 @@ class ReaderView:
         if way == "hierarchy" and not trees:
             raise PolicyError("a view in 'hierarchy' needs a hierarchy in the policy for one of its quasi-identifiers")
         for name, level in (levels or {}).items():
+            if name not in named:
+                raise PolicyError.unknown("column of this view", name, named)
             if way != "hierarchy" or name not in trees:
                 raise PolicyError(
                     f"level of {name!r}: a level is one of a hierarchy; that column has none in this view"
@@ -123,6 +125,11 @@ def _coarser(texts: Sequence[Text], policy: Policy, name: str, tree: Any, level:
     star."""
     star = policy.star
     paths = _Paths(None if tree is None else Hierarchy.of(tree), name, policy.notations.get(name))
+    if paths.height is not None and level > paths.height:
+        raise PolicyError(
+            f"level of {name!r} = {level}: the hierarchy of this column has levels 0 to {paths.height}, where "
+            f"{paths.height} is the star"
+        )
     classes = policy.publish == "hierarchy" and name in policy.hierarchies
     if classes and tree is None:  # classes become stars, values stay
         paths = _Paths(Hierarchy.of(policy.hierarchies[name]), name, policy.notations.get(name))
@@ -169,6 +176,11 @@ class _Paths:
                 self._values.add(row[0])
                 for label in path:
                     self._listed.setdefault(label, path)
+
+    @property
+    def height(self) -> int | None:
+        """The level of the star; None for a hierarchy by a rule, whose height depends on the values."""
+        return len(next(iter(self._listed.values()))) if self._listed else None
 
     def is_value(self, text: str) -> bool:
         """Whether a text is a value and not a class."""
