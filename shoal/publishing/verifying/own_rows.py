@@ -456,6 +456,9 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
     asked = "only the certificate tells that this was the request"
     stray = sorted({*others} - record.carried - {*policy.identifiers})
     named = f"column {stray[0]!r} is there, and the certificate does not name it" if stray else "as certified"
+    nested = [name for name, kind in held.cells.schema.items() if kind.is_nested()]
+    if nested:
+        stray, named = nested, f"column {nested[0]!r} holds lists or parts, which no group publishes"
     return [
         Finding("columns named", not stray, named),
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),

@@ -15,9 +15,9 @@ import polars as pl
 
 from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, VerificationError
 from shoal.judge.crosswalk import agreed
-from shoal.judge.file import read_release, seal, stale
+from shoal.judge.file import beyond_rows, read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.tables.large import hash_of
+from shoal.judge.tables.large import files_in, hash_of
 from shoal.judge.tables.matching import Shares
 from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
@@ -79,16 +79,17 @@ def recheck(
         )
     about, stated = _parts(record, path.name, own, PublicCertificate)
     part = about.get("part")
-    drawn = isinstance(part, str) and part.startswith(OUTLINES)
+    drawn, more = isinstance(part, str) and part.startswith(OUTLINES), list[Finding]()
     if drawn or part == "hierarchy":
         if not path.is_file():
             raise InputError(f"there is no release {str(path)!r}")
         held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
+        more.append(contents(path, _one_character(about.get("separator"))))
         held = read_release(path, _one_character(about.get("separator")))
     if kept is not None and "sha256" not in about:
         about = _parts(kept, path.name, own, Certificate)[0]  # for a crosswalk of tiles, the record contains more
-    found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
+    found = [_file(path, own, about, held, record), *more, _sealed(record, "certificate")]
     if not may_promise(kind, stated):
         found.append(Finding("promise", False, "the certificate promises what no theorem does"))
     known: Certificate | None = None
@@ -114,6 +115,23 @@ def recheck(
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
     text = "that this was the request, by what method and when, rests on the certificate"
     return [*found, Finding("request", True, text, STATED)], stated, known
+
+
+def contents(path: Path, separator: str | None) -> Finding:
+    """Whether a released file, or each part of a folder, contains nothing except its rows.
+
+    Raises InputError if there is none, and VerificationError if it is damaged.
+    """
+    try:
+        for file in files_in(path):
+            more = beyond_rows(file, separator)
+            if more is not None:
+                return Finding("contents", False, f"{file.name!r} contains {more}")
+    except FileNotFoundError:
+        raise InputError(f"there is no release {str(path)!r}") from None
+    except NotImplementedError:
+        return Finding("contents", True, "what a Parquet file contains beyond its rows could not be read", STATED)
+    return Finding("contents", True, "nothing beyond the rows")
 
 
 def _sealed(record: Mapping[str, Any], name: str) -> Finding:
