@@ -29,6 +29,7 @@ from shoal.model.certificate import (
     PublicCertificate,
     differs,
     may_promise,
+    misstated,
     ratio_step,
     read_json,
     unknown_entries,
@@ -78,6 +79,9 @@ def recheck(
             f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
         )
     about, stated = _parts(record, path.name, own, PublicCertificate)
+    wrong = misstated(kind, record["parameters"])
+    if wrong is not None:
+        raise InputError(f"the certificate file states {wrong!r} of its request in a wrong form")
     part = about.get("part")
     drawn, more = isinstance(part, str) and part.startswith(OUTLINES), list[Finding]()
     if drawn or part == "hierarchy":
@@ -90,7 +94,7 @@ def recheck(
     if kept is not None and "sha256" not in about:
         about = _parts(kept, path.name, own, Certificate)[0]  # for a crosswalk of tiles, the record contains more
     found = [_file(path, own, about, held, record), *more, _sealed(record, "certificate")]
-    if not may_promise(kind, stated):
+    if not may_promise(kind, stated, record["parameters"]):
         found.append(Finding("promise", False, "the certificate promises what no theorem does"))
     known: Certificate | None = None
     asked: Mapping[str, Any] = record
@@ -387,6 +391,16 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
             raise InputError(f"the certificate file holds {name!r} in its {part}, where no certificate has it")
     if record.get("missing_values", READINGS[policy.missing]) != READINGS[policy.missing]:
         raise InputError("the certificate file tells of another reading of missing values than its policy asks for")
+    for name, value in record["policy"].items():
+        if not _has_form(name, value):
+            raise InputError(f"the certificate file states {name!r} of its policy in a wrong form")
+    highest = record["policy"].get("max_level", {})
+    if not set(highest) <= set(policy.quasi_identifiers) or not all(
+        type(x) is int and x >= 0 for x in highest.values()
+    ):
+        raise InputError("the certificate file states a highest level of no quasi-identifier, or one that is no level")
+    if not set(policy.insensitive) <= set(record["carried"]["columns"]):
+        raise InputError("the certificate file names an insensitive column that it does not list as unchanged")
     entry = record.get("rule_book")
     if book is not None and (
         not isinstance(entry, dict) or (entry.get("name"), entry.get("k")) != (policy.preset, book.k)
@@ -394,6 +408,19 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
     if policy.preset == NAME and record.get("safe_harbor") is None:
         raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
+
+
+def _has_form(name: str, value: Any) -> bool:
+    """Whether a setting of a table's policy has a form in which a certificate states it."""
+    entry = SETTINGS[name]
+    if value is None and entry.default is None:
+        return True
+    if entry.words:
+        return value in (entry.default, *entry.words) or (name == "effort" and type(value) in (int, float, str))
+    if entry.kind == "names":
+        return isinstance(value, list) and all(isinstance(x, str) for x in value) and len(set(value)) == len(value)
+    kinds = {"switch": (bool,), "text": (str,), "file": (str,), "number": (int, float), "whole": (int,)}
+    return type(value) in kinds.get(entry.kind, (type(value),)) and (entry.kind != "mapping" or isinstance(value, dict))
 
 
 def _stated_release(
