@@ -53,6 +53,8 @@ class Guarantee:
         """The inverse of ``as_dict``. A missing part gets its default; TypeError for other content."""
         if not isinstance(data, Mapping) or not isinstance(data.get("theorem", ""), str):
             raise TypeError("the guarantee")
+        if any(type(data.get(name)) not in (int, float, type(None)) for name in ("factor", "additive")):
+            raise TypeError("the guarantee")
         return cls(**data)
 
 
@@ -154,8 +156,10 @@ class PublicCertificate:
                 ratio = float(ratio)
             if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
                 raise TypeError("the cost")
+            if not isinstance(data["unit"], str):
+                raise TypeError("the unit")
             return cls(
-                unit=str(data["unit"]), cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
+                unit=data["unit"], cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
             )
 
     def __repr__(self) -> str:
@@ -594,11 +598,38 @@ def may_promise(kind: str, stated: PublicCertificate, asked: Mapping[str, Any]) 
         return False
     if kind == "tiles" and (asked.get("sparse") == "leave-out" or any(asked.get(name) for name in _LIMITS)):
         return False
+    return _of_a_method(kind, promise, asked)
+
+
+def may_record(kind: str, known: Certificate, asked: Mapping[str, Any]) -> bool:
+    """Whether a record may state its guarantee: for a kind in ``FIXED``, that of a method, or none.
+
+    The guarantees of other kinds depend on the data, and rest on the record.
+    """
+    promise = known.guarantee
+    searched = promise.factor == 1 and not promise.additive and promise.theorem in _SEARCHED
+    return kind not in FIXED or promise == Guarantee() or searched or _of_a_method(kind, promise, asked)
+
+
+def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> bool:
+    """Whether a method of this kind has this guarantee."""
     if kind == "labels" and promise.theorem == _SCHEME:
         return promise.factor is not None and promise.factor > 1 and promise.additive == promise.factor * asked["k"]
     return THEOREMS[kind].get(promise.theorem) == (promise.factor, promise.additive)
 
 
+def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
+    """The entries of a crosswalk's record that no record of its kind has, in its facts, file, and certificate."""
+    own = {*(name for names in FACTS.values() for name in names), *_RECORDED} if record["kind"] in REQUESTS else None
+    known = {"facts": own, "release": RELEASES, "certificate": _CERTIFIED}
+    parts = [(record.get(name), names) for name, names in known.items() if names is not None]
+    return [entry for part, names in parts if isinstance(part, Mapping) for entry in sorted(set(part) - names)]
+
+
+_SEARCHED = ("every grouping was looked at", "exhaustive search, finished")  # of labels, if the answer is optimal
+_CERTIFIED = {"cost", "lower_bound", "unit", "ratio", "optimal", "guarantee", "bound", "details"}
+_RECORDED = {"points", "left_out", "may_be_left_out", "centers_replaced", "codes_left_out", "rows_left_out"}
+_RECORDED |= {"center_decimals", "regions_at_most", "variance_inside", "levels"}
 _LIMITS = ("l", "distinct_l", "person", "household", "max_width")  # conditions of tiles without a theorem
 
 

@@ -266,6 +266,28 @@ def test_a_request_has_its_names_and_forms_alone(tmp_path: Path, kind: str) -> N
         shoal.verify(tmp_path / "c.csv", paper)
 
 
+RECORDED: dict[str, Any] = {
+    "factor": lambda r: r["certificate"]["guarantee"].update(factor=r["certificate"]["guarantee"]["factor"] + 1),
+    "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="Theorem 9, and more"),
+    "a fact": lambda r: r["facts"].update(people_asked=18),
+    "the file": lambda r: r["release"].update(people_asked=18),
+    "the certificate": lambda r: r["certificate"].update(people_asked=18),
+    "a factor that is no number": lambda r: r["certificate"]["guarantee"].update(factor=True),
+    "a unit that is no text": lambda r: r["certificate"].update(unit=["records"]),
+}
+
+
+@pytest.mark.parametrize("what", RECORDED)
+@pytest.mark.parametrize("kind", ["labels", "intervals", "tiles"])
+def test_a_record_states_what_its_kind_states(tmp_path: Path, kind: str, what: str) -> None:
+    crosswalk, source = released(kind)
+    record = kept(crosswalk.write(tmp_path / "c.csv"))
+    assert verify(tmp_path / "c.csv", record, source).holds
+    forge(record, RECORDED[what])
+    with suppress(InputError, CertificateError):
+        assert not verify(tmp_path / "c.csv", record, source).holds
+
+
 @pytest.mark.parametrize("center", ["record", "mean", "medoid"])
 @pytest.mark.parametrize("kind", ["gather", "cellular"])
 def test_every_distance_agrees_with_the_radii_without_the_original(tmp_path: Path, kind: str, center: str) -> None:

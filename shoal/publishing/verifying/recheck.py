@@ -29,10 +29,12 @@ from shoal.model.certificate import (
     PublicCertificate,
     differs,
     may_promise,
+    may_record,
     misstated,
     ratio_step,
     read_json,
     unknown_entries,
+    unknown_in_record,
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
@@ -102,7 +104,11 @@ def recheck(
     try:
         if kept is not None:  # the record includes everything in the certificate file
             asked, proof = kept, (known := _parts(kept, path.name, own, Certificate)[1])
+            if unknown_in_record(kept):
+                raise InputError(f"the record holds {unknown_in_record(kept)[0]!r}, which no record of {kind} has")
             found += [_belongs(record, kept, stated, known), _sealed(kept, "record's seal")]
+            if not may_record(kind, known, kept["parameters"]):
+                found.append(Finding("promise on record", False, "the record promises what no method does"))
             found.append(_proportion(kept["certificate"], known))
         else:
             found.append(ratio_stated(stated))
