@@ -481,7 +481,7 @@ REQUESTS: dict[str, set[str]] = {  # the names in a request that ``CONDITIONS`` 
 _NAME = {"column", "count", "source", "target", "boundary", "soft_boundary", "fixed", "apart", "water", "person"}
 _NAME |= {"household", "x", "y", "notation"}
 _NAMES = {"columns", "similar", "joined", "identifiers", "insensitive", "sum", "mean", "features"}
-_NUMBER = {"max_width", "max_diameter", "grid", "epsilon", "seam"}
+_NUMBER = {"max_width", "max_diameter", "grid", "epsilon"}
 
 
 def misstated(kind: str, asked: Mapping[str, Any]) -> str | None:
@@ -495,6 +495,8 @@ def misstated(kind: str, asked: Mapping[str, Any]) -> str | None:
             fits = value is None or isinstance(value, str)
         elif name in _NUMBER or (name == "setup_cost" and value != "per record"):
             fits = value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+        elif name == "seam":
+            fits = value is None or (type(value) in (int, float) and -360 <= value <= 360)
         else:
             fits = name not in ("at_most", "drawn", "hierarchies") or isinstance(value, Mapping)
         if not fits:
