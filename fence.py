@@ -54,7 +54,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "hardness": MODEL | {"networkx", "shoal.hardness"},
     "judge": MODEL
-    | {"polars", "pyreadstat", "scipy", "shoal.judge", "shoal.model.foreign"},  # the last reads cells of any tool
+    | {"polars", "pyarrow", "pyreadstat", "scipy", "shoal.judge"}
+    | {"shoal.model.foreign"},  # reads cells of any tool
     "engines": MODEL
     | {
         "narwhals",

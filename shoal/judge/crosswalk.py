@@ -422,6 +422,7 @@ def judge_hierarchy(path: Path, counts: Mapping[str, int], k: int) -> list[Findi
 _SUMS = {"clusters", "left_out", "may_be_left_out", "r"}
 # units whose costs are recomputed where sums are checked
 ELSEWHERE = {"gather": _SUMS, "cellular": _SUMS | {"service", "setup", "radius"}}
+NORMS = ("euclidean", "manhattan", "chebyshev")
 WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "labels": {"objective": ("max", "count", "squares")},
     "regions": {"geographic": (True, False)},
@@ -429,8 +430,8 @@ WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
         "objective": ("tiles", "max", "perimeter"), "coordinates": ("geographic", "projected"),
         "extent": ("plane", "data"), "center": ("mean", "draw"), "sparse": ("refuse", "leave-out"),
     },
-    "gather": {"problem": ("gather",)},
-    "cellular": {"problem": ("cellular",)},
+    "gather": {"problem": ("gather",), "norm": NORMS, "eligible": (True, False)},
+    "cellular": {"problem": ("cellular",), "norm": NORMS, "eligible": (True, False)},
 }  # fmt: skip
 ROUGH = 2e-6  # relative tolerance of costs from integer programs
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
 from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
+from shoal.model.conditions import CONDITIONS
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS, SHORTHANDS
 
@@ -51,6 +52,8 @@ class Guarantee:
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """The inverse of ``as_dict``. A missing part gets its default; TypeError for other content."""
         if not isinstance(data, Mapping) or not isinstance(data.get("theorem", ""), str):
+            raise TypeError("the guarantee")
+        if any(type(data.get(name)) not in (int, float, type(None)) for name in ("factor", "additive")):
             raise TypeError("the guarantee")
         return cls(**data)
 
@@ -153,8 +156,10 @@ class PublicCertificate:
                 ratio = float(ratio)
             if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
                 raise TypeError("the cost")
+            if not isinstance(data["unit"], str):
+                raise TypeError("the unit")
             return cls(
-                unit=str(data["unit"]), cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
+                unit=data["unit"], cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
             )
 
     def __repr__(self) -> str:
@@ -456,11 +461,49 @@ ENTRIES = {  # all entries that a certificate file may have
     *("format", "kind", "made_by", "made_at", "release", "also", "parameters", "facts", "separator", "certificate"),
     *("seal", "signature"),
 }
+# of the entry of a file
+RELEASES = {"file", "separator", "sha256", "bytes", "rows", "part", "order", "table", "starred_as_missing"}
 FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the request alone
 
 
 # names of promises to people, and those of them that a kind of crosswalk keeps and its judge counts
 PROMISES = {*SHORTHANDS, "r", "privacy", "preset", "minimality", "person", "household"}
+_CLUSTERS = {"problem", "columns", "place", "features", "norm", "unit", "center", "hierarchies", "eligible"}
+_AREAS = {"column", "source", "target", "drawn", "weight", "k", "objective", "geographic", "joined", "levels"}
+REQUESTS: dict[str, set[str]] = {  # the names in a request that ``CONDITIONS`` doesn't have
+    "labels": {"column"},
+    "intervals": {"column", "notation"},
+    "regions": _AREAS,
+    "tiles": {"x", "y", "weight", "k", "objective", "coordinates", "seam", "identifiers", "insensitive"},
+    "gather": _CLUSTERS,
+    "cellular": _CLUSTERS,
+}
+_NAME = {"column", "count", "source", "target", "boundary", "soft_boundary", "fixed", "apart", "water", "person"}
+_NAME |= {"household", "x", "y", "notation"}
+_NAMES = {"columns", "similar", "joined", "identifiers", "insensitive", "sum", "mean", "features"}
+_NUMBER = {"max_width", "max_diameter", "grid", "epsilon"}
+
+
+def misstated(kind: str, asked: Mapping[str, Any]) -> str | None:
+    """The first name in the request of a crosswalk whose value has another form than any request has."""
+    for name, value in asked.items():
+        texts = {"sensitive": kind != "tiles", "weight": kind == "regions"}.get(name)
+        if texts or name in _NAMES:
+            fits = isinstance(value, list) and (name != "features" or bool(value))
+            fits = fits and (name in ("features", "joined") or all(isinstance(x, str) for x in value))
+        elif texts is False or name in _NAME:
+            fits = value is None or isinstance(value, str)
+        elif name in _NUMBER or (name == "setup_cost" and value != "per record"):
+            fits = value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+        elif name == "seam":
+            fits = value is None or (type(value) in (int, float) and -360 <= value <= 360)
+        else:
+            fits = name not in ("at_most", "drawn", "hierarchies") or isinstance(value, Mapping)
+        if not fits:
+            return name
+    return None
+
+
 KEPT: dict[str, tuple[str, ...]] = {
     "labels": ("k",),
     "intervals": ("k",),
@@ -526,16 +569,70 @@ FOLLOWING: dict[str, set[str]] = {
 }
 
 
-def may_promise(kind: str, stated: PublicCertificate) -> bool:
-    """Whether a certificate file of this kind may state its guarantee.
+_DU = "Du, Eppstein, Goodrich, Lueker 2009, Theorem"
+THEOREMS: dict[str, dict[str, tuple[float, float | None]]] = {  # what methods promise: factor and additive term
+    "labels": {
+        f"{_DU} 7: at most max(k - 1 + largest item, 3k - 3)": (3, 0),
+        f"{_DU} 7: at most max(k - 1 + largest item, 3k - 3), whose proof covers Spread": (3, 0),
+        f"{_DU} 9": (2.5, 0),
+    },
+    "intervals": {
+        "optimal by dynamic programming over all cuts": (1, 0),
+        "optimal by dynamic programming over all cuts, up to the rounding of floats": (1 + 1e-6, 0),
+    },
+    "tiles": {f"{_DU} 4: no tile can be cut, so none weighs over 4 (k - 1) and a place": (5, None)},
+}
+_SCHEME = f"{_DU} 10: at most (1 + epsilon)(Opt + k)"  # of labels, with any epsilon
+
+
+def may_promise(kind: str, stated: PublicCertificate, asked: Mapping[str, Any]) -> bool:
+    """Whether a certificate file of this kind may state its guarantee for this request.
 
     A ratio of 1 goes with the guarantee of an optimum only. Other files state none, or, for a kind in ``FIXED``, that
-    of the method; it may make the answer optimal only if no other ratio is stated.
+    of a method; it may make the answer optimal only if no other ratio is stated.
     """
     promise = stated.guarantee
     if stated.ratio_at_most == 1:
         return promise == PROVED
-    return promise == Guarantee() or (kind in FIXED and (promise.factor != 1 or stated.ratio_at_most is None))
+    if promise == Guarantee():
+        return True
+    if kind not in FIXED or (promise.factor == 1 and stated.ratio_at_most is not None):
+        return False
+    if kind == "tiles" and (asked.get("sparse") == "leave-out" or any(asked.get(name) for name in _LIMITS)):
+        return False
+    return _of_a_method(kind, promise, asked)
+
+
+def may_record(kind: str, known: Certificate, asked: Mapping[str, Any]) -> bool:
+    """Whether a record may state its guarantee: for a kind in ``FIXED``, that of a method, or none.
+
+    The guarantees of other kinds depend on the data, and rest on the record.
+    """
+    promise = known.guarantee
+    searched = promise.factor == 1 and not promise.additive and promise.theorem in _SEARCHED
+    return kind not in FIXED or promise == Guarantee() or searched or _of_a_method(kind, promise, asked)
+
+
+def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> bool:
+    """Whether a method of this kind has this guarantee."""
+    if kind == "labels" and promise.theorem == _SCHEME:
+        return promise.factor is not None and promise.factor > 1 and promise.additive == promise.factor * asked["k"]
+    return THEOREMS[kind].get(promise.theorem) == (promise.factor, promise.additive)
+
+
+def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
+    """The entries of a crosswalk's record that no record of its kind has, in its facts, file, and certificate."""
+    own = {*(name for names in FACTS.values() for name in names), *_RECORDED} if record["kind"] in REQUESTS else None
+    known = {"facts": own, "release": RELEASES, "certificate": _CERTIFIED}
+    parts = [(record.get(name), names) for name, names in known.items() if names is not None]
+    return [entry for part, names in parts if isinstance(part, Mapping) for entry in sorted(set(part) - names)]
+
+
+_SEARCHED = ("every grouping was looked at", "exhaustive search, finished")  # of labels, if the answer is optimal
+_CERTIFIED = {"cost", "lower_bound", "unit", "ratio", "optimal", "guarantee", "bound", "details"}
+_RECORDED = {"points", "left_out", "may_be_left_out", "centers_replaced", "codes_left_out", "rows_left_out"}
+_RECORDED |= {"center_decimals", "regions_at_most", "variance_inside", "levels"}
+_LIMITS = ("l", "distinct_l", "person", "household", "max_width")  # conditions of tiles without a theorem
 
 
 def content(
@@ -556,11 +653,14 @@ def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     known, found = public.get("facts"), public.get("certificate")
     asked = public.get("parameters")
     odd = sorted(set(public) - ENTRIES)
-    odd += (
-        sorted((set(asked) & PROMISES) - set(KEPT.get(str(public["kind"]), PROMISES)))
-        if isinstance(asked, Mapping)
-        else []
-    )
+    kind = str(public["kind"])
+    if isinstance(asked, Mapping):
+        odd += sorted((set(asked) & PROMISES) - set(KEPT.get(kind, PROMISES)))
+        named = REQUESTS.get(kind, set(asked)) | {entry.key for entry in CONDITIONS.get(kind, {}).values()}
+        odd += sorted(set(asked) - named)
+    others = public.get("also") or []
+    for about in (public.get("release"), *(others if isinstance(others, list) else ())):
+        odd += sorted(set(about) - RELEASES) if isinstance(about, Mapping) else []
     if isinstance(known, Mapping):
         odd += sorted(
             set(known) - {*FACTS.get(str(public["kind"]), USUAL), *COMPANIONS.get(str(public["kind"]), ()), "levels"}

@@ -1,5 +1,6 @@
 """A bent certificate is refused in words or judged; it never makes a false statement one that was recomputed."""
 
+import hashlib
 import json
 import random
 import re
@@ -25,7 +26,7 @@ from shoal.model.certificate import FIXED, Certificate
 from shoal.problems.catalogue import crosswalk_problems
 from shoal.utility.explore import judged
 from tests.amount import thinned
-from tests.data import released
+from tests.data import clusters, released
 from tests.fuzz.certificates import bent
 from tests.kept import forge, kept, prove, resealed, verify
 
@@ -214,6 +215,97 @@ def test_a_crosswalk_names_no_promise_that_its_judge_does_not_count(tmp_path: Pa
         resealed(paper, parameters={**asked, name: 9})
         with pytest.raises(InputError, match=f"'{name}', which no certificate of {kind} has"):
             shoal.verify(tmp_path / "c.csv", paper)
+
+
+PROMISED: dict[str, Any] = {
+    "factor": lambda r: r["certificate"]["guarantee"].update(factor=4),
+    "term": lambda r: r["certificate"]["guarantee"].update(additive=7),
+    "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="Theorem 4, and no tile shows anybody"),
+    "a promise for what is left out": lambda r: r["parameters"].update(sparse="leave-out"),
+    "a promise of a condition": lambda r: r["parameters"].update(max_width=3.0),
+}
+
+
+@pytest.mark.parametrize("what", PROMISED)
+def test_the_guarantee_of_tiles_is_that_of_the_theorem(tmp_path: Path, what: str) -> None:
+    paper = released("tiles")[0].write(tmp_path / "c.csv")
+    assert json.loads(paper.read_text())["certificate"]["guarantee"]["factor"] == 5
+    forge(paper, PROMISED[what])
+    assert "promise" in [f.check for f in shoal.verify(tmp_path / "c.csv", paper).findings if not f.holds]
+
+
+def test_every_method_promises_what_its_certificate_may_state(tmp_path: Path) -> None:
+    weights = np.random.default_rng(3).integers(1, 30, 40)
+    frame = pl.DataFrame({"name": [f"n{i}" for i in range(40)], "people": weights})
+    promises = set()
+    for method in ("fold", "spread", "auto", "scheme"):
+        more = {"epsilon": 0.5} if method == "scheme" else {}
+        answer = shoal.labels.cover(frame["people"], 33, method, **more)
+        paper = shoal.release(answer, frame, label="name", count="people").write(tmp_path / f"{method}.csv")
+        assert shoal.verify(tmp_path / f"{method}.csv", paper).holds, method
+        promises.add(json.loads(paper.read_text())["certificate"]["guarantee"]["theorem"])
+    assert len(promises) > 1
+
+
+@pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
+def test_a_request_has_its_names_and_forms_alone(tmp_path: Path, kind: str) -> None:
+    """A receiver would believe a condition that no judge counts."""
+    paper = released(kind)[0].write(tmp_path / "c.csv")
+    genuine = json.loads(paper.read_text())
+    asked = genuine["parameters"]
+    odd: list[tuple[str, Any]] = [("differentially private", True), ("safe", 1), *((n, {"a": [1]}) for n in asked)]
+    odd += [("norm", "x"), ("setup_cost", -1), ("max_diameter", -1), ("at_most", 3), ("sensitive", 7)]
+    for name, value in odd:
+        if name in ("at_most", "hierarchies", "drawn") and isinstance(value, dict):
+            continue
+        resealed(paper, parameters={**asked, name: value})
+        with suppress(InputError, VerificationError, CertificateError):
+            assert not shoal.verify(tmp_path / "c.csv", paper).holds, name
+    resealed(paper, parameters=asked, release={**genuine["release"], "people": "all agreed"})
+    with pytest.raises(InputError, match="'people', which no certificate"):
+        shoal.verify(tmp_path / "c.csv", paper)
+
+
+RECORDED: dict[str, Any] = {
+    "factor": lambda r: r["certificate"]["guarantee"].update(factor=r["certificate"]["guarantee"]["factor"] + 1),
+    "theorem": lambda r: r["certificate"]["guarantee"].update(theorem="Theorem 9, and more"),
+    "a fact": lambda r: r["facts"].update(people_asked=18),
+    "the file": lambda r: r["release"].update(people_asked=18),
+    "the certificate": lambda r: r["certificate"].update(people_asked=18),
+    "a factor that is no number": lambda r: r["certificate"]["guarantee"].update(factor=True),
+    "a unit that is no text": lambda r: r["certificate"].update(unit=["records"]),
+}
+
+
+@pytest.mark.parametrize("what", RECORDED)
+@pytest.mark.parametrize("kind", ["labels", "intervals", "tiles"])
+def test_a_record_states_what_its_kind_states(tmp_path: Path, kind: str, what: str) -> None:
+    crosswalk, source = released(kind)
+    record = kept(crosswalk.write(tmp_path / "c.csv"))
+    assert verify(tmp_path / "c.csv", record, source).holds
+    forge(record, RECORDED[what])
+    with suppress(InputError, CertificateError):
+        assert not verify(tmp_path / "c.csv", record, source).holds
+
+
+@pytest.mark.parametrize("center", ["record", "mean", "medoid"])
+@pytest.mark.parametrize("kind", ["gather", "cellular"])
+def test_every_distance_agrees_with_the_radii_without_the_original(tmp_path: Path, kind: str, center: str) -> None:
+    """The scale of a column is private, and one scale has to fit all clusters."""
+    out = tmp_path / "c.csv"
+    paper = clusters(kind, center).write(out)
+    genuine, table = paper.read_text(), pl.read_csv(out)
+    assert shoal.verify(out, paper).holds
+    for at in range(table.height):
+        for factor in (0.5, 0.7, 1.3, 2):
+            own = pl.int_range(pl.len()) == at
+            changed = pl.when(own).then(pl.col("distance") * factor).otherwise("distance")
+            table.with_columns(changed.alias("distance")).write_csv(out)
+            paper.write_text(genuine)
+            raw = out.read_bytes()
+            of_bytes = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+            forge(paper, lambda r, new=of_bytes: r["release"].update(new))
+            assert "radius" in [f.check for f in shoal.verify(out, paper).findings if not f.holds], (at, factor)
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.xlsx", "parts"])
@@ -530,3 +622,68 @@ def test_json_nested_too_deep_is_refused_wherever_it_is_read(tmp_path: Path) -> 
         judge_outlines(tmp_path / "tiles.geojson", None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="holds other things than a release"):
         check_folder(tmp_path, overwrite=True)
+
+
+LEVELS: dict[str, dict[str, Any]] = {
+    "rows": {"zip": [[f"{z}", f"{z // 10}x"] for z in range(1230, 1250)], "age": "intervals:10", "day": "stars"},
+    "built": {"age": "intervals:5,20", "zip": "prefixes:3,2", "day": "dates:month,year"},
+    "stars": {},
+}
+
+
+@pytest.mark.parametrize("column", ["age", "zip", "day"])
+@pytest.mark.parametrize("kind", LEVELS)
+def test_one_level_for_each_column_is_counted(tmp_path: Path, kind: str, column: str) -> None:
+    """Only the column is recoded that differs from row to row."""
+    rng, out = np.random.default_rng(5), tmp_path / "r.csv"
+    frame = pl.DataFrame(
+        {
+            "age": rng.integers(20, 50, 200), "zip": rng.integers(1230, 1250, 200).astype(str), "d": ["x", "y"] * 100,
+            "day": [f"2020-01-{min(d, 20):02}" for d in rng.geometric(0.25, 200)],
+        }
+    ).with_columns(pl.lit(value).alias(n) for n, value in (("age", 30), ("zip", "1231"), ("day", "2020-01-01"))
+                   if n != column)  # fmt: skip
+    trees = LEVELS[kind]
+    more: dict[str, Any] = {"publish": "hierarchy", "hierarchies": trees} if trees else {"publish": "stars"}
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "zip", "day"], "sensitive": ["d"], "seed": 1}
+    handed = {n: t for n, t in trees.items() if not isinstance(t, str)}
+    for share in (0.0, 0.2):
+        release = shoal.anonymize(frame, **asked, **more, k=9, global_recoding=True, max_suppressed=share)
+        paper = release.write(out, overwrite=True)
+        assert shoal.verify(out, paper, hierarchies=handed).holds
+    paper = shoal.anonymize(frame, **asked, **more, k=9, effort="fast").write(out, overwrite=True)
+    shown = pl.read_csv(out, infer_schema=False)[column].str.replace_all(r"\d", "9").unique()
+    assert len(shown) > 1 or kind == "built", "nothing is mixed"
+    forge(paper, lambda facts: facts["policy"].update(global_recoding=True))
+    wrong = [f.check for f in shoal.verify(out, paper, hierarchies=handed).findings if not f.holds]
+    assert wrong == ["levels of columns"]
+
+
+def test_the_highest_level_is_counted(tmp_path: Path) -> None:
+    frame, out = pl.DataFrame({"zip": ["1230", "1231"] * 3}), tmp_path / "r.csv"
+    tree = [["1230", "123", "12"], ["1231", "123", "12"], ["1290", "129", "12"]]
+    asked: dict[str, Any] = {"publish": "hierarchy", "hierarchies": {"zip": tree}, "k": 4}
+    paper = shoal.anonymize(frame, quasi_identifiers=["zip"], **asked).write(out)
+    for level, holds in ((2, True), (1, True), (0, False)):
+        forge(paper, lambda facts, level=level: facts["policy"].update(max_level={"zip": level}))
+        assert shoal.verify(out, paper, hierarchies={"zip": tree}).holds is holds
+    forge(paper, lambda facts: facts["policy"].update(max_level={"age": 1}))
+    with pytest.raises(InputError, match="highest level"):
+        shoal.verify(out, paper)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_settings_have_the_forms_of_settings(tmp_path: Path, alone: bool) -> None:
+    source, out, record, _ = made(tmp_path)
+    paper = record if not alone else tmp_path / "r.certificate.json"
+    genuine = paper.read_text()
+    bent_settings = {
+        "identifiers": "a", "insensitive": ["note", "more"], "population": 7, "max_level": "none", "coarsen": "all",
+        "global_recoding": None, "numeric_stars": "never", "bound": "exact", "missing": None, "max_suppressed": None,
+        "method": ["best"], "keep_order": 0, "weights": None,
+    }  # fmt: skip
+    for name, value in bent_settings.items():
+        paper.write_text(genuine)
+        forge(paper, lambda facts, name=name, value=value: facts["policy"].update({name: value}))
+        with suppress(InputError):
+            assert not (shoal.verify(out, paper) if alone else verify(out, paper, source)).holds, name

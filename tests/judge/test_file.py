@@ -1,15 +1,30 @@
 """A release's file is the one that is named, whatever stands in the name.
 
-What stands beside a crosswalk is judged too: a hierarchy's groups.
+What stands beside a crosswalk is judged too: a hierarchy's groups. And a file holds its rows, and nothing beside them.
 """
 
+import gzip
+import hashlib
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import shoal
+from shoal.errors import VerificationError
 from shoal.judge.crosswalk import judge_hierarchy
-from shoal.judge.file import read_release
+from shoal.judge.file import _other_rows, _ragged, read_release
+from tests.data import released
+from tests.kept import forge
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -51,3 +66,212 @@ def test_a_hierarchy_is_counted_again(tmp_path, change, says):
     path = tmp_path / "h.csv"
     path.write_text("".join(";".join(row) + "\n" for row in change(ROWS)))
     assert failed(judge_hierarchy(path, COUNTS, 4)) == says
+
+
+PEOPLE = pl.DataFrame(
+    {
+        "age": [20 + i % 7 for i in range(60)], "zip": [f"{1230 + i % 4}" for i in range(60)],
+        "w": [-0.0 if i % 3 else 1.5 for i in range(60)], "d": ["xyz"[i % 3] for i in range(60)],
+        "note": [f"n{i % 2}" for i in range(60)],
+    }
+)  # fmt: skip
+
+
+@cache
+def bytes_of(name: str) -> tuple[bytes, bytes]:
+    """A release of these people in the format of the name, and its certificate."""
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["d"], "insensitive": ["note", "w"]}
+    with tempfile.TemporaryDirectory() as place:
+        made = shoal.anonymize(PEOPLE, **asked, k=3, l=2, seed=1, effort="fast", publish="ranges")
+        paper = made.write(Path(place) / name)
+        return (Path(place) / name).read_bytes(), paper.read_bytes()
+
+
+def verdict_on(folder: Path, name: str, content: bytes) -> Any:
+    """The verdict on other bytes under a certificate that was forged to be theirs."""
+    path, paper = folder / name, folder / f"{Path(name).name.removesuffix('.gz').rpartition('.')[0]}.certificate.json"
+    path.write_bytes(content)
+    paper.write_bytes(bytes_of(name)[1])
+    about = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    forge(paper, lambda facts: facts["release"].update(about))
+    return shoal.verify(path, paper)
+
+
+def is_refused(folder: Path, name: str, content: bytes) -> bool:
+    try:
+        wrong = {f.check: f.found for f in verdict_on(folder, name, content).findings if not f.holds}
+    except VerificationError as error:
+        wrong = {"contents": str(error)}
+    return "contents" in wrong and "Ann" not in wrong["contents"]
+
+
+TEXTS: dict[str, Callable[[bytes], bytes]] = {
+    "a field more": lambda raw: raw.replace(b"n0\n", b"n0,Ann\n", 1),
+    "a field less": lambda raw: raw.replace(b",n0\n", b"\n", 1),
+    "a text after quotes": lambda raw: raw.replace(b"n0\n", b'"n0"Ann\n', 1),
+    "needless quotes": lambda raw: raw.replace(b"n0\n", b'"n0"\n', 1),
+    "an empty line": lambda raw: raw + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
+@pytest.mark.parametrize("how", TEXTS)
+def test_a_text_file_holds_the_fields_of_its_header(tmp_path: Path, name: str, how: str) -> None:
+    raw, packed = bytes_of(name)[0], name.endswith(".gz")
+    assert verdict_on(tmp_path, name, raw).holds
+    text = TEXTS[how](gzip.decompress(raw) if packed else raw)
+    assert is_refused(tmp_path, name, gzip.compress(text, mtime=0) if packed else text)
+
+
+def test_fields_are_counted_across_blocks_and_inside_quotes() -> None:
+    text = b'a,b\n"x,\n""y""",2\n,"3 "\r\n4,5'
+    for size in range(1, len(text) + 1):
+        blocks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert _ragged(blocks, ord(",")) is None
+        for forged in (text + b",6", text + b"\n7\n", text + b'\n"7"8,9', text + b'\n7,8"9', text + b'\n7,"8'):
+            blocks = [forged[at : at + size] for at in range(0, len(forged), size)]
+            assert _ragged(blocks, ord(",")) is not None
+
+
+def test_a_packed_file_holds_one_file_without_a_name(tmp_path: Path) -> None:
+    raw = bytes_of("r.csv.gz")[0]
+    text, named = gzip.decompress(raw), io.BytesIO()
+    with gzip.GzipFile("Ann has flu", "wb", fileobj=named, mtime=0) as file:
+        file.write(text)
+    two = gzip.compress(text[:99], mtime=0) + gzip.compress(text[99:], mtime=0)
+    for content in (named.getvalue(), two, raw + b"Ann", raw[:-9], text, b"", gzip.compress(text, mtime=99)):
+        assert is_refused(tmp_path, "r.csv.gz", content)
+
+
+def _dictionary(table: pa.Table) -> pa.Table:
+    """A dictionary with an entry that no row has."""
+    kept = pa.DictionaryArray.from_arrays([int(x[1]) for x in table["note"].to_pylist()], ["n0", "n1", "Ann"])
+    return table.set_column(table.schema.get_field_index("note"), "note", kept)
+
+
+def _in_field(table: pa.Table) -> pa.Table:
+    return table.cast(table.schema.set(0, table.schema.field(0).with_metadata({"who": "Ann"})))
+
+
+def _nested(table: pa.Table) -> pa.Table:
+    return table.set_column(3, "d", pa.array([[d] for d in table["d"].to_pylist()]))
+
+
+SPARK = "org.apache.spark.sql.parquet.row.metadata"
+TABLES: dict[str, tuple[Callable[[pa.Table], pa.Table], dict[str, Any]]] = {
+    "dictionary": (_dictionary, {}),
+    "key": (lambda t: t.replace_schema_metadata({"who": "Ann"}), {}),
+    "pandas": (lambda t: t.replace_schema_metadata({"pandas": '{"index_columns": ["Ann"]}'}), {}),
+    "Spark": (lambda t: t.replace_schema_metadata({SPARK: '{"fields": [{"name": "Ann"}]}'}), {}),
+    "field": (_in_field, {}),
+    "order": (lambda t: t, {"sorting_columns": [pq.SortingColumn(0)]}),
+}
+
+
+@pytest.mark.parametrize("how", TABLES)
+def test_a_parquet_file_holds_its_rows_alone(tmp_path: Path, how: str) -> None:
+    raw = bytes_of("r.parquet")[0]
+    assert verdict_on(tmp_path, "r.parquet", raw).holds
+    table, (change, options) = pq.read_table(io.BytesIO(raw)), TABLES[how]
+    for groups in (len(table), 7):
+        plain, forged = io.BytesIO(), io.BytesIO()
+        pq.write_table(table, plain, row_group_size=groups)
+        assert verdict_on(tmp_path, "r.parquet", plain.getvalue()).holds
+        pq.write_table(change(table), forged, row_group_size=groups, **options)
+        assert is_refused(tmp_path, "r.parquet", forged.getvalue())
+
+
+def test_a_parquet_file_holds_no_other_bytes_and_no_lists(tmp_path: Path) -> None:
+    raw, forged = bytes_of("r.parquet")[0], io.BytesIO()
+    table = pq.read_table(io.BytesIO(raw))
+    pq.write_table(table, forged)
+    plain = forged.getvalue()
+    footer = len(plain) - 8 - int.from_bytes(plain[-8:-4], "little")
+    for content in (plain[:footer] + b"Ann has flu" + plain[footer:], raw + b"Ann", b"Ann" + raw, b""):
+        assert is_refused(tmp_path, "r.parquet", content)
+    pq.write_table(_nested(table), forged := io.BytesIO())
+    assert not verdict_on(tmp_path, "r.parquet", forged.getvalue()).holds
+
+
+def test_statistics_are_those_of_the_rows() -> None:
+    cells = pa.chunked_array([[3, 5, None]])
+
+    class Stated(NamedTuple):
+        min: int = 3
+        max: int = 5
+        null_count: int = 1
+        distinct_count: int | None = None
+        has_min_max: bool = True
+        has_null_count: bool = True
+        has_distinct_count: bool = True
+
+    assert not _other_rows(Stated(), cells)
+    for other in (Stated(min=2), Stated(max=7), Stated(null_count=0), Stated(distinct_count=3)):
+        assert _other_rows(other, cells)
+
+
+SHEET, BOOK, CORE = "xl/worksheets/sheet1.xml", "xl/workbook.xml", "docProps/core.xml"
+WORKBOOKS: dict[str, tuple[str, str, str]] = {  # the part, the text that is replaced, and by what
+    "hidden row": (SHEET, '<row r="3"', '<row r="3" hidden="1"'),
+    "hidden column": (SHEET, "<sheetData>", '<cols><col min="1" max="1" hidden="1"/></cols><sheetData>'),
+    "comment": (SHEET, "</worksheet>", "<!-- Ann has flu --></worksheet>"),
+    "header": (SHEET, "</worksheet>", "<headerFooter><oddHeader>Ann</oddHeader></headerFooter></worksheet>"),
+    "formula": (SHEET, "<v>1.5</v>", "<f>1.5</f><v>1.5</v>"),
+    "shared text": ("xl/sharedStrings.xml", "</sst>", "<si><t>Ann</t></si></sst>"),
+    "sheet's name": (BOOK, 'name="Sheet1"', 'name="Ann"'),
+    "hidden sheet": (BOOK, "</sheets>", '<sheet name="more" sheetId="2" state="hidden" r:id="rId9"/></sheets>'),
+    "defined name": (BOOK, "</workbook>", '<definedNames><definedName name="Ann"/></definedNames></workbook>'),
+    "title": (CORE, "</cp:coreProperties>", "<dc:title>Ann</dc:title></cp:coreProperties>"),
+    "author": (CORE, "<dc:creator></dc:creator>", "<dc:creator>Ann</dc:creator>"),
+    "format": ("xl/styles.xml", "yyyy", "yyyy"),
+    "part": ("customXml/item1.xml", "", "<a>Ann</a>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WORKBOOKS)
+def test_a_workbook_shows_its_cells_alone(tmp_path: Path, how: str) -> None:
+    raw = bytes_of("r.xlsx")[0]
+    assert verdict_on(tmp_path, "r.xlsx", raw).holds
+    part, old, new = WORKBOOKS[how]
+    with zipfile.ZipFile(io.BytesIO(raw)) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    if how == "format":
+        old = parts[part][(at := parts[part].index('formatCode="')) : parts[part].index('"', at + 12)]
+        new = 'formatCode="&quot;Ann&quot;'
+    assert old in parts.get(part, "")
+    parts[part] = parts.get(part, "").replace(old, new, 1) if old else new
+    forged = io.BytesIO()
+    with zipfile.ZipFile(forged, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, text in parts.items():
+            book.writestr(name, text)
+    assert is_refused(tmp_path, "r.xlsx", forged.getvalue())
+
+
+def test_a_workbook_is_an_archive_without_other_bytes(tmp_path: Path) -> None:
+    raw = bytes_of("r.xlsx")[0]
+    told = io.BytesIO(raw)
+    with zipfile.ZipFile(told, "a") as book:
+        book.comment = b"Ann has flu"
+    for content in (told.getvalue(), raw + b"Ann", b"Ann" + raw, raw[:-4], b"a,b\n", b""):
+        assert is_refused(tmp_path, "r.xlsx", content)
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.csv.gz", "c.parquet", "c.xlsx"])
+def test_a_crosswalk_holds_its_rows_alone(tmp_path: Path, name: str) -> None:
+    crosswalk, path = released("labels")[0], tmp_path / name
+    paper = crosswalk.write(path)
+    assert shoal.verify(path, paper).holds
+    raw = path.read_bytes()
+    forged = {
+        "c.csv": raw.replace(b"Adams", b'"Adams"', 1), "c.csv.gz": raw + b"Ann", "c.xlsx": raw + b"Ann",
+        "c.parquet": raw,
+    }[name]  # fmt: skip
+    if name == "c.parquet":
+        pq.write_table(pq.read_table(path).replace_schema_metadata({"who": "Ann"}), path)
+        forged = path.read_bytes()
+    path.write_bytes(forged)
+    forge(paper, lambda f: f["release"].update(sha256=hashlib.sha256(forged).hexdigest(), bytes=len(forged)))
+    if packed := name.endswith((".gz", ".xlsx")):
+        with pytest.raises(VerificationError) if name.endswith(".gz") else nullcontext():
+            assert not shoal.verify(path, paper).holds
+    assert packed or [f.check for f in shoal.verify(path, paper).findings if not f.holds] == ["contents"]

@@ -58,8 +58,9 @@ def judge_clusters(
                              "every record of a cluster shows one center"))  # fmt: skip
     found += _sizes(clusters, stated)
     found += _values(clusters, asked)
+    found.append(_words(clusters, features, asked, stated.public))
     if not stated.public:
-        found += [_words(clusters, features, asked), _agreed(clusters, stated)]
+        found.append(_agreed(clusters, stated))
     found.append(_cost(clusters, stated))
     text = "scales, weights and names of its features rest on the certificate"
     found.append(Finding("distance asked for", True, text, STATED))
@@ -229,16 +230,32 @@ def _values(clusters: StatedClusters, asked: Mapping[str, Any]) -> list[Finding]
     return found
 
 
-def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping[str, Any]) -> Finding:
-    """Whether the distance of the farthest member agrees with the radii stated column by column."""
-    most, each = measured(clusters.spread, features, str(asked["norm"]))
+def _words(clusters: StatedClusters, features: Sequence[Feature], asked: Mapping[str, Any], public: bool) -> Finding:
+    """Whether the distance of the farthest member agrees with the radii stated column by column.
+
+    public  whether scales are unknown. Then, scales must exist with which all clusters agree: if any do, the largest
+            that keep every distance at least as large as each of its columns. Categories have no scale
+    """
+    spread, norm, d = clusters.spread, str(asked["norm"]), clusters.distance
+    if public:
+        largest = np.array([_largest_scale(f, spread[:, j], d) for j, f in enumerate(features)])
+        spread = spread * largest
+        features = [f if f.kind == "category" else f._replace(scale=1.0, weight=1.0) for f in features]
+    most, each = measured(spread, features, norm)
     exact = asked["center"] == "record"
-    d = clusters.distance
     wide = d > most * (1 + 1e-9) * (1.0 if exact else OVER) + 1e-9
     narrow = d < each * (1 - 1e-9) - 1e-9
     odd = int((wide | narrow | (d < 0)).sum())
     text = f"{odd} clusters' distances contradict their radii in words" if odd else "distances and words agree"
     return Finding("radius", not odd, text, CONSISTENT)
+
+
+def _largest_scale(feature: Feature, spread: np.ndarray, distance: np.ndarray) -> float:
+    """The largest factor of a column's radii that makes none larger than its cluster's distance; 1 for a category."""
+    wide = spread > 0
+    if feature.kind == "category" or not wide.any():
+        return 1.0
+    return float(((distance[wide] + 1e-9) / (spread[wide] / OVER)).min()) * (1 - 1e-9)
 
 
 def same_distance(a: float, b: float) -> bool:

@@ -84,7 +84,9 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
     if set(names) == set(columns):
         found = _count_lines(path, names, columns, separator or ",")
         if found is not None:
-            return found._replace(digests={file.name: hash_of(file) for file in _files(path)} if path.is_dir() else {})
+            return found._replace(
+                digests={file.name: hash_of(file) for file in files_in(path)} if path.is_dir() else {}
+            )
     try:
         if path.is_dir():
             held, digests = _count_parts(path, names, columns, separator)
@@ -112,7 +114,7 @@ def _count_parts(
     """
     digests: dict[str, str] = {}
     held: list[pl.DataFrame] = []
-    files = _files(folder)
+    files = files_in(folder)
     with ThreadPoolExecutor(2) as threads:
         for file, (cells, digest) in zip(
             files, threads.map(partial(_count_part, names, columns, separator), files), strict=True
@@ -195,7 +197,7 @@ def count_elsewhere(
         if name not in columns:
             raise VerificationError(f"the parts have no column {name!r}; nothing was published")
     job = _CountJob(str(folder.absolute()), tuple(names), columns, separator, secrets.token_bytes(16), 1)
-    files = [file.name for file in _files(folder)]
+    files = [file.name for file in files_in(folder)]
     try:
         if spread is not None:
             job = job._replace(buckets=min(len(files), _BUCKETS))
@@ -339,7 +341,7 @@ def _count_lines(path: Path, names: Sequence[str], columns: tuple[str, ...], sep
     None if lines may not be rows: the file has a quote, a carriage return, or another header.
     """
     head = separator.join(columns).encode() + b"\n"
-    files = _files(path)
+    files = files_in(path)
     if len(columns) < 2 or separator == _NOWHERE or not all(_is_plain(file, head) for file in files):
         return None
     query = pl.scan_csv(
@@ -425,17 +427,18 @@ def _literal(name: str) -> str:
     return "".join(c if c.isalnum() or c == "_" else f"\\x{{{ord(c):x}}}" for c in name)
 
 
-def _files(path: Path) -> list[Path]:
+def files_in(path: Path) -> list[Path]:
+    """The file itself, or the parts of a folder."""
     return [path / name for name in parts_in(path)] if path.is_dir() else [path]
 
 
 def is_parquet(path: Path) -> bool:
     """Whether a file, or each part of a folder, has typed columns, so that empty and missing texts differ."""
-    return kind_of(_files(path)[0]) == "parquet"
+    return kind_of(files_in(path)[0]) == "parquet"
 
 
 def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    files = _files(path)
+    files = files_in(path)
     try:
         query = _query(files, is_parquet(path), separator)
         return query, tuple(query.collect_schema())

@@ -11,6 +11,7 @@ dates of a release under Safe Harbor are coarse enough.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -21,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from shoal.judge.file import codes, numbered
-from shoal.judge.finding import Finding
+from shoal.judge.finding import STATED, Finding
 from shoal.judge.finding import shown as texts_of
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.model.hierarchy import REGIONS, Hierarchy
@@ -190,6 +191,66 @@ def _hidden(text: str, pattern: str, longest: int) -> float:
     if pattern.endswith(".*"):
         return 1 - len(text) / max(longest, 1)
     return int(pattern.rpartition("{")[2].rstrip("}")) / max(len(text), 1)
+
+
+def levels_kept(cells: pl.DataFrame, how: ColumnRecodings, single: bool, highest: Mapping[str, int]) -> Finding:
+    """Whether the published classes keep the requested levels of each column.
+
+    single   whether each column has one level in all rows that aren't starred completely
+    highest  of some columns, the highest level
+
+    Levels of a hierarchy of rows are read from it. Of a built hierarchy, two levels are recognized by intervals that
+    overlap, prefixes of different lengths, and dates of different forms. Without a hierarchy, a level is all values, or
+    all stars.
+    O(cells + size of hierarchies).
+    """
+    starred = [_read(cells[name], name, how).star for name in how.names]
+    rest, unread = ~np.logical_and.reduce(starred), list[str]()
+    for name, star in zip(how.names, starred, strict=True):
+        tree = how.trees.get(name) if how.publish == "hierarchy" else None
+        plain = [t for t in texts_of(cells[name].filter(pl.Series(rest & ~star)).unique()) if t not in (None, "")]
+        written = cells[name].dtype == pl.String or isinstance(cells[name].dtype, (pl.Categorical, pl.Enum))
+        certain = written and name not in how.blanks  # elsewhere, a star may be a missing value
+        mixed = certain and bool((star & rest).any()) and bool(plain)
+        if isinstance(tree, Hierarchy) and tree.kind == "rows":
+            levels = _levels_of(plain, tree)
+            mixed = mixed or (bool(levels) and not set.intersection(*levels))
+            if any(min(own) > highest.get(name, len(tree.rows[0])) for own in levels):
+                return Finding("levels of columns", False, f"column {name!r} shows a class above its highest level")
+        elif isinstance(tree, Hierarchy) and tree.kind in ("intervals", "prefixes", "dates"):
+            mixed = mixed or _overlap(meanings_of_classes(plain, tree, how.notations.get(name)), tree.kind)
+            unread += [name] if name in highest else []
+        elif tree is not None and not (isinstance(tree, Hierarchy) and tree.kind == "stars"):
+            unread.append(name)
+        if single and mixed:
+            return Finding("levels of columns", False, f"column {name!r} shows classes of different levels")
+    if unread:
+        text = f"those of {', '.join(map(repr, unread))} rest on the certificate, or on a hierarchy that was not given"
+        return Finding("levels of columns", True, text, STATED)
+    return Finding("levels of columns", True, "one of each column" if single else "none above the highest")
+
+
+def _levels_of(texts: Iterable[str], tree: Hierarchy) -> list[set[int]]:
+    """For each text of a hierarchy of rows, the levels at which it is a class; 0 is the value itself."""
+    levels: dict[str, set[int]] = {}
+    for number, column in enumerate(zip(*tree.rows, strict=True)):
+        for label in set(column):
+            levels.setdefault(label, set()).add(number)
+    return [levels[text] for text in texts if text in levels]
+
+
+def _overlap(found: Mapping[str, Members], kind: str) -> bool:
+    """Whether classes of a built hierarchy are of two levels: intervals overlap, prefixes show different numbers of
+    characters, or dates have two forms."""
+    if kind == "dates":
+        return len({re.sub(r"\d+", "9", text) for text in found}) > 1
+    cut = [(text, m.pattern) for text, m in found.items() if m.pattern is not None]
+    if kind == "prefixes":
+        shown = {len(text) - round(_hidden(text, pattern, len(text)) * len(text)) for text, pattern in cut}
+        whole = (len(text) for text, m in found.items() if m.pattern is None and not m.everything)
+        return len(shown) > 1 or (bool(shown) and any(length > max(shown) for length in whole))
+    spans = sorted((m.low, m.high) for m in found.values() if m.low is not None and m.high is not None)
+    return any(a[1] > b[0] for a, b in itertools.pairwise(spans))
 
 
 _ROUNDING = 1e-9

@@ -28,7 +28,7 @@ from shoal.judge.tables.large import (
     read_rows,
     sample_uniques,
 )
-from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, shown_loss
+from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, levels_kept, shown_loss
 from shoal.model.audit import Audit, largest_share
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
@@ -288,6 +288,9 @@ def own_findings(
             wrong = AreaGraph(tree).wrong(texts_of(held.cells[name].unique()), policy.star)
             text = wrong or "every published set of areas is connected in the graph"
             findings.append(Finding(f"regions of {name}", wrong is None, text))
+    highest = dict(record.raw["policy"].get("max_level") or {})
+    if (policy.global_recoding or highest) and release.publish in ("stars", "hierarchy"):
+        findings.append(levels_kept(held.cells, _recodings(record, trees), policy.global_recoding, highest))
     if policy.limits:
         findings += limits_kept(held, record)
     if policy.range_step:
@@ -330,8 +333,8 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     """
     policy, release, raw = record.policy, record.release, record.raw
     names = policy.quasi_identifiers
-    wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
-    how = ColumnRecodings(names, release.publish, policy.star, release.blanks, wanted, policy.weights, policy.notations)
+    how = _recodings(record, trees)
+    wanted = how.trees
     found = shown_loss(held.cells, held.counts, how)
     lacking = [n for n in wanted if wanted[n] == NOT_GIVEN] if release.publish == "hierarchy" else []
     odd = next((n for n in names if found.stars[n] != release.stars[n]), None)
@@ -353,6 +356,15 @@ def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> li
     words = {"stars": "{:,.0f} stars", "suppressed_tuples": "{:,.0f} rows changed", "ncp": "NCP {:.6g}"}
     shown = ", ".join(words[name].format(value) for _, value, name in pairs[:-1] if value is not None)
     return [*findings, Finding("loss", True, f"{shown or 'nothing'} by what the file shows, as certified")]
+
+
+def _recodings(record: Record, trees: Mapping[str, Any]) -> ColumnRecodings:
+    """How the certificate says that columns were recoded, with the hierarchies at hand."""
+    policy, release, names = record.policy, record.release, record.policy.quasi_identifiers
+    wanted = {n: trees.get(n, NOT_GIVEN) for n in record.hierarchies if n in names}
+    return ColumnRecodings(
+        names, release.publish, policy.star, release.blanks, wanted, policy.weights, policy.notations
+    )
 
 
 def _no(why: str) -> Finding:
@@ -456,6 +468,9 @@ def _columns(held: ReleaseContents, record: Record) -> list[Finding]:
     asked = "only the certificate tells that this was the request"
     stray = sorted({*others} - record.carried - {*policy.identifiers})
     named = f"column {stray[0]!r} is there, and the certificate does not name it" if stray else "as certified"
+    nested = [name for name, kind in held.cells.schema.items() if kind.is_nested()]
+    if nested:
+        stray, named = nested, f"column {nested[0]!r} holds lists or parts, which no group publishes"
     return [
         Finding("columns named", not stray, named),
         Finding("identifiers", not left, f"column {left[0]!r} is still there" if left else "gone"),

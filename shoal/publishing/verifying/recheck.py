@@ -15,9 +15,9 @@ import polars as pl
 
 from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, VerificationError
 from shoal.judge.crosswalk import agreed
-from shoal.judge.file import read_release, seal, stale
+from shoal.judge.file import beyond_rows, read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.tables.large import hash_of
+from shoal.judge.tables.large import files_in, hash_of
 from shoal.judge.tables.matching import Shares
 from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
@@ -29,9 +29,12 @@ from shoal.model.certificate import (
     PublicCertificate,
     differs,
     may_promise,
+    may_record,
+    misstated,
     ratio_step,
     read_json,
     unknown_entries,
+    unknown_in_record,
 )
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
@@ -78,18 +81,22 @@ def recheck(
             f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
         )
     about, stated = _parts(record, path.name, own, PublicCertificate)
+    wrong = misstated(kind, record["parameters"])
+    if wrong is not None:
+        raise InputError(f"the certificate file states {wrong!r} of its request in a wrong form")
     part = about.get("part")
-    drawn = isinstance(part, str) and part.startswith(OUTLINES)
+    drawn, more = isinstance(part, str) and part.startswith(OUTLINES), list[Finding]()
     if drawn or part == "hierarchy":
         if not path.is_file():
             raise InputError(f"there is no release {str(path)!r}")
         held: Any = outlined(path) if drawn and kind == "regions" else path
     else:
+        more.append(contents(path, _one_character(about.get("separator"))))
         held = read_release(path, _one_character(about.get("separator")))
     if kept is not None and "sha256" not in about:
         about = _parts(kept, path.name, own, Certificate)[0]  # for a crosswalk of tiles, the record contains more
-    found = [_file(path, own, about, held, record), _sealed(record, "certificate")]
-    if not may_promise(kind, stated):
+    found = [_file(path, own, about, held, record), *more, _sealed(record, "certificate")]
+    if not may_promise(kind, stated, record["parameters"]):
         found.append(Finding("promise", False, "the certificate promises what no theorem does"))
     known: Certificate | None = None
     asked: Mapping[str, Any] = record
@@ -97,7 +104,11 @@ def recheck(
     try:
         if kept is not None:  # the record includes everything in the certificate file
             asked, proof = kept, (known := _parts(kept, path.name, own, Certificate)[1])
+            if unknown_in_record(kept):
+                raise InputError(f"the record holds {unknown_in_record(kept)[0]!r}, which no record of {kind} has")
             found += [_belongs(record, kept, stated, known), _sealed(kept, "record's seal")]
+            if not may_record(kind, known, kept["parameters"]):
+                found.append(Finding("promise on record", False, "the record promises what no method does"))
             found.append(_proportion(kept["certificate"], known))
         else:
             found.append(ratio_stated(stated))
@@ -114,6 +125,23 @@ def recheck(
         raise InputError("the certificate file lacks something, or holds it in a wrong form") from None
     text = "that this was the request, by what method and when, rests on the certificate"
     return [*found, Finding("request", True, text, STATED)], stated, known
+
+
+def contents(path: Path, separator: str | None) -> Finding:
+    """Whether a released file, or each part of a folder, contains nothing except its rows.
+
+    Raises InputError if there is none, and VerificationError if it is damaged.
+    """
+    try:
+        for file in files_in(path):
+            more = beyond_rows(file, separator)
+            if more is not None:
+                return Finding("contents", False, f"{file.name!r} contains {more}")
+    except FileNotFoundError:
+        raise InputError(f"there is no release {str(path)!r}") from None
+    except NotImplementedError:
+        return Finding("contents", True, "what a Parquet file contains beyond its rows could not be read", STATED)
+    return Finding("contents", True, "nothing beyond the rows")
 
 
 def _sealed(record: Mapping[str, Any], name: str) -> Finding:
@@ -369,6 +397,16 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
             raise InputError(f"the certificate file holds {name!r} in its {part}, where no certificate has it")
     if record.get("missing_values", READINGS[policy.missing]) != READINGS[policy.missing]:
         raise InputError("the certificate file tells of another reading of missing values than its policy asks for")
+    for name, value in record["policy"].items():
+        if not _has_form(name, value):
+            raise InputError(f"the certificate file states {name!r} of its policy in a wrong form")
+    highest = record["policy"].get("max_level", {})
+    if not set(highest) <= set(policy.quasi_identifiers) or not all(
+        type(x) is int and x >= 0 for x in highest.values()
+    ):
+        raise InputError("the certificate file states a highest level of no quasi-identifier, or one that is no level")
+    if not set(policy.insensitive) <= set(record["carried"]["columns"]):
+        raise InputError("the certificate file names an insensitive column that it does not list as unchanged")
     entry = record.get("rule_book")
     if book is not None and (
         not isinstance(entry, dict) or (entry.get("name"), entry.get("k")) != (policy.preset, book.k)
@@ -376,6 +414,19 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
     if policy.preset == NAME and record.get("safe_harbor") is None:
         raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
+
+
+def _has_form(name: str, value: Any) -> bool:
+    """Whether a setting of a table's policy has a form in which a certificate states it."""
+    entry = SETTINGS[name]
+    if value is None and entry.default is None:
+        return True
+    if entry.words:
+        return value in (entry.default, *entry.words) or (name == "effort" and type(value) in (int, float, str))
+    if entry.kind == "names":
+        return isinstance(value, list) and all(isinstance(x, str) for x in value) and len(set(value)) == len(value)
+    kinds = {"switch": (bool,), "text": (str,), "file": (str,), "number": (int, float), "whole": (int,)}
+    return type(value) in kinds.get(entry.kind, (type(value),)) and (entry.kind != "mapping" or isinstance(value, dict))
 
 
 def _stated_release(

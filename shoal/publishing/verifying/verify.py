@@ -51,7 +51,7 @@ from shoal.publishing.verifying.own_rows import (
     own_findings,
     unchanged_columns,
 )
-from shoal.publishing.verifying.recheck import Record, belongs, parsed, ratio_stated, read_record, recheck
+from shoal.publishing.verifying.recheck import Record, belongs, contents, parsed, ratio_stated, read_record, recheck
 from shoal.watching import watched
 
 RULED = ("a zip code", "a birth date or age")  # columns that Safe Harbor recodes, as recognized by name
@@ -402,6 +402,7 @@ def _alone(
 ) -> tuple[list[Finding], Audit]:
     """The findings on the release by itself and with its population."""
     policy = record.policy
+    beyond = [] if record.private else [contents(path, record.separator)]
     held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
     try:
         outer = read_population(record, population, *given)
@@ -411,7 +412,7 @@ def _alone(
         raise InputError(f"the certificate file asks for what cannot be judged: {error!s}") from None
     except OverflowError:
         raise InputError("the certificate file asks for numbers that no table can have") from None
-    findings += not_recoded_by_harbor(record, held.columns)
+    findings += [*beyond, *not_recoded_by_harbor(record, held.columns)]
     if not record.private:
         return findings + used_by, audit
     return findings + (_classes(held, record, trees) if record.release.publish == "hierarchy" else []), audit
