@@ -132,6 +132,10 @@ class UnaskedError(PolicyError):
     """A request lacks a required setting. Errors in the settings that are given are reported first."""
 
 
+class UncoveredError(PolicyError):
+    """A hierarchy lacks values of its column."""
+
+
 class ExistsError(PolicyError):
     """An output exists already and may not be replaced. Its own exit status lets a repeated job detect this."""
 

@@ -17,7 +17,7 @@ from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
-from shoal.errors import InputError, PolicyError, ShoalError
+from shoal.errors import InputError, PolicyError, UncoveredError
 from shoal.judge.file import canonical
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown, several
@@ -169,10 +169,10 @@ class Series(Shown):
                 _refuse_beyond(scope.memory, read)
             try:
                 added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
-            except ShoalError as error:
-                if held.parts and str(error).startswith("the hierarchy of"):
-                    raise type(error)(f"{error.sentence.marked}; {_HIERARCHIES_STAY}") from None
-                raise
+            except UncoveredError as error:
+                if not held.parts:
+                    raise
+                raise UncoveredError(f"{error.sentence.marked}; {_HIERARCHIES_STAY}") from None
             statement = {
                 "id": about["id"], "mode": about["mode"], "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": added.made_up,

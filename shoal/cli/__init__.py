@@ -180,10 +180,11 @@ def _without_passwords(message: str) -> str:
 
 
 def _kind(error: Exception) -> str:
-    """Name of an error's class in ``shoal.errors``; an UnaskedError is reported as a PolicyError."""
+    """Name of an error's class in ``shoal.errors``; those that only shoal itself tells apart are PolicyErrors."""
     from shoal import errors
 
-    return next(kind.__name__ for kind in type(error).__mro__ if kind is not errors.UnaskedError)
+    own = (errors.UnaskedError, errors.UncoveredError)
+    return next(kind.__name__ for kind in type(error).__mro__ if kind not in own)
 
 
 def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:

@@ -307,49 +307,57 @@ _LINE, _QUOTE, _RETURN = b'\n"\r'
 
 
 def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
-    """Whether a row of a CSV has more or fewer fields than the header, or a quoted field goes on after its quote."""
+    """Whether a row of a CSV has more or fewer fields than the header, or quotes that no writer writes.
+
+    A block may end anywhere, so the open row, the open quotes, and the last byte are kept from one to the next. Of the
+    quotes, every second one opens a text; a doubled one closes it and opens it again.
+    """
+    before_text, after_text = np.zeros(256, bool), np.zeros(256, bool)
+    before_text[[mark, _LINE, _QUOTE]] = after_text[[mark, _LINE, _RETURN, _QUOTE]] = True
     width, fields, inside, before = -1, 0, 0, _LINE
-    for block in blocks:
+    for block in filter(None, blocks):
         held = np.frombuffer(block, np.uint8)
-        ends, marks = held == _LINE, held == mark
-        if inside or b'"' in block:
-            quotes = held == _QUOTE
-            within = (np.cumsum(quotes, dtype=np.int64) + inside) % 2 == 1
-            last = np.concatenate([np.array([before], np.uint8), held[:-1]])
-            opened = quotes & within & ~np.isin(last, (mark, _LINE, _QUOTE))
-            closed = ~quotes & ~within & (last == _QUOTE) & ~(marks | ends | (held == _RETURN))
-            if opened.any() or closed.any():
-                return "a field with a text before or after its quotes"
-            if _needless(held, last, np.flatnonzero(quotes & within), np.flatnonzero(quotes & ~within), inside):
+        lines, marks, quotes = (np.flatnonzero(held == byte) for byte in (_LINE, mark, _QUOTE))
+        if before == _QUOTE and not inside and not after_text[held[0]]:
+            return _AROUND_QUOTES
+        if quotes.size or inside:
+            opened, closed = quotes[inside::2], quotes[1 - inside :: 2]
+            last = np.where(opened > 0, held[opened - 1], before)
+            following = held[closed[closed + 1 < held.size] + 1]  # the next block tells what follows the last byte
+            if not (before_text[last].all() and after_text[following].all()):
+                return _AROUND_QUOTES
+            if _needless(held, opened, closed[inside:], last):
                 return "a plain value in quotes"
-            ends, marks, inside = ends & ~within, marks & ~within, int(within[-1])
-        elif block and before == _QUOTE and held[0] not in (mark, _LINE, _RETURN):
-            return "a field with a text before or after its quotes"
-        lines, at = np.flatnonzero(ends), np.flatnonzero(marks)
-        counts = np.diff(np.searchsorted(at, lines), prepend=0)
+            lines, marks = (at[(np.searchsorted(quotes, at) + inside) % 2 == 0] for at in (lines, marks))
+            inside = (inside + quotes.size) % 2
+        counts = np.diff(np.searchsorted(marks, lines), prepend=0)
         if lines.size:
             counts[0] += fields
             width = int(counts[0]) if width < 0 else width
             if (counts != width).any():
-                return "a row with more or fewer fields than the header"
-        fields = at.size - int(np.searchsorted(at, lines[-1])) if lines.size else fields + at.size
-        before = block[-1] if block else before
-    open_row = before != _LINE and fields != width and width >= 0
-    return "a row with more or fewer fields than the header" if open_row or inside else None
+                return _FIELDS
+        fields = marks.size - int(np.searchsorted(marks, lines[-1])) if lines.size else fields + marks.size
+        before = block[-1]
+    return _FIELDS if inside or (before != _LINE and fields != width and width >= 0) else None
 
 
+_AROUND_QUOTES = "a field with a text before or after its quotes"
+_FIELDS = "a row with more or fewer fields than the header"
 _PLAIN = np.zeros(256, bool)  # bytes that no writer quotes
 _PLAIN[[byte for byte in range(128) if chr(byte).isalnum() or byte == ord("*")]] = True
 
 
-def _needless(held: np.ndarray, last: np.ndarray, opened: np.ndarray, closed: np.ndarray, inside: int) -> bool:
-    """Whether a field of letters and digits has quotes. Rows with them would differ from other rows of their class."""
-    closed = closed[inside : inside + opened.size]  # of fields that begin and end in this block
-    opened = opened[: closed.size]
-    after = np.append(held, _QUOTE)[closed + 1]  # what follows a quote at the block's end isn't known
-    whole = (after != _QUOTE) & (last[opened] != _QUOTE) & (closed > opened + 1)
-    others = np.cumsum(~_PLAIN[held], dtype=np.int64)
-    return bool((whole & (others[closed] - others[opened] == 1)).any())  # the closing quote is one
+def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np.ndarray) -> bool:
+    """Whether a field of letters and digits has quotes. Rows with them would differ from other rows of their class.
+
+    opened, closed  int64: places of the quotes that open and close the texts that begin in this block
+    last            uint8: for each of ``opened``, the byte before it
+    """
+    opened, last = opened[: closed.size], last[: closed.size]
+    following = np.append(held, _QUOTE)[closed + 1]  # what follows a quote at the block's end isn't known
+    whole = (following != _QUOTE) & (last != _QUOTE) & (closed > opened + 1)
+    others = np.cumsum(~_PLAIN[held], dtype=np.int32)
+    return bool((others[closed[whole]] - others[opened[whole]] == 1).any())  # the closing quote is one
 
 
 _KEYS = {b"ARROW:schema", b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"}

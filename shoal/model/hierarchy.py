@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError, within
+from shoal.errors import InputError, PolicyError, UncoveredError, within
 from shoal.model.notation import of_limits
 
 STAR = "*"
@@ -585,12 +585,12 @@ class Hierarchy:
             known = {row[0]: row[1:] for row in self.rows}
             lost = [v for v in values if v not in known]
             if lost:
-                raise PolicyError(_uncovered(column, lost, known))
+                raise UncoveredError(_uncovered(column, lost, known))
             return [[known[v][i] for v in values] for i in range(len(self.rows[0]) - 1)]
         if self.kind == REGIONS:
             every = set(self.steps[0])
             if lost := [v for v in values if v not in every]:
-                raise PolicyError(_uncovered(column, lost, dict.fromkeys(every)))
+                raise UncoveredError(_uncovered(column, lost, dict.fromkeys(every)))
             return [[at[v].text for v in values] for at in self._regions]
         if self.kind == "prefixes":
             longest = max(map(len, values), default=0)

@@ -63,7 +63,7 @@ def graph(edges: Any, n: int) -> Contiguity:
     if not whole and not (np.issubdtype(pairs.dtype, np.floating) and (pairs == np.floor(pairs)).all()):
         raise InputError(
             "edges must be whole numbers, the positions of the areas in the array of weights; "
-            "⟨shoal.engines.geography.read(AREAS, EDGES)⟩ turns names of areas into these positions"
+            "shoal.engines.geography.read turns names of areas into these positions"
         )
     pairs = pairs.astype(np.int64)
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= n):
