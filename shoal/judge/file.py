@@ -361,7 +361,8 @@ def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np
 
 
 _KEYS = {b"ARROW:schema", b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"}
-_FIELD_KEYS = {b"PARQUET:field_id"}
+_CATEGORIES, _ENUMERATION = b"_PL_CATEGORICAL2", b"_PL_ENUM_VALUES2"  # types of Polars
+_FIELD_KEYS = {b"PARQUET:field_id", _CATEGORIES, _ENUMERATION}
 _CUT = 30  # writers truncate statistics of texts from this many bytes on
 
 
@@ -373,8 +374,14 @@ def _beyond_parquet(path: Path) -> str | None:
     try:
         file = parquet.ParquetFile(path)
         whole, schema = file.metadata, file.schema_arrow
-        if set(whole.metadata or {}) - _KEYS or any(set(field.metadata or {}) - _FIELD_KEYS for field in schema):
+        stated = {field.name: field.metadata or {} for field in schema}
+        if set(whole.metadata or {}) - _KEYS or any(set(keys) - _FIELD_KEYS for keys in stated.values()):
             return "a key in its metadata that no release has"
+        if not all(
+            re.fullmatch(rb"0;0;u(8|16|32);", keys[_CATEGORIES]) for keys in stated.values() if _CATEGORIES in keys
+        ):
+            return "a name of its categories"
+        unseen = {name: _enumerated(keys[_ENUMERATION]) for name, keys in stated.items() if _ENUMERATION in keys}
         if not _of_spark(whole.metadata or {}, schema.names):
             return "another statement of Spark about its columns"
         texts = [f.name for f in schema if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)]
@@ -393,8 +400,12 @@ def _beyond_parquet(path: Path) -> str | None:
                 cells = (coded if name in texts else file).read_row_group(number, columns=[name]).column(0)
                 if _unused(cells):
                     return f"values of column {name!r} that no row has"
+                if name in unseen:
+                    unseen[name] -= {text.encode() for text in cells.unique().drop_null().to_pylist()}
                 if column.statistics is not None and _other_rows(column.statistics, cells):
                     return f"statistics of column {name!r} that are not those of its rows"
+        for name in (name for name, values in unseen.items() if values):
+            return f"values of column {name!r} that no row has"
         return "bytes to which nothing refers" if _unreferenced(path, whole) else None
     except FileNotFoundError:
         raise
@@ -402,6 +413,18 @@ def _beyond_parquet(path: Path) -> str | None:
         raise NotImplementedError from None
     except (OSError, arrow.ArrowException) as error:
         raise unreadable(path, error) from None
+
+
+def _enumerated(stated: bytes) -> set[bytes]:
+    """The values of an enumeration of Polars, which writes the length of each before it: ``1;a2;bb``. A part that is
+    not of this form counts as a value."""
+    values = set()
+    while stated:
+        length, mark, rest = stated.partition(b";")
+        size = int(length) if mark and length.isdigit() and len(length) < 10 else len(stated)
+        values.add(rest[:size] if size <= len(rest) else stated)
+        stated = rest[size:]
+    return values
 
 
 def _of_spark(keys: Mapping[bytes, bytes], names: Sequence[str]) -> bool:

@@ -470,11 +470,12 @@ FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the
 PROMISES = {*SHORTHANDS, "r", "privacy", "preset", "minimality", "person", "household"}
 _CLUSTERS = {"problem", "columns", "place", "features", "norm", "unit", "center", "hierarchies", "eligible"}
 _AREAS = {"column", "source", "target", "drawn", "weight", "k", "objective", "geographic", "joined", "levels"}
+_AREAS |= {"decimal"}
 REQUESTS: dict[str, set[str]] = {  # the names in a request that ``CONDITIONS`` doesn't have
     "labels": {"column"},
     "intervals": {"column", "notation"},
     "regions": _AREAS,
-    "tiles": {"x", "y", "weight", "k", "objective", "coordinates", "seam", "identifiers", "insensitive"},
+    "tiles": {"x", "y", "weight", "k", "objective", "coordinates", "seam", "identifiers", "insensitive", "decimal"},
     "gather": _CLUSTERS,
     "cellular": _CLUSTERS,
 }
@@ -498,7 +499,7 @@ def misstated(kind: str, asked: Mapping[str, Any]) -> str | None:
         elif name == "seam":
             fits = value is None or (type(value) in (int, float) and -360 <= value <= 360)
         else:
-            fits = name not in ("at_most", "drawn", "hierarchies") or isinstance(value, Mapping)
+            fits = name not in ("at_most", "drawn", "hierarchies", "decimal") or isinstance(value, Mapping)
         if not fits:
             return name
     return None

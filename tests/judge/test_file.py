@@ -181,6 +181,34 @@ def test_a_parquet_file_holds_its_rows_alone(tmp_path: Path, how: str) -> None:
         assert is_refused(tmp_path, "r.parquet", forged.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("kind", "holds"),
+    [
+        (pl.Categorical(), True), (pl.Enum(["n1", "n0"]), True), (pl.Enum(["n0", "n1", "Ann"]), False),
+        (pl.Enum(["n0", "n1", ""]), False), (pl.Categorical(pl.Categories("Ann")), False),
+    ],
+)  # fmt: skip
+def test_categories_of_polars_are_those_of_the_rows(tmp_path: Path, kind: Any, holds: bool) -> None:
+    table, forged = pl.read_parquet(io.BytesIO(bytes_of("r.parquet")[0])), io.BytesIO()
+    table.with_columns(pl.col("note").cast(kind)).write_parquet(forged)
+    if holds:
+        assert verdict_on(tmp_path, "r.parquet", forged.getvalue()).holds
+    else:
+        assert is_refused(tmp_path, "r.parquet", forged.getvalue())
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["x", "y", "z", "hidden"])])
+@pytest.mark.parametrize("column", ["a", "i"])
+@pytest.mark.parametrize("pandas", [True, False])
+def test_a_release_of_categories_verifies(tmp_path: Path, kind: Any, column: str, pandas: bool) -> None:
+    table = pl.DataFrame({"a": list("xxyyz"), "s": list("12121"), "i": ["x"] * 5}).with_columns(
+        pl.col(column).cast(kind)
+    )
+    given = table.to_pandas() if pandas else table
+    made = shoal.anonymize(given, quasi_identifiers=["a"], sensitive=["s"], insensitive=["i"], k=2, seed=1)
+    assert shoal.verify(tmp_path / "r.parquet", made.write(tmp_path / "r.parquet")).holds
+
+
 def test_a_parquet_file_holds_no_other_bytes_and_no_lists(tmp_path: Path) -> None:
     raw, forged = bytes_of("r.parquet")[0], io.BytesIO()
     table = pq.read_table(io.BytesIO(raw))
