@@ -244,10 +244,11 @@ def _overlap(found: Mapping[str, Members], kind: str) -> bool:
     characters, or dates have two forms."""
     if kind == "dates":
         return len({re.sub(r"\d+", "9", text) for text in found}) > 1
-    cut = [(text, m.pattern) for text, m in found.items() if m.pattern is not None]
-    if kind == "prefixes":
-        shown = {len(text) - round(_hidden(text, pattern, len(text)) * len(text)) for text, pattern in cut}
-        whole = (len(text) for text, m in found.items() if m.pattern is None and not m.everything)
+    if kind == "prefixes":  # a value that is no longer than the prefixes of a level stays as it is
+        filled = {t: m.pattern for t, m in found.items() if m.pattern is not None and not m.pattern.endswith(".*")}
+        hidden = {text: round(_hidden(text, pattern, len(text)) * len(text)) for text, pattern in filled.items()}
+        shown = {len(text) - characters for text, characters in hidden.items() if characters}
+        whole = (len(text) for text, characters in hidden.items() if not characters)
         return len(shown) > 1 or (bool(shown) and any(length > max(shown) for length in whole))
     spans = sorted((m.low, m.high) for m in found.values() if m.low is not None and m.high is not None)
     return any(a[1] > b[0] for a, b in itertools.pairwise(spans))
