@@ -480,7 +480,7 @@ REQUESTS: dict[str, set[str]] = {  # the names in a request that ``CONDITIONS`` 
     "cellular": _CLUSTERS,
 }
 _NAME = {"column", "count", "source", "target", "boundary", "soft_boundary", "fixed", "apart", "water", "person"}
-_NAME |= {"household", "x", "y", "notation"}
+_NAME |= {"household", "x", "y"}
 _NAMES = {"columns", "similar", "joined", "identifiers", "insensitive", "sum", "mean", "features"}
 _NUMBER = {"max_width", "max_diameter", "grid", "epsilon"}
 
