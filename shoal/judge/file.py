@@ -257,6 +257,10 @@ def _read_statistics(path: Path) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).replace("", None), pl.col(pl.Null).cast(pl.String))
 
 
+class NotExaminedError(Exception):
+    """What a file contains beyond its rows can't be examined here."""
+
+
 def beyond_rows(path: Path, separator: str | None = None) -> str | None:
     """What a released file contains except its rows, as a part of a sentence that holds no value; None if nothing was
     found. Each format is compared with what shoal's engines write in it.
@@ -265,12 +269,12 @@ def beyond_rows(path: Path, separator: str | None = None) -> str | None:
     the metadata, sorting columns, Bloom filters, dictionary entries that no row has, statistics of other rows, bytes
     without a reference. Excel: parts, sheets, tags, texts, properties, and formats that no released workbook has.
 
-    Raises VerificationError for a damaged file, and NotImplementedError for Parquet that can't be examined: without
-    pyarrow, or if a column has integers of 128 bits. O(bytes of the file).
+    Raises VerificationError for a damaged file, and NotExaminedError for Parquet without pyarrow, or if a column has
+    integers of 128 bits, which pyarrow doesn't read. O(bytes of the file).
     """
     kind = kind_of(path)
     if kind == "parquet" and not find_spec("pyarrow"):
-        raise NotImplementedError
+        raise NotExaminedError
     if kind == "parquet":
         return _beyond_parquet(path)
     if kind == "excel":
@@ -410,7 +414,7 @@ def _beyond_parquet(path: Path) -> str | None:
     except FileNotFoundError:
         raise
     except arrow.ArrowNotImplementedError:
-        raise NotImplementedError from None
+        raise NotExaminedError from None
     except (OSError, arrow.ArrowException) as error:
         raise unreadable(path, error) from None
 

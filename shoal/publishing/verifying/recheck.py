@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, VerificationError
 from shoal.judge.crosswalk import agreed
-from shoal.judge.file import beyond_rows, read_release, seal, stale
+from shoal.judge.file import NotExaminedError, beyond_rows, read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.tables.large import files_in, hash_of
 from shoal.judge.tables.matching import Shares
@@ -139,7 +139,7 @@ def contents(path: Path, separator: str | None) -> Finding:
                 return Finding("contents", False, f"{file.name!r} contains {more}")
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None
-    except NotImplementedError:
+    except NotExaminedError:
         return Finding("contents", True, "what a Parquet file contains beyond its rows could not be read", STATED)
     return Finding("contents", True, "nothing beyond the rows")
 
