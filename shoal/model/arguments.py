@@ -239,8 +239,9 @@ def threshold(k: Any) -> int:
 class Effort:
     """How hard to search.
 
-    name     "fast": no search beyond the constructive method; "balanced": a search counted in steps, so that a seed
-             reproduces it; "thorough": a longer search, also counted in steps; "seconds": a search until a time limit
+    name     "fast": the constructive method, and for small tables a short search; "balanced": a longer search;
+             "thorough": a much longer one. Steps are counted, so a seed reproduces the answer. "seconds": a search
+             until a time limit
     seconds  wall-clock budget for name "seconds", from the moment the method starts
     """
 

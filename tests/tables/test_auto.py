@@ -22,6 +22,7 @@ from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds import boxes
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.groups import Rows
+from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search.cascade import guided, start
 from shoal.problems.tables.search.open_close import columns_start
 from tests.oracles.tables import least_loss, least_stars
@@ -152,3 +153,17 @@ def test_groups_of_the_bound_leave_rows_alike_together(l, distinct, most):
     found = held.partition(columns_start(task, held, columns[0]))
     assert_eligible(task, found)
     assert recoding.cost(table, found) < most * recoding.cost(table, start(task, held))
+
+
+@pytest.mark.parametrize("recoded", [Sets.of, Levels.stars])
+@pytest.mark.parametrize("need", [Requirement(5), Requirement(4, (3,), (1,))])
+def test_fast_searches_a_table_of_few_rows_and_no_larger_one(recoded, need, monkeypatch):
+    table = census_like(200, 3, columns=4)
+    task = Task(table, need, Recoding(tuple(recoded(s) for s in table.quasi_sizes), "ncp"), Effort.of("fast"))
+    found = auto(task)
+    constructed = min(line["cost"] for line in found.attempts if line["method"] != "improve")
+    assert total(task, found.certificate.cost) < total(task, constructed)
+    assert_eligible(task, found.partition)
+    assert np.array_equal(found.partition.group, auto(task).partition.group)
+    monkeypatch.setattr(neighborhood, "QUICK_ROWS", 199)
+    assert auto(task).certificate.cost == constructed

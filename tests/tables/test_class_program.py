@@ -201,8 +201,7 @@ def test_multipliers_prove_more_than_the_other_bounds_and_lead_to_a_cheaper_part
     assert found.certificate.lower_bound == values["multipliers"]
     assert found.certificate.bound.startswith("multipliers: ")
     cost = {a["method"]: a["cost"] for a in found.attempts}
-    assert found.method == "class program"
-    assert found.certificate.cost == cost["class program"] < 0.96 * cost["cascade"]
+    assert found.certificate.cost == min(cost.values()) <= cost["class program"] < 0.96 * cost["cascade"]
     assert_eligible(task, found.partition)
 
 

@@ -96,7 +96,7 @@ def test_a_large_table_in_shards_loses_a_little_more():
     need = requirement([KAnonymity(5)], (), table)
 
     recoding = Recoding(tuple(Ranges.of(np.arange(40.0)) for _ in range(3)))
-    whole = group(table, need, "auto", recoding=recoding, effort="fast", seed=1)
+    whole = group(table, need, "auto", recoding=recoding, effort="balanced", seed=1)
     parts = in_shards(table, need, "auto", 8, recoding=recoding)
     assert parts.certificate.details["shards"] == 8
     assert whole.certificate.cost < parts.certificate.cost < 1.25 * whole.certificate.cost

@@ -140,6 +140,8 @@ def auto(task: Task) -> Grouping:
     if task.effort.name == "fast":
         if race.common.size:
             race.scarce(bounds.cheapest)
+        if not race.met(bounds):
+            race.quick()
         return race.end(bounds)
     cheapest, prices = race.thinned(bounds)
     if race.common.size:
@@ -438,6 +440,14 @@ class _PortfolioRun:
             done = np.array_equal(self.group, plain) and not self.common.size and rule is None
         if not done:
             self.group, self.report = self._searched(self.task.seed + 1)
+
+    def quick(self) -> None:
+        """A short search from the best partition, if the table has few rows."""
+        began = clock()
+        if not steps_of(self.task):
+            return
+        found, self.report = search(self.task, self.rows, self.rows.labels(self.best))
+        self.offer("improve", self.whole(found), began)
 
     def _searched(self, seed: int) -> tuple[np.ndarray, Any]:
         """The result of the search that fits the models, from the current start, and its report."""

@@ -123,6 +123,7 @@ LONG, LONGEST = 2, 200_000  # the same for a larger table without hierarchies
 LONG_SHARES, LONG_RULED = 10, 5  # the same under limits of shares, and under further models
 FEW_RULED = (20, 40_000)  # as FEW, under further models, where a step takes longer
 LEAST = (10, 9_000)  # as FEW, for rows of any width
+QUICK, QUICK_ROWS = (10, 3_000), 5_000  # as FEW, for "fast"; a larger table isn't searched
 NARROW = 8  # limit of the slots of a narrow row; a step takes time in proportion to the slots
 WARM = 5  # steps for each row from which on a search under limits of shares anneals
 HEAT, COLD = 0.4, 0.8  # first heat, by a group's loss; share of the steps after which it is 0
@@ -157,8 +158,12 @@ def steps_of(task: Task) -> int:
         need = task.requirement
         long = LONG_RULED if need.rules else LONG_SHARES if max(need.frequency, default=1) > 1 else LONG
         most = min(max(most, long * rows), LONGEST)
-    few = max(min(each * rows, most) * min(1.0, NARROW / max(width, 1)), min(LEAST[0] * rows, LEAST[1]))
-    few = few if name == "balanced" else 0
+    narrow = min(1.0, NARROW / max(width, 1))
+    few = 0.0
+    if name == "balanced":
+        few = max(min(each * rows, most) * narrow, min(LEAST[0] * rows, LEAST[1]))
+    elif name == "fast" and rows <= QUICK_ROWS:
+        few = min(QUICK[0] * rows, QUICK[1]) * narrow
     slow = (MOST / most_of(task.requirement.smallest)) ** 2
     if not task.requirement.closed:  # eligibility is computed once for each model that counts persons
         slow /= 1 + len(task.requirement.rules) / 2
