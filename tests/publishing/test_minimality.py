@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,6 +123,32 @@ def test_pairs_that_do_not_meet_it_are_merged_once_more():
     seen = releases((1, 4, 2), 2, 0.5)
     ones = Counter(max(Counter(group).values()) // 2 for group, _ in seen)
     assert set(ones) == {1, 2, 4}
+
+
+def test_people_of_one_tuple_are_dealt_into_groups_and_into_units_at_random():
+    """19 people of one tuple: four are a group, and each of the others is in a group with one of another tuple."""
+    table = Histogram.from_rows([[0]] * 19 + [[1]] * 15, [*range(19), *[0] * 15], sensitive_names=["s"])
+    group = np.arange(16)
+    found = Partition.of(np.repeat([0, 1], [16, 15]), np.append(group, group[1:]), np.append([4], np.ones(30, int)))
+
+    def all_fit(cell, group, groups):
+        return np.ones(groups, bool)
+
+    of_four, first = Counter(), Counter()
+    for seed in range(400):
+        draws = np.random.default_rng(seed)
+        of_four.update(np.flatnonzero(minimality_merge._dealt(found, np.repeat([0, 1], [19, 15]), draws) == 0).tolist())
+        made = minimality_merge.merged(
+            table, ranges(table), (2, 8), all_fit, lambda *_: SimpleNamespace(partition=found), draws
+        )
+        (units,) = made.units
+        assert {(0, 1), (2, 3)} <= set(map(tuple, units.tolist()))  # of the four
+        values = table.sensitive[made.cell[:4], 0]
+        first[int((values < values[0]).sum())] += 1
+    assert all(50 < of_four[person] < 125 for person in range(19)), "four of 19 in each of 400 draws"
+    assert all(65 < first[place] < 140 for place in range(4)), (
+        "the lowest of the four values is first as often as others"
+    )
 
 
 class Line:
