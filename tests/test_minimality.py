@@ -80,6 +80,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"max_average_risk": 0.1}, "max_average_risk"),
     ({"missing": "apart"}, "missing='apart'"),
     ({"shards": 2}, "shards"),
+    ({"keep_order": True}, "keep_order"),
     ({"method": "three_phase"}, "method='three_phase'"),
 ]
 

@@ -311,6 +311,7 @@ def minimality_of(asked: Any) -> dict[str, Any]:
         "max_average_risk": asked.max_average_risk is not None,
         "⟨missing='apart'⟩": asked.missing == "apart",
         "shards": asked.shards is not None,
+        "⟨keep_order⟩, with which the place of a row tells whose it is": bool(asked.keep_order),
         f"⟨method={asked.method!r}⟩, since it has a method of its own": asked.method != "auto",
     }
     for what, there in beside.items():

@@ -5,12 +5,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from shoal.errors import InfeasibleError
-from shoal.model.histogram import Histogram
+from shoal.model.histogram import Histogram, Partition
 from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, requirement
 from shoal.model.recoding import Ranges, Recoding
@@ -18,6 +19,7 @@ from shoal.problems import tables
 from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.methods import minimality_merge
 from shoal.publishing.tables.limits import share_models
+from tools import minimality_intruder
 
 
 class Draws:
@@ -123,6 +125,32 @@ def test_pairs_that_do_not_meet_it_are_merged_once_more():
     assert set(ones) == {1, 2, 4}
 
 
+def test_people_of_one_tuple_are_dealt_into_groups_and_into_units_at_random():
+    """19 people of one tuple: four are a group, and each of the others is in a group with one of another tuple."""
+    table = Histogram.from_rows([[0]] * 19 + [[1]] * 15, [*range(19), *[0] * 15], sensitive_names=["s"])
+    group = np.arange(16)
+    found = Partition.of(np.repeat([0, 1], [16, 15]), np.append(group, group[1:]), np.append([4], np.ones(30, int)))
+
+    def all_fit(cell, group, groups):
+        return np.ones(groups, bool)
+
+    of_four, first = Counter(), Counter()
+    for seed in range(400):
+        draws = np.random.default_rng(seed)
+        of_four.update(np.flatnonzero(minimality_merge._dealt(found, np.repeat([0, 1], [19, 15]), draws) == 0).tolist())
+        made = minimality_merge.merged(
+            table, ranges(table), (2, 8), all_fit, lambda *_: SimpleNamespace(partition=found), draws
+        )
+        (units,) = made.units
+        assert {(0, 1), (2, 3)} <= set(map(tuple, units.tolist()))  # of the four
+        values = table.sensitive[made.cell[:4], 0]
+        first[int((values < values[0]).sum())] += 1
+    assert all(50 < of_four[person] < 125 for person in range(19)), "four of 19 in each of 400 draws"
+    assert all(65 < first[place] < 140 for place in range(4)), (
+        "the lowest of the four values is first as often as others"
+    )
+
+
 class Line:
     """Draws for rows in a fixed order, then for members in a given one; persons of different tuples, so that rows are
     persons."""
@@ -222,3 +250,61 @@ def test_the_closer_a_share_is_to_what_is_asked_the_more_rows_have_one_size():
     assert rows(6, 5) == 2_500 == 40_000 // 16  # 1/5 and 1/6: no more than a part of the table
     assert 2_440 < rows(7, 5) < 2_460
     assert rows(7, 5, 1_000) == 400
+
+
+def fits_of(most):
+    """Whether rows with these values hold none with more than a share."""
+    return lambda values: max(Counter(values).values()) <= most * len(values) + 1e-9
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[0][0] == 1])
+def test_the_tool_knows_the_chance_of_every_merger(case) -> None:
+    (_, units, size), _, most, near = case
+    for (group, _), chances in releases(*case).items():
+        of_unit = group[::size]
+        groups = [frozenset(u for u in range(units) if of_unit[u] == g) for g in set(of_unit)]
+        for row, chance in chances.items():
+
+            def fit(some, row=row):
+                return fits_of(most)([v for u in some for v in row[size * u : size * (u + 1)]])
+
+            assert minimality_intruder.chance_merged(units, groups, lambda items: near(items).tolist(), fit) == chance
+
+
+def far_of(value, groups, most=0.5):
+    family = minimality_intruder.Family(
+        np.array(value), [frozenset(g) for g in groups], lambda items: in_turn(items).tolist(), fits_of(most)
+    )
+    return [minimality_intruder.distance(family, g) for g in family.groups if len(g) > 1]
+
+
+def test_the_tool_finds_shares_and_what_a_decoy_that_is_not_drawn_tells(monkeypatch) -> None:
+    value = [[0, 0], [0, 1], [1, 2], [2, 1]]
+    assert far_of(value, [{0, 2}, {1}, {3}]) == [0]
+    assert far_of([[0, 0], [0, 0], [1, 2], [2, 1]], [{0, 1, 2, 3}]) == [0]
+
+    def nearest(items, unsettled, taken, fit):
+        """The last settled unit is the decoy."""
+        return Fraction(taken == unsettled | {max(set(range(items)) - unsettled)})
+
+    monkeypatch.setattr(minimality_intruder, "chance_taken", nearest)
+    assert far_of(value, [{0, 3}, {1}, {2}])[0] > 0
+
+
+def test_the_tool_tries_a_whole_release_and_sees_a_merger_by_who_has_what(monkeypatch) -> None:
+    seed = 11, 200, minimality_intruder.DRAWN
+    tried, odd = minimality_intruder.one(*seed)
+    assert (tried["releases"], tried["values dealt to all"], odd) == (1, 1, [])
+    assert tried["groups weighed"] > 3
+    assert tried["groups merged by step 4"] > 0
+
+    def by_first_person(histogram, recoding, partition, eligible, claimed):
+        claimed(partition)
+        label = np.arange(partition.groups)
+        label[histogram.sensitive[partition.cell[partition.start], 0] == 0] = 0
+        return Partition.of(
+            partition.cell, np.unique(label, return_inverse=True)[1][partition.group], partition.count
+        ), 0
+
+    monkeypatch.setattr(minimality_merge, "unclaimed", by_first_person)
+    assert minimality_intruder.one(*seed)[1] == ["step 4 depends on who has which value"]

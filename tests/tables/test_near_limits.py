@@ -1,5 +1,7 @@
 """Groups by shares where the commonest value is near its limit, and how many lattice nodes a cascade visits."""
 
+import math
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.kernels import njit
 from shoal.kernels.tables import lattice as kernels
+from shoal.kernels.tables.eligible_parts import CommonValues, balance
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import (
@@ -23,8 +27,8 @@ from shoal.problems.tables import losses
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice, NodesToVisit
 from shoal.problems.tables.search.cascade import (
-    NearLimit,
-    _balanced,
+    SORT_SETUP,
+    SORTED,
     by_shares,
     finished,
     near_limits,
@@ -122,19 +126,124 @@ def test_they_lose_less_than_the_cascade_which_strands_rows(shares) -> None:
     assert rank(task, start(task, rows)) == min(rank(task, now), rank(task, before))
 
 
+@njit(cache=True)
+def balanced(parts, common, share):
+    """Each row of ``parts`` int64[n, kinds] reduced in place; their rows, int64[n]."""
+    rows = np.zeros(len(parts), np.int64)
+    for i in range(len(parts)):
+        rows[i] = balance(parts[i], common, share)
+    return rows
+
+
 @pytest.mark.parametrize(("most", "share"), [(0.95, 0.94), (0.76, 0.755), (0.5, 0.45), (0.9, 0.9)])
 def test_of_one_column_a_class_publishes_the_largest_part_within_both_shares(most, share) -> None:
-    held = np.array(list(np.ndindex(13, 45)))  # rows with the commonest value, and others
-    held = np.stack([held[:, 1], held[:, 0]], axis=1)
-    part = _balanced(held, np.array([[False], [True]]), [NearLimit(0, 0, most)], np.array([share]))
-    for (common, other), found in zip(held.tolist(), part.tolist(), strict=True):
+    held = np.array(list(np.ndindex(13, 45)))[:, ::-1]  # rows with the commonest value, and others
+    common = CommonValues(np.zeros(1, np.int64), np.array([[False], [True]]), np.array([most]), 1)
+    part = held.copy()
+    rows = balanced(part, common, np.array([share]))
+    for (many, few), found, size in zip(held.tolist(), part.tolist(), rows.tolist(), strict=True):
         best = max(
-            (a + b for a in range(common + 1) for b in range(other + 1)
+            (a + b for a in range(many + 1) for b in range(few + 1)
              if share * (a + b) - 1e-9 <= a <= most * (a + b) + 1e-9), default=0
         )  # fmt: skip
-        assert sum(found) == best, (common, other)
-        assert found[0] <= common
-        assert found[1] <= other
+        assert size == best, (many, few)
+        assert size in (0, sum(found))
+        assert found[0] <= many
+        assert found[1] <= few
+
+
+def plainly(task: Task) -> list[tuple[int, int, int]]:
+    """What ``by_shares`` finds, from its definition: the triples (cell, group, rows) in their order."""
+    h, limits, lattice = task.histogram, near_limits(task), Lattice.of(task.recoding)
+    left = dict(enumerate(h.count.tolist()))
+    kinds = [tuple(bool(row[limit.column] != limit.value) for limit in limits) for row in h.sensitive]
+    turn = sorted(set(kinds), key=lambda kind: (sum(kind), kind[::-1]))
+
+    def without_excess(part: Counter, j: int, other: bool, most: float) -> None:
+        """At most so many rows stay that have another value in column j, or of those that don't."""
+        excess = sum(rows for kind, rows in part.items() if kind[j] == other) - math.floor(most + 1e-9)
+        for kind in turn:
+            if kind[j] == other:
+                out = max(min(part[kind], excess), 0)
+                part[kind] -= out
+                excess -= out
+
+    def rows_of(part: Counter, j: int, other: bool) -> int:
+        return sum(rows for kind, rows in part.items() if kind[j] == other)
+
+    triples, group = [], 0
+    nodes = NodesToVisit(task, lattice, SORTED)
+    while nodes.left and left:
+        node = nodes.take(len(left) + SORT_SETUP)[0]
+        classes = defaultdict(list)
+        for cell in left:
+            codes = zip(lattice.up, node, h.quasi[cell], strict=True)
+            classes[tuple(int(up[level, code]) for up, level, code in codes)].append(cell)
+        total = sum(left.values())
+        share = [1 - sum(left[c] for c in left if kinds[c][j]) / total for j in range(len(limits))]
+        least = max(task.requirement.smallest, math.ceil(1 / max(1 - max(share), 1e-9) - 1e-6))
+        for _, cells in sorted(classes.items()):
+            if sum(left[cell] for cell in cells) < least:
+                continue
+            part = Counter()
+            for cell in cells:
+                part[kinds[cell]] += left[cell]
+            for _ in range(12):
+                for j, limit in enumerate(limits):
+                    without_excess(part, j, False, rows_of(part, j, True) * limit.most / (1 - limit.most))
+                    without_excess(part, j, True, rows_of(part, j, False) * (1 - share[j]) / max(share[j], 1e-9))
+            rows = sum(part.values())
+            for j, limit in enumerate(limits):
+                many = rows_of(part, j, False)
+                if not (share[j] - 1e-9) * rows <= many <= (limit.most + 1e-9) * rows:
+                    rows = 0
+            if rows < least:
+                continue
+            for cell in sorted(cells, key=lambda cell: (kinds[cell][::-1], cell)):
+                given = min(left[cell], part[kinds[cell]])
+                part[kinds[cell]] -= given
+                left[cell] -= given
+                if given:
+                    triples.append((cell, group, given))
+            left = {cell: rows for cell, rows in left.items() if rows}
+            group += 1
+    return triples
+
+
+@settings(deadline=None, max_examples=45)
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(20, 70), columns=st.integers(1, 3), codes=st.sampled_from([4, 500]),
+    kind=st.sampled_from(sorted(COLUMNS)),
+)  # fmt: skip
+def test_they_are_those_of_the_definition_in_its_order(seed, n, columns, codes, kind) -> None:
+    random = np.random.default_rng(seed)
+    wide = codes > 4  # so many codes of seven columns that the keys of classes are hashes
+    quasi = random.integers(0, 4, (n, 7 if wide else 2)) * ((codes - 1) // 3)
+    sensitive = (random.random((n, columns)) < random.uniform(0.05, 0.45, columns)).astype(int)
+    models = [KAnonymity(2)]
+    for j, name in enumerate(Histogram.from_rows(quasi, sensitive).sensitive_names):
+        models.append(AlphaKAnonymity(min(np.bincount(sensitive[:, j]).max() / n + 0.03, 0.99), 1, column=name))
+    task = task_of(quasi, sensitive, models, None if wide else (COLUMNS[kind](), COLUMNS[kind]()))
+    if wide:
+        task = replace(task, histogram=replace(task.histogram, quasi_sizes=(codes,) * 7))
+        task = replace(task, recoding=Recoding.stars(task.histogram))
+        assert not Lattice.of(task.recoding).flat[3]
+    found = by_shares(task)
+    if not near_limits(task):
+        assert found is None
+        return
+    groups = defaultdict(list)
+    for cell, group, rows in plainly(task):
+        groups[group].append((cell, rows))
+    triples, number = [], 0
+    for own in groups.values():
+        held = np.repeat(*np.array(own).T)
+        most = [np.bincount(column).max() / held.size for column in task.histogram.sensitive[held].T]
+        if all(share <= model.alpha + 1e-9 for share, model in zip(most, models[1:], strict=True)):
+            triples += [(cell, number, rows) for cell, rows in own]
+            number += 1
+    assert found is None or list(zip(*(a.tolist() for a in found), strict=True)) == triples
+    assert found is not None or not groups
 
 
 def test_a_kernel_that_stops_early_is_called_again_with_the_nodes_left(monkeypatch) -> None:

@@ -1,7 +1,7 @@
 """Eligible parts of a class that is not eligible as a whole, for the cascades.
 
-``part_of`` finds the largest part that meets a requirement. ``deal`` takes small groups close to the table's shares out
-of a class, one by one.
+``part_of`` finds the largest part that meets a requirement. ``balance`` finds a part in which common values have shares
+between two limits. ``deal`` takes small groups close to the table's shares out of a class, one by one.
 """
 
 from __future__ import annotations
@@ -193,6 +193,83 @@ def part_of(required, sensitive, cells, left, scratch):
         else:
             high = h
     return found
+
+
+ROUNDS = 12  # limit of the rounds of ``balance``
+
+
+class CommonValues(NamedTuple):
+    """Sensitive columns whose commonest value has nearly the largest share that it may have in a group.
+
+    kind   int64[m]: kind of every cell; cells of one kind have other values than the commonest in the same columns
+    other  bool[kinds, columns]: whether cells of a kind have another value; bit j of the kind, for at most 3 columns
+    most   float64[columns]: largest share of the commonest value in a group
+    fewest int64: least rows of a group
+    """
+
+    kind: np.ndarray
+    other: np.ndarray
+    most: np.ndarray
+    fewest: int
+
+
+@njit(**LEAN_INNER)
+def _take_out(part, common, j, others, rows):
+    """Take ``rows`` rows of kinds with (``others``) or without another value in column j out of a class.
+
+    The kinds with the fewest other values come first: for three columns, that is their order.
+    """
+    for kind in range(part.size):
+        if rows > 0 and common.other[kind, j] == others:
+            here = min(part[kind], rows)
+            part[kind] -= here
+            rows -= here
+
+
+@njit(**LEAN_INNER)
+def _held(part, common, j):
+    """(rows with the commonest value of column j, rows with another value) of a part."""
+    many, few = np.int64(0), np.int64(0)
+    for kind in range(part.size):
+        if common.other[kind, j]:
+            few += part[kind]
+        else:
+            many += part[kind]
+    return many, few
+
+
+@njit(**LEAN_INNER)
+def balance(part, common, share):
+    """Reduce the rows of each kind in a class to a part within both shares; returns its rows, 0 if none was found.
+
+    part   int64[kinds]: in: rows of the class; out: rows of the part, unless 0 is returned
+    share  float64[columns]: least share of the commonest value of each column
+
+    Rows in excess of a limit are taken out for one limit after the other, until the part is within all limits. For one
+    column, the part is the largest one if ROUNDS rounds suffice. O(rounds columns kinds).
+    """
+    most = common.most
+    rows = np.int64(0)
+    for kind in range(part.size):
+        rows += part[kind]
+    for _ in range(ROUNDS):
+        before = rows
+        for j in range(most.size):
+            many, few = _held(part, common, j)
+            _take_out(part, common, j, False, many - np.int64(few * most[j] / (1.0 - most[j]) + CLOSE))
+            many, few = _held(part, common, j)
+            ratio = (1.0 - share[j]) / max(share[j], CLOSE)
+            _take_out(part, common, j, True, few - np.int64(many * ratio + CLOSE))
+        rows = np.int64(0)
+        for kind in range(part.size):
+            rows += part[kind]
+        if rows == before:
+            break
+    for j in range(most.size):
+        many, _ = _held(part, common, j)
+        if many < (share[j] - CLOSE) * rows or many > (most[j] + CLOSE) * rows:
+            return np.int64(0)
+    return rows
 
 
 class Quotas(NamedTuple):

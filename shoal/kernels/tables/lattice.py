@@ -1,7 +1,8 @@
 """The cascade: visits nodes of the generalization lattice and publishes classes of rows that agree at a node's levels.
 
 A class is published when it is eligible. If row prices guide the cascade, a class is published when it loses little
-more than the minimum of its rows. Layout shared by the kernels, for m cells, d columns, and s sensitive columns:
+more than the minimum of its rows. If common values are near their limits, a class publishes a part that leaves the
+other rows with no larger shares of them. Layout shared by the kernels, for m cells, d columns, and s sensitive columns:
 
 quasi   int32[m, d]   code of every cell in every column
 up      int32[..]     class of a code at a level: up[at[j] + level * size[j] + code]
@@ -18,9 +19,17 @@ import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
 from shoal.kernels.tables.eligible import GroupRequirement
-from shoal.kernels.tables.eligible_parts import Scratch, keep_of, part_of
+from shoal.kernels.tables.eligible_parts import Scratch, balance, keep_of, part_of
 
-__all__ = ["GeneralizedCells", "GroupRequirement", "HeldBackRows", "UnpublishedRows", "publish", "publish_priced"]
+__all__ = [
+    "GeneralizedCells",
+    "GroupRequirement",
+    "HeldBackRows",
+    "UnpublishedRows",
+    "publish",
+    "publish_balanced",
+    "publish_priced",
+]
 
 
 class GeneralizedCells(NamedTuple):
@@ -428,6 +437,78 @@ def publish(rules, raised, levels, stock, required, values, group, out):
                 width //= 2
             numbering = ClassNumbering(numbering.slots[:width], numbering.key_at, numbering.first_at)
     return v, written, group
+
+
+@njit(cache=True, nogil=True)
+def publish_balanced(raised, level, active, common, left, group, out):
+    """Publish at one lattice node the part of every class that ``balance`` finds for the shares of all rows left.
+
+    level   int32[d];  active int64[a]: the cells with rows left, ascending; updated
+    common  ``CommonValues``;  left int64[m], updated
+    group   int64: number of the next group
+    out     ``GroupTriples`` for all active cells; the cells of one kind in a group are ascending
+
+    returns (cells with rows left, triples written, next group). The first rows of each kind in a class are published.
+    Space O(a), time O(a d).
+    """
+    kind, other, most, fewest = common
+    kinds = other.shape[0]
+    numbering, of = numbering_for(active.size, active.size)
+    found = classes(raised, level, active, numbering, of)
+    rows, share = numbering.key_at, np.empty(most.size)  # the keys aren't needed any more
+    for x in range(found):
+        rows[x] = 0
+    for j in range(most.size):
+        share[j] = 0.0
+    total = np.int64(0)
+    for i in range(active.size):
+        c = active[i]
+        rows[of[i]] += left[c]
+        total += left[c]
+        for j in range(most.size):
+            if other[kind[c], j]:
+                share[j] += left[c]
+    highest = 0.0
+    for j in range(most.size):
+        share[j] = 1.0 - share[j] / total
+        highest = max(highest, share[j])
+    # The least rows of a class with this share of the commonest value and one row of another value.
+    least = 1.0 / max(1.0 - highest, 1e-9) - 1e-6
+    large = 0
+    for x in range(found):
+        enough = rows[x] >= fewest and rows[x] >= least
+        rows[x] = large if enough else -1
+        large += enough
+    if large == 0:
+        return active.size, 0, group
+    slot, number, part = rows, numbering.first_at, np.empty((large, kinds), np.int64)
+    for y in range(large):
+        for x in range(kinds):
+            part[y, x] = 0
+    for i in range(active.size):
+        y = slot[of[i]]
+        if y >= 0:
+            part[y, kind[active[i]]] += left[active[i]]
+    for y in range(large):
+        number[y] = -1
+        size = balance(part[y], common, share)
+        if size >= fewest and size >= least:
+            number[y] = group
+            group += 1
+    written, here = 0, 0
+    for i in range(active.size):
+        c, y = active[i], slot[of[i]]
+        if y >= 0 and number[y] >= 0:
+            give = min(left[c], part[y, kind[c]])
+            if give > 0:
+                part[y, kind[c]] -= give
+                left[c] -= give
+                out.cell[written], out.group[written], out.count[written] = c, number[y], give
+                written += 1
+        if left[c] > 0:
+            active[here] = c
+            here += 1
+    return here, written, group
 
 
 class CascadePrices(NamedTuple):

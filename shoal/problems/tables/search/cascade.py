@@ -130,79 +130,58 @@ def by_shares(task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
     A class publishes only a part in which the commonest value has at least its share among all rows left, and at most
     its largest share. So its share among the remaining rows never rises, and the rows left at the top node are
-    eligible. O(nodes * cells * log(cells)).
+    eligible. O(nodes * cells).
     """
+    from shoal.kernels import quick
+    from shoal.kernels.tables.eligible_parts import CommonValues
+    from shoal.kernels.tables.lattice import GeneralizedCells, publish_balanced
+
     limits = near_limits(task)
     if not limits or not task.requirement.closed:
         return None
     h, need = task.histogram, task.requirement
     # bit i of a cell's kind: the cell has another value in column i of the limits
     kind = sum((h.sensitive[:, limit.column] != limit.value).astype(np.int64) << i for i, limit in enumerate(limits))
-    kinds = 1 << len(limits)
-    other = (np.arange(kinds)[:, None] >> np.arange(len(limits)) & 1).astype(bool)
-    left, group = h.count.copy(), 0
+    other = (np.arange(1 << len(limits))[:, None] >> np.arange(len(limits)) & 1).astype(bool)
+    common = CommonValues(kind, other, np.array([limit.most for limit in limits]), need.smallest)
+    lattice = Lattice.of(task.recoding)
+    nodes, raised = NodesToVisit(task, lattice, SORTED), GeneralizedCells(h.quasi, *lattice.flat)
+    left, active = h.count.copy(), np.flatnonzero(h.count > 0)
+    out = GroupTriples.empty(active.size)
     found: list[tuple[np.ndarray, ...]] = []
-    # At each node, the large enough classes publish their parts; ``slot`` numbers the pairs of class and kind.
-    for cells, start in _classes_in_turn(task, left):
-        share = 1 - np.bincount(kind, weights=left, minlength=kinds) @ other / left.sum()
-        # The least rows of a class with this share of the commonest value and one row of another value.
-        least = max(need.smallest, math.ceil(1 / max(1 - share.max(), 1e-9) - 1e-6))
-        large = np.add.reduceat(left[cells], start[:-1]) >= least
-        if not large.any():
-            continue
-        cells = cells[np.repeat(large, np.diff(start))]
-        slot = np.repeat(np.arange(int(large.sum())), np.diff(start)[large]) * kinds + kind[cells]
-        held = np.bincount(slot, weights=left[cells], minlength=int(large.sum()) * kinds).astype(np.int64)
-        part = _balanced(held.reshape(-1, kinds), other, limits, share)
-        part[part.sum(axis=1) < least] = 0
-        # The first rows of each kind in each class are published.
-        order = np.argsort(slot, kind="stable")
-        cells, slot = cells[order], slot[order]
-        before = np.cumsum(left[cells]) - left[cells] - (np.cumsum(held) - held)[slot]
-        given = np.clip(part.reshape(-1)[slot] - before, 0, left[cells])
-        some = given > 0
-        found.append((cells[some], group + slot[some] // kinds, given[some]))
-        left[cells] -= given
-        group += len(part)
+    visited: list[tuple[np.ndarray, int]] = []  # nodes that publish groups, and their groups
+    group = 0
+    while nodes.left and active.size:
+        task.progress("cascade", nodes.share)
+        level = nodes.take(active.size + SORT_SETUP)[0]
+        run = quick(publish_balanced, active.size * level.size)
+        here, written, after = run(raised, level, active, common, left, group, out)
+        if written:
+            found.append(tuple(a[:written].copy() for a in out))
+            visited.append((level, after - group))
+        active, group = active[:here], after
     if not found:
         return None
     cell, label, count = (np.concatenate(a) for a in zip(*found, strict=True))
+    # Groups are numbered by node, then by the codes of their class, so that the hash table doesn't decide their order.
+    label = _by_codes(lattice, visited, h.quasi[cell[np.unique(label, return_index=True)[1]]])[label]
+    order = rising(label, kind[cell], cell)
+    cell, label, count = cell[order], label[order], count[order]
     good = groups_that_meet(h, need, cell, label, count, group)[label]  # under all requested models
     return cell[good], np.unique(label[good], return_inverse=True)[1].reshape(-1), count[good]
 
 
-def _balanced(held: np.ndarray, other: np.ndarray, limits: Sequence[NearLimit], share: np.ndarray) -> np.ndarray:
-    """How many rows of each kind a class publishes, int64[classes, kinds]; 0 if no number was found.
+def _by_codes(lattice: Lattice, visited: Sequence[tuple[np.ndarray, int]], quasi: np.ndarray) -> np.ndarray:
+    """The place of each group in the order of nodes, then of the codes of its class, int64[groups].
 
-    held   int64[classes, kinds] rows of the class;  other  bool[kinds, columns] kinds with another value
-    share  float64[columns] least share of the commonest value of each column
-
-    Rows in excess of a limit are taken out for one limit after the other, until the part is within all limits. For one
-    column, the part is the largest one if ROUNDS rounds suffice.
+    visited  nodes int32[d], each with the number of its groups;  quasi  int[groups, d], a tuple of each group
     """
-    part = held.copy()
-    for _ in range(ROUNDS):
-        before = int(part.sum())
-        for (_, _, most), without, least in zip(limits, other.T, share, strict=True):
-            few, many = part[:, without].sum(axis=1), part[:, ~without].sum(axis=1)
-            _take_out(part, ~without, other, many - np.floor(few * most / (1 - most) + 1e-9).astype(np.int64))
-            many, ratio = part[:, ~without].sum(axis=1), (1 - least) / max(least, 1e-9)
-            _take_out(part, without, other, few - np.floor(many * ratio + 1e-9).astype(np.int64))
-        if int(part.sum()) == before:
-            break
-    rows, common = part.sum(axis=1), part @ ~other
-    low, high = share - 1e-9, np.array([limit.most for limit in limits]) + 1e-9
-    fits = ((common >= low * rows[:, None]) & (common <= high * rows[:, None])).all(axis=1)
-    return np.where(fits[:, None], part, 0)
-
-
-def _take_out(part: np.ndarray, which: np.ndarray, other: np.ndarray, rows: np.ndarray) -> None:
-    """Take ``rows`` int64[classes] rows of some kinds out of each class, those with the fewest other values first."""
-    rows = np.maximum(rows, 0)
-    for kind in sorted(np.flatnonzero(which), key=lambda kind: int(other[kind].sum())):
-        here = np.minimum(part[:, kind], rows)
-        part[:, kind] -= here
-        rows = rows - here
+    levels, groups = zip(*visited, strict=True)
+    turn = np.repeat(np.arange(len(levels)), groups)
+    codes = [up[level, code] for up, level, code in zip(lattice.up, np.array(levels)[turn].T, quasi.T, strict=True)]
+    place = np.empty(len(turn), np.int64)
+    place[np.lexsort((*codes[::-1], turn))] = np.arange(len(turn))
+    return place
 
 
 ALLOWANCES = (0.05, 0.2, 0.5)  # accepted loss of a row above its price, summed over the columns
@@ -509,7 +488,6 @@ def _staying(size: np.ndarray, times: np.ndarray, wanted: int) -> np.ndarray:
 BATCH = 256
 SORTED = 4.0  # time for a cell of a node if the cells are sorted, relative to the compiled cascade
 SORT_SETUP = 5_000  # cells that can be sorted in the fixed time that a node takes
-ROUNDS = 12  # limit of the rounds of ``_balanced``
 SPENT = 0.01  # if persons are counted, the cascade ends when a batch publishes less than this part of the rows
 HURRY = 0.05  # share of the seconds; if ``by_quotas`` and ``by_shares`` take more, the general cascade isn't run
 
