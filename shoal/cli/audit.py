@@ -398,7 +398,8 @@ def _policy_from_arx(project: Path, output: Path | None, k: int | None, force: b
     if k is not None and found.k:
         raise PolicyError(f"--k {k}: the project asks for k = {found.k}; change that in the policy made of it")
     target = output or project.with_name(f"{project.stem}.policy.toml")
-    folder = target.parent / f"{target.name.split('.')[0]}-hierarchies"
+    stem = target.name.removesuffix(".toml").removesuffix(".policy")
+    folder = target.parent / f"{stem}-hierarchies"
     files = hierarchy_files(found, folder.name)
     places = [target.parent / name for name in files.values()]
     # a bad hierarchy is refused before anything is written, not when the policy is used

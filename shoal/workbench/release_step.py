@@ -11,6 +11,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.paths import named_after
 from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
@@ -66,7 +67,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     """
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
-    stem = f"{short(Path(task.title).name.split('.')[0]) or 'table'}.release"
+    stem = f"{short(named_after(Path(task.title)))}.release"
     try:
         place = place_of(folder) if folder else made_in
         if folder and (place / f"{stem}.csv").exists():
