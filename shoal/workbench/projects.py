@@ -51,7 +51,8 @@ def worded(sentence: Any) -> str:
             return "the field 'Table of a database' under 'How it is read'"
         if named.name == "hierarchies" and named.value == "{column: ...}":
             return "a hierarchy (step Hierarchies)"
-        return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
+        value = "" if named.value is None or named.value in ("...", "[...]") else named.value.strip(chr(39))
+        return named.text if named.column else f"{named.name}: {value}" if value else named.name
 
     return str(sentence.worded(field))
 
@@ -72,7 +73,6 @@ class WorkSession:
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
-    added     the series and the stamp of the table that was added last: the same rows are nobody's next month
     placed    what the step Places showed last of the table's "points" and of "areas": its fields, and what was "found"
     running   labels of the buttons whose long work runs or waits, the one that runs first
     reported  what the running work does now, and the share of it that is done, None if that is unknown
@@ -94,7 +94,6 @@ class WorkSession:
     project: Path | None = None
     series: str = ""
     months: dict[str, Any] | None = None
-    added: tuple[str, Any] = ("", None)
     placed: dict[str, dict[str, Any]] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
     reported: tuple[str, float | None] = ("", None)

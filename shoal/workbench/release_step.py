@@ -428,15 +428,11 @@ def _held(window: Any) -> None:
     add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
-        if not person.value and task.added == (task.series, task.source["stamp"]):
-            window.say(f"{task.title} is in this series already, so its rows are nobody new. Open the table of the "
-                       "next month, or choose the column by which a person is known again.", bad=True)  # fmt: skip
-            return
         with add.running("adding the month"):
             months = await window.ask("add_month", add.report, long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
-            task.months, task.added = months, (task.series, task.source["stamp"])
+            task.months = months
             window.changed("Series")
             window.say(f"{task.title} is month {len(months['parts'])}.")
 

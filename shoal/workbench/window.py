@@ -363,10 +363,10 @@ ENDED = ("The workbench of this address has ended, and its work with it. Open yo
 
 
 UNANSWERED = """document.addEventListener('DOMContentLoaded', () => {
-  const said = ['The workbench does not answer.',
+  const lines = ['The workbench does not answer.',
     'If it still runs, this page continues by itself. If it has ended, start it again with shoal workbench, and open ' +
     'your table or your saved project. What you did not save is gone.'];
-  document.querySelectorAll('#popup > span').forEach((line, i) => { line.textContent = said[i] });
+  document.querySelectorAll('#popup > span').forEach((line, i) => { line.textContent = lines[i] });
   document.getElementById('popup').setAttribute('role', 'alert');
 })"""  # in place of the words of NiceGUI, which only say that it tries to reconnect
 
