@@ -325,7 +325,10 @@ def init(
     found, together, rows, _ = look
     # the comments in the policy contain figures of the table
     publish_text(target, write_policy(of_database or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
-    lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
+    lines = [
+        f"{c.name:<24} {c.role:<18} {c.distinct:>8,} {'value ' if c.distinct == 1 else 'values'}  {c.reason}"
+        for c in found
+    ]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     sheets = unread_sheets(data, of_database)

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
@@ -102,7 +103,7 @@ class Keyed:
                 hashed.update((f"{quoted(text)}]" if escaped else f'"{text}"]').encode("utf-8", "surrogatepass"))
             yield hashed.hexdigest()
 
-    def table(self, tuples: pl.DataFrame, rows: Sequence[int]) -> str:
+    def table(self, tuples: pl.DataFrame, rows: np.ndarray) -> str:
         """The hash of a table without its order, from the texts of its tuples and the number of rows of each.
 
         O(n log n) for n tuples.
