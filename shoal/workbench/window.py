@@ -58,7 +58,7 @@ STYLE = """
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
 .wb .codehilite :is(.c, .c1) { color: #4a5560; } .body--dark .wb .codehilite :is(.c, .c1) { color: #b9c4ce; }
-#popup { max-width: min(36rem, 75vw); padding: 1rem 1.5rem; }
+#popup { max-width: min(36rem, 75vw); }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { .wb-steps > .q-tabs .q-tabs__content { flex-wrap: wrap; }
   .q-tabs__arrow { display: none; } .wb-bar { gap: 0; padding: .2rem .6rem; }

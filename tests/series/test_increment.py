@@ -312,7 +312,8 @@ def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(mode
     series.add(frame([(f"p{i}", "30", "1", "aaab"[i % 4]) for i in range(8)]))
     before = seen(tmp_path / "s")
     with pytest.raises(
-        shoal.InfeasibleError, match=r"all parts together: (t-cl|.*beta|delta).* is not met.*new series"
+        shoal.InfeasibleError,
+        match=r"all parts together: (t-cl|.*beta|delta).* of 'ill' is not met \(\S+ = [0-9.]+ reached\), .*new series",
     ):
         series.add(frame([(f"q{i}", "50", "2", "abbb"[i % 4]) for i in range(8)]))
     assert seen(tmp_path / "s") == before
