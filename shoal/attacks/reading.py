@@ -90,9 +90,9 @@ class Reading:
     unknown: int = 0
     promised: Mapping[str, float] = field(default_factory=dict)
 
-    def l_of(self, column: str) -> float:
-        """The promised l of a sensitive column; 1 if none is promised."""
-        return self.promised.get(column, 1.0) if self.promised else self.l
+    def l_of(self, column: str | None) -> float:
+        """The promised l of a sensitive column; 1 if none is promised, or if there is no column."""
+        return self.promised.get(column or "", 1.0) if self.promised else self.l
 
     @property
     def rows(self) -> int:
