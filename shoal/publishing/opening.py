@@ -56,7 +56,10 @@ def with_place(table: Table, coordinates: tuple[str, str], marks: Mapping[str, s
     marks  column of texts -> its decimal mark
     """
     if not isinstance(table, FrameTable):
-        raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
+        raise PolicyError(
+            "coordinates are tiled in memory; read a file with ⟨engine='polars'⟩, or pass a pandas or Polars frame, "
+            "such as relation.pl() of DuckDB or frame.toPandas() of Spark"
+        )
     return table.joined(coordinates, PLACE, marks)
 
 

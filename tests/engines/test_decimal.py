@@ -312,6 +312,15 @@ def test_coordinates_have_decimal_commas(kind: str, tmp_path: Path) -> None:
     assert again.certificate.cost == made.certificate.cost
 
 
+def test_coordinates_that_are_not_in_memory_have_a_way_out(tmp_path: Path) -> None:
+    relation, _ = handed(placed("."), "duckdb", tmp_path)
+    placed(".").write_csv(tmp_path / "t.csv")
+    for data, more in ((relation, {}), (tmp_path / "t.csv", {"engine": "duckdb"})):
+        with pytest.raises(PolicyError, match=r"read a file with engine='polars', or pass .* relation\.pl\(\)"):
+            shoal.anonymize(data, **PLACED, **more)
+    assert shoal.anonymize(relation.pl(), **PLACED).facts.rows == 60
+
+
 def test_a_population_of_places_has_the_same_decimal_commas() -> None:
     def cost(mark: str, **more: Any) -> float:
         whole = pl.concat([placed(mark)] * 2)
