@@ -129,8 +129,9 @@ ROOMS: dict[str, set[str]] = {
         "fastapi",
         "starlette",
         "shoal.",
+        "shoal.paths",
         "shoal.workbench",
-    },  # the public interface
+    },  # the public interface, and what a path is
     "cli": {"numpy", "typer", "rich", "polars", "shoal"},
 }
 

@@ -101,7 +101,8 @@ class PolicyError(ShoalError):
         meanings   what each available name means; if no name is similar enough, all are listed
         """
         names = list(dict.fromkeys(str(a) for a in available))
-        close = [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
+        close = [a for a in names if a.casefold() == str(name).casefold()]
+        close = close or [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
         close = close or get_close_matches(str(name), names, n=1, cutoff=0.8 if meanings else 0.6)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):

@@ -35,7 +35,7 @@ from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import PublishedCodes
-from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_filled, with_limits
+from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_filled, with_limits, without_k
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
@@ -341,7 +341,7 @@ def _read(
     if target is not None:
         _refuse_target(table, asked, target)
     if asked.coordinates is not None:
-        table = with_place(table, asked.coordinates)
+        table = with_place(table, asked.coordinates, asked.decimal)
     cells = None
     if asked.missing == "filled":
         table, cells = filled(table, asked.grouped, asked.limits)
@@ -349,7 +349,7 @@ def _read(
         table = flagged(table, asked)
     census = None
     if asked.population is not None:
-        census = read_census(asked.population, asked.grouped, asked.coordinates, engine)
+        census = read_census(asked.population, asked.grouped, asked.coordinates, engine, asked.decimal)
     separator = one_character(text[0]) or _separator(table, data)
     sheets = unread_sheets(data, scope.table)
     return _OpenedTable(
@@ -466,7 +466,8 @@ def _recode(
         exposed=exposed(left.histogram, left_merged, () if codes is None else recoding.columns, asked.range_step),
         notes=(
             *read.sheets,
-            *named_sensitive(asked.sensitive), *blurred, *ordered_as_equal(left.sensitive, asked.privacy),
+            *without_k(asked, cells.need.smallest), *named_sensitive(asked.sensitive), *blurred,
+            *ordered_as_equal(left.sensitive, asked.privacy),
             *filled_words(read.filled), *limit_words(asked.limits, limited),
             *_revealed_beyond_limits(read.table, asked), *of_columns(left, columns, cells.texts, recoding, asked),
         ),

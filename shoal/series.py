@@ -167,6 +167,7 @@ class Series(Shown):
             carried = look(read, policy)
             if held.about["mode"] == "again":
                 _refuse_beyond(scope.memory, read)
+            seen = _seen(read, policy, person, held) if held.about["mode"] == "increment" else ""
             try:
                 added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
             except UncoveredError as error:
@@ -187,7 +188,8 @@ class Series(Shown):
             if self.mode == "increment":
                 refuse_together([held.release(i + 1) for i in range(held.parts)], part, policy)
             progress("writing and reading back", None)
-            held.add(part.release, part.certificate, added.ledger, judged_bytes(policy), closed=closed_to([table]))
+            ledger = added.ledger.of_table(seen)
+            held.add(part.release, part.certificate, ledger, judged_bytes(policy), closed=closed_to([table]))
         return part
 
     @watched
@@ -324,6 +326,27 @@ def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder
         raise InputError("mode 'again' recognizes people; name the column of persons with ⟨person=...⟩")
     if held.parts:
         _refuse_other_columns(read, policy, held)
+
+
+def _seen(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> str:
+    """The keyed hash of a table's quasi-identifiers and sensitive values, without the order of its rows.
+
+    InputError if an earlier part is of the same rows and no column tells who they are: they are probably the same
+    people.
+    """
+    tuples, rows = read.counts([*policy.grouped, *policy.sensitive])
+    texts = tuples.with_columns(_as_text(column) for column in tuples)
+    seen = held.keyed.table(
+        texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep()), rows
+    )
+    if person is None and seen in held.ledger.tables:
+        number = held.ledger.tables.index(seen) + 1
+        raise InputError(
+            f"this table has the rows of part {number}, and without a column of persons they would count as new "
+            "people; name the column with ⟨person=COLUMN⟩. If they are other people, add them in one table with the "
+            "next ones"
+        )
+    return seen
 
 
 def _added(

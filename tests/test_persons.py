@@ -140,3 +140,17 @@ def test_verify_states_that_k_counts_persons_and_which_models_do_too(tmp_path):
             "k counts 'patient', removed from the release; the private record states how many" + also
         )
         assert bool(also) == ("by persons also" in said.found)
+
+
+def test_what_is_asked_by_persons_names_its_columns_once(tmp_path):
+    frame = pl.DataFrame(
+        {"who": [i // 2 for i in range(48)], "age": [30 + i // 24 for i in range(48)],
+         "a": ["x", "y", "z"] * 16, "b": ["u", "v", "w"] * 16}
+    )  # fmt: skip
+    made = shoal.anonymize(
+        frame, quasi_identifiers=["age"], sensitive=["a", "b"], person="who", effort="fast",
+        privacy=[shoal.KAnonymity(3), shoal.LDiversity(2, "a"), shoal.LDiversity(2, "b")],
+    )  # fmt: skip
+    paper = made.write(tmp_path / "r.csv")
+    (said,) = (f.found for f in shoal.verify(tmp_path / "r.csv", paper).findings if f.check == "persons")
+    assert said.endswith("by persons also: at most 1/2 of every group share a value of 'a', 'b'")

@@ -88,7 +88,8 @@ If a command fails before it has an answer, the object contains the key `error`:
 ```json
 {"schema": 1, "shoal": "0.1.0", "command": "anonymize", "status": 2,
  "error": {"kind": "PolicyError", "message": "'zpi' is not a column; did you mean 'zip'?",
-           "setting": null, "column": "zpi", "exit_status": 2}}
+           "marked": "'zpi' is not a column; did you mean 'zip'?", "setting": null, "column": "zpi",
+           "exit_status": 2}}
 ```
 
 A check that fails is an answer: `verify` prints its findings with `"status": 1`.

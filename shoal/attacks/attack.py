@@ -289,7 +289,11 @@ class _Claims:
         self.centers = policy is not None and policy.publish == "centers"
         models = () if policy is None else policy.privacy
         self.k = max((m.k for m in models if hasattr(m, "k") and type(m).__name__ == "KAnonymity"), default=1)
-        self.l = max((float(m.l) for m in models if type(m).__name__ == "LDiversity"), default=1.0)
+        self.l: dict[str, float] = {}  # of each sensitive column that has a promise
+        for model in models:
+            if type(model).__name__ == "LDiversity":
+                for name in self.sensitive if model.column is None else [model.column]:
+                    self.l[name] = max(float(model.l), self.l.get(name, 1.0))
 
 
 def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[str, Any]) -> _Claims:

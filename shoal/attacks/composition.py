@@ -90,9 +90,8 @@ def _sets(setting: _Setting, have: Sequence[int], out: list[Figure], notes: list
         except InputError as error:
             notes.append(f"composition with release {', '.join(str(i + 1) for i in chosen)}: {error}")
             continue
-        out += _findings(
-            composed, setting.reading, (setting.named, which), checked=checked, tied=setting.column == TIED
-        )
+        l = setting.reading.l_of(setting.column)
+        out += _findings(composed, l, (setting.named, which), checked=checked, tied=setting.column == TIED)
         if setting.people is not None and "matched" in composed.placed:
             notes.append("the files do not reveal which row is whose: groups are known up to one placement that agrees")
 
@@ -113,15 +112,16 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
         else ReleaseOfPeople(table, [q for q in reading.quasi if q in table.columns], {})
         for table in (*frames, reading.frame)
     ]
-    asked = None if column == TIED or reading.l <= 1 else reading.l
+    asked = None if column == TIED or reading.l_of(column) <= 1 else reading.l_of(column)
     return compose(given, sensitive=column, k=max(reading.k, 2), l=asked), checked
 
 
 def _findings(
-    composed: Composition, reading: Reading, which: tuple[str, str], *, checked: bool = True, tied: bool = False
+    composed: Composition, l: float, which: tuple[str, str], *, checked: bool = True, tied: bool = False
 ) -> list[Figure]:
     """Findings for the adversary who knows the groups, and for the one who doesn't.
 
+    l        the promise of the column, 1 if there is none
     which    display names of the column and of the releases
     checked  whether the truth is known
     tied     whether the values combine several columns
@@ -147,12 +147,12 @@ def _findings(
     ):
         if learned is not None and (checked or learned is composed.unknown):
             known = learned if checked else replace(learned, right=None, truth=None, truth_alone=None)
-            out += _of(known, name, which, assumes, composed, reading)
+            out += _of(known, name, which, assumes, composed, l)
     return [f for f in out if not (tied and f.name.startswith("few people"))]
 
 
 def _of(
-    learned: Learned, name: str, which: tuple[str, str], assumes: str, composed: Composition, reading: Reading
+    learned: Learned, name: str, which: tuple[str, str], assumes: str, composed: Composition, l: float
 ) -> list[Figure]:
     """The findings of one sensitive column and one set of releases."""
     people, (column, releases) = max(composed.people, 1), which
@@ -190,7 +190,7 @@ def _of(
         add("one value", "people for whom one value is left", learned.one_value, {"one release": 0.0}, risk, details)
     if learned.above is not None:
         base = {"the better of the releases alone": (learned.alone or 0) / people}
-        measures = f"people of whom some value is likelier than 1/l = {1 / reading.l:.3g}"
+        measures = f"people of whom some value is likelier than 1/l = {1 / l:.3g}"
         more = {**details, "share_of_these_claims_that_is_right": learned.right}
         claimed = learned.highest if learned.right is None else learned.right
         add("above 1/l", measures, learned.above, base, claimed if learned.above else 0.0, more)

@@ -225,7 +225,8 @@ def linked(
     if truth.column is None:
         return out
     hit = float(guess.sum())
-    sure = belief > max(1 / reading.l, 0.5) + 1e-6
+    more = max(1 / reading.l_of(truth.column), 0.5)
+    sure = belief > more + 1e-6
     low, high = wilson(hit, len(person))
     marginal = reading.counts(truth.column).sum(axis=0)
     out.append(
@@ -234,7 +235,7 @@ def linked(
             f"guesses of {truth.column} that are right", hit / len(person), low, high,
             {"the commonest value": float(marginal.max() / marginal.sum()),
              DEALT: wilson(by_chance.sum(), len(person))[1]}, None, len(person), hit / len(person),
-            (f"{int(sure.sum()):,} people guessed with more than {max(1 / reading.l, 0.5):.2f}",
+            (f"{int(sure.sum()):,} people guessed with more than {more:.2f}",
              float(guess[sure].mean())) if sure.any() else None,
             "a larger l, t-closeness", {},
         )
@@ -292,7 +293,8 @@ def by_class(reading: Reading, column: str, seed: int) -> Figure:
     low, high = wilson(right, reading.rows)
     share = most / reading.size
     worst = int(np.argmax(share * 1e6 + np.minimum(reading.size, 1e6) / 1e6))
-    disclosed = share > 1 / reading.l + 1e-9 if reading.l > 1 else share > 1 - 1e-9
+    least = reading.l_of(column)
+    disclosed = share > 1 / least + 1e-9 if least > 1 else share > 1 - 1e-9
     return Figure(
         "inference", f"{column} by class", HOMOGENEITY,
         "the intruder knows the class of a person", f"guesses of {column} that are right",

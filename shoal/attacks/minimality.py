@@ -337,7 +337,9 @@ def claims(reading: Reading, register: People, column: str) -> Claims | None:
     share = weighed / weighed.sum(axis=1, keepdims=True)
     own = reading.counts(column).astype(float)
     alike = concentration(own[reading.points[0]], own.sum(axis=0) / max(own.sum(), 1.0))
-    weights = weigh(HiddenTuples(have[asked].astype(float), people[asked], pool, share), reading.k, reading.l, alike)
+    weights = weigh(
+        HiddenTuples(have[asked].astype(float), people[asked], pool, share), reading.k, reading.l_of(column), alike
+    )
     wholly, could = shown[asked] == 0, people >= max(reading.k, 2)
     rate = rates(weights, wholly, (int((could & (shown > 0)).sum()), int((could & (left == 0)).sum())))
     rest = left[asked][:, None]
@@ -357,7 +359,7 @@ def found(reading: Reading, register: People, original: People | None, column: s
     register  everyone's quasi-identifiers
     original  to check the claims, or None
     """
-    by_tuple = claims(reading, register, column) if reading.l > 1 else None
+    by_tuple = claims(reading, register, column) if reading.l_of(column) > 1 else None
     if by_tuple is None:
         return []
     truth = None
@@ -444,11 +446,12 @@ def _composition(
 def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray | None) -> list[Figure]:
     """The findings of a sensitive column: claims above 1/l, and the most certain claims."""
     people, informative, before, after = by_tuple.people, by_tuple.informative, by_tuple.before, by_tuple.after
+    promise = 1 / reading.l_of(column)
     informed = int(people[informative].sum())
     details: dict[str, object] = {
         "people_whose_tuple_is_not_wholly_published": int(people.sum()),
         "people_for_whom_minimality_is_informative": informed,
-        "people_claimed_by_the_compatible_rows": int(people[before.max(axis=1) > 1 / reading.l + 1e-9].sum()),
+        "people_claimed_by_the_compatible_rows": int(people[before.max(axis=1) > promise + 1e-9].sum()),
         **by_tuple.rates,
     }
     if truth is not None and informed:
@@ -458,7 +461,7 @@ def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray
             "posterior_of_the_truth_by_compatible_rows": float((weight * before[informative]).sum()),
         }
     out = []
-    for least, name in ((1 / reading.l + 1e-9, "above 1/l"), (_SURE, f"claims of {_SURE:g} and more")):
+    for least, name in ((promise + 1e-9, "above 1/l"), (_SURE, f"claims of {_SURE:g} and more")):
         among = informative & (after.max(axis=1) >= least)
         claimed = float(people[among].sum())
         right = _right(truth, people, after, among)
@@ -474,7 +477,7 @@ def _findings(reading: Reading, column: str, by_tuple: Claims, truth: np.ndarray
                 "claims that are right" if truth is not None else "mean of the claims, which nothing here can check",
                 figure, low if claimed else 0.0, high if claimed else 0.0,
                 {"what the compatible rows alone let one claim of them": _mean(people, before, among) or 0.0},
-                1 / reading.l, int(claimed), low if claimed else 0.0,
+                promise, int(claimed), low if claimed else 0.0,
                 None if best is None else (f"{int(people[certain].sum()):,} people claimed with 0.95 and more", best),
                 LOWERS, {"share_of_the_people": claimed / reading.rows,
                          "mean_of_these_claims": _mean(people, after, among), **details},

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.reading import Figure, Reading
-from shoal.paths import is_json, is_page, is_private
+from shoal.paths import certificate_path, certified_name, is_json, is_page, is_private
 
 PAPER_ON_ORIGINALS = (
     "Dinur, Nissim 2003; counted as in Cohen, Nissim 2020 (originals that agree with what is published)"
@@ -174,8 +174,11 @@ PAPER = "Dinur, Nissim 2003 (totals tell cells); minimal recodings after Cohen 2
 
 
 def neighbors(path: Path) -> list[tuple[Path, Any]]:
-    """Files next to a release that carry its name, with the JSON in each: STEM.*.json, STEM.*.html."""
-    stem = path.name.split(".")[0]
+    """Files next to a release that carry its name, with the JSON in each: STEM.*.json, STEM.*.html.
+
+    The stem of visits.2024-01.release.csv is visits.2024-01, so the files of another month don't count.
+    """
+    stem = certified_name(certificate_path(path)).removesuffix(".release")
     out = []
     for one in sorted(path.parent.glob(f"{glob.escape(stem)}.*")):
         if one == path or not (is_json(one) or is_page(one)) or one.stat().st_size > _LARGEST:

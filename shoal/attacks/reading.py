@@ -69,7 +69,8 @@ class Reading:
     classes  int64[classes, quasi]: the cell of every class per column; size: int64[classes] its rows
     values   per sensitive column its values; codes: int32[rows] likewise
     shares   per quasi-identifier float64[values]: the frequency of each value, in the register or else in the release
-    k, l     the promises of the release, 1 if unknown
+    k, l     the promises of the release, 1 if unknown; l is the largest of its columns
+    promised  l of each sensitive column that has a promise of its own; {} if l is that of all
     unknown  distinct cells that no notation explains; they count as stars
     """
 
@@ -87,6 +88,11 @@ class Reading:
     k: int = 1
     l: float = 1.0
     unknown: int = 0
+    promised: Mapping[str, float] = field(default_factory=dict)
+
+    def l_of(self, column: str | None) -> float:
+        """The promised l of a sensitive column; 1 if none is promised, or if there is no column."""
+        return self.promised.get(column or "", 1.0) if self.promised else self.l
 
     @property
     def rows(self) -> int:
@@ -218,14 +224,15 @@ class Reading:
 
 def read(
     frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], known: Sequence[pl.DataFrame] = (),
-    hierarchies: Mapping[str, Any] | None = None, stars: Mapping[str, int] | None = None, k: int = 1, l: float = 1.0,
-    notations: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Any] | None = None, stars: Mapping[str, int] | None = None, k: int = 1,
+    l: float | Mapping[str, float] = 1.0, notations: Mapping[str, str] | None = None,
 ) -> Reading:  # fmt: skip
     """Parse a release whose cells are text.
 
     known        tables with values that the cells may cover (the original, a register); the first gives the shares
     hierarchies  per column, to read labels that no notation explains
     stars        per column the number of starred cells, if known: a missing number may be a star
+    k, l         the promises; l of all sensitive columns, or of each column that has one
     notations    per column the notation of its dates or numbers, if known
 
     Raises InputError for a missing column, or a release without rows. O(rows columns).
@@ -264,9 +271,11 @@ def read(
         ranked = texts.to_frame("x").group_by("x").len("n").sort(["n", "x"], descending=[True, False])["x"].to_list()
         values[name] = tuple(ranked[:VALUES])
         codes[name] = coded(texts, values[name])
+    promised = dict(l) if isinstance(l, Mapping) else {}
+    most = max(promised.values(), default=1.0) if isinstance(l, Mapping) else l
     return Reading(
-        frame, tuple(quasi), tuple(sensitive), domains, spreads, group, classes, size, values, codes, shares, k, l,
-        unknown,
+        frame, tuple(quasi), tuple(sensitive), domains, spreads, group, classes, size, values, codes, shares, k, most,
+        unknown, promised,
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def _run() -> None:
         status = program().main(prog_name="shoal", standalone_mode=False)
     except ShoalError as error:
         setting = next((option_of(name) for name in error.settings), None)
-        _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column)
+        _refuse(refusal(error), error.exit_status, _kind(error), setting, error.column, error.sentence.marked)
     except OSError as error:
         message = error.strerror or (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__)
         name = str(error.filename) if error.filename else ""
@@ -187,19 +187,24 @@ def _kind(error: Exception) -> str:
     return next(kind.__name__ for kind in type(error).__mro__ if kind not in own)
 
 
-def _refuse(message: str, status: int, kind: str, setting: str | None = None, column: str | None = None) -> None:
+def _refuse(
+    message: str, status: int, kind: str, setting: str | None = None, column: str | None = None,
+    marked: str | None = None,
+) -> None:  # fmt: skip
     """Reports why the command fails, for people and with ``--json`` for programs, and exits.
 
     kind     name of the error's class in Python
     setting  the wrong option, and the column, if known; otherwise they are looked for in the message
+    marked   the sentence with its settings marked, for programs that name them otherwise; None: it marks none
     """
     from shoal.cli.common import print_json, say
 
-    message = _without_passwords(message)
+    message, marked = _without_passwords(message), _without_passwords(message if marked is None else marked)
     if "--json" in sys.argv:
         named = setting or next(iter(re.findall(r"^(--[a-z][a-z-]*)", message)), None)
         column = column or next(iter(re.findall(r"\bcolumn '([^']+)'", message)), None)
-        told = {"kind": kind, "message": message, "setting": named, "column": column, "exit_status": status}
+        told = {"kind": kind, "message": message, "marked": marked, "setting": named, "column": column,
+                "exit_status": status}  # fmt: skip
         print_json({"error": told}, status)
     say(f"shoal: {message}", "error")
     sys.exit(status)

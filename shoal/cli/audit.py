@@ -325,7 +325,10 @@ def init(
     found, together, rows, _ = look
     # the comments in the policy contain figures of the table
     publish_text(target, write_policy(of_database or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
-    lines = [f"{c.name:<24} {c.role:<18} {c.distinct:>8,} values  {c.reason}" for c in found]
+    lines = [
+        f"{c.name:<24} {c.role:<18} {c.distinct:>8,} {'value ' if c.distinct == 1 else 'values'}  {c.reason}"
+        for c in found
+    ]
     if any(is_number(c.name) for c in found):
         lines.append("warning: a column's name is a number: if the first line is a row, add a line of names above it")
     sheets = unread_sheets(data, of_database)
@@ -398,7 +401,8 @@ def _policy_from_arx(project: Path, output: Path | None, k: int | None, force: b
     if k is not None and found.k:
         raise PolicyError(f"--k {k}: the project asks for k = {found.k}; change that in the policy made of it")
     target = output or project.with_name(f"{project.stem}.policy.toml")
-    folder = target.parent / f"{target.name.split('.')[0]}-hierarchies"
+    stem = target.name.removesuffix(".toml").removesuffix(".policy")
+    folder = target.parent / f"{stem}-hierarchies"
     files = hierarchy_files(found, folder.name)
     places = [target.parent / name for name in files.values()]
     # a bad hierarchy is refused before anything is written, not when the policy is used

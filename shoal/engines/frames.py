@@ -29,6 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, draws, generator_of, laid_out, permutation, row_hashes, shuffled
+from shoal.engines.store import in_place
 from shoal.engines.table import (
     Counted,
     Origin,
@@ -183,20 +184,28 @@ class FrameTable:
 
     def replaced(self, columns: Sequence[pl.Series]) -> FrameTable:
         """A table in which some columns are replaced by columns of text with the same names."""
-        like = self.frame.implementation
-        made = [nw.new_series(c.name, c.to_list(), nw.String, backend=like) for c in columns]
-        if like.is_pandas() and made:
-            index = self.frame.to_native().index
-            made = [nw.from_native(s.to_native().set_axis(index), series_only=True) for s in made]
+        made = self._own(columns)
         found = self.frame.with_columns(*made).select(*self.columns).to_native() if made else self.frame.to_native()
         return self._like(found)
 
-    def joined(self, pair: tuple[str, str], name: str) -> FrameTable:
-        """A table in which two columns are combined into one, their texts separated by a blank."""
+    def _own(self, columns: Sequence[pl.Series]) -> list[nw.Series[Any]]:
+        """Columns of text as those of this kind of frame; in pandas with its index."""
+        like = self.frame.implementation
+        made = [nw.new_series(c.name, c.to_list(), nw.String, backend=like) for c in columns]
+        if like.is_pandas():
+            index = self.frame.to_native().index
+            made = [nw.from_native(s.to_native().set_axis(index), series_only=True) for s in made]
+        return made
+
+    def joined(self, pair: tuple[str, str], name: str, marks: Mapping[str, str]) -> FrameTable:
+        """A table in which two columns of coordinates are combined into one.
+
+        marks  column of texts -> its decimal mark
+        """
         if name in self.columns:
             raise PolicyError(f"the coordinates become a column {name!r}, which the table has already; rename that one")
-        texts = nw.concat_str([nw.col(c).cast(nw.String) for c in pair], separator=" ").alias(name)
-        return self._like(self.frame.with_columns(texts).drop(*pair).to_native())
+        texts = in_place(self.polars(pair), pair, marks).alias(name)
+        return self._like(self.frame.drop(*pair).with_columns(*self._own([texts])).to_native())
 
     def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:
         """A table with a further column, which is true if any of some columns is missing."""

@@ -206,24 +206,26 @@ def column(frame: pl.DataFrame, name: str) -> pl.Series:
     return frame[name]
 
 
-def numbers(frame: pl.DataFrame, name: str, marks: Mapping[str, str] | None = None) -> np.ndarray:
+def numbers(
+    frame: pl.DataFrame, name: str, marks: Mapping[str, str] | None = None, *, gaps: bool = False
+) -> np.ndarray:
     """A column as float64[n]; InputError with the first value that isn't a finite number.
 
     marks  column of texts -> its decimal mark; None if the caller reads plain numbers alone. O(n), and O(distinct
            texts) in Python for a column with a mark.
+    gaps   whether a text may be missing or empty, which is NaN
     """
     values = column(frame, name)
     mark = (marks or {}).get(name)
     if values.dtype == pl.String and mark is not None:
-        text = values.str.strip_chars()
-        once = text.drop_nulls().unique()
-        read = pl.Series([numeral(t, mark) for t in once.to_list()], dtype=pl.String).cast(pl.Float64)
-        cast = text.replace_strict(once, read, default=None, return_dtype=pl.Float64)
+        cast = _numerals(values, mark).cast(pl.Float64)
     elif values.dtype == pl.String:
         cast = values.str.strip_chars().cast(pl.Float64, strict=False)
     else:
         cast = values.cast(pl.Float64, strict=False)
     bad = cast.is_null() | cast.is_nan() | cast.is_infinite()
+    if gaps and values.dtype == pl.String:
+        bad &= values.str.strip_chars().fill_null("") != ""
     if bad.any():
         if bad.all():
             text = values.str.strip_chars() if values.dtype == pl.String else values.cast(pl.String)
@@ -243,12 +245,37 @@ def numbers(frame: pl.DataFrame, name: str, marks: Mapping[str, str] | None = No
     return cast.to_numpy()
 
 
+def _numerals(values: pl.Series, mark: str) -> pl.Series:
+    """The texts of numbers with a decimal mark as Python writes these numbers; null for other texts."""
+    text = values.str.strip_chars()
+    once = text.drop_nulls().unique()
+    read = pl.Series([numeral(t, mark) for t in once.to_list()], dtype=pl.String)
+    return text.replace_strict(once, read, default=None, return_dtype=pl.String)
+
+
 def in_plain(frame: pl.DataFrame, marks: Mapping[str, str] | None) -> pl.DataFrame:
-    """A table in which the columns with a decimal mark are plain numbers. InputError for a text that is no number."""
-    plain = [
-        pl.Series(name, numbers(frame, name, marks)) for name in marks or {} if column(frame, name).dtype == pl.String
-    ]
+    """A table in which the columns with a decimal mark are plain numbers.
+
+    A missing number stays missing. InputError for a text that is no number.
+    """
+    texts = [name for name in marks or {} if column(frame, name).dtype == pl.String]
+    plain = [pl.Series(name, numbers(frame, name, marks, gaps=True)).fill_nan(None) for name in texts]
     return frame.with_columns(plain)
+
+
+def in_place(frame: pl.DataFrame, pair: Sequence[str], marks: Mapping[str, str] | None) -> pl.Series:
+    """Two columns of coordinates as one of texts, "x y". Where a column has a decimal mark, its texts get points.
+
+    InputError for a text that is no number.
+    """
+    texts, marks = [], marks or {}
+    for name in pair:
+        values = column(frame, name)
+        if values.dtype == pl.String:
+            numbers(frame, name, marks, gaps=True)
+            values = _numerals(values, marks[name]) if name in marks else values
+        texts.append(values.cast(pl.String))
+    return texts[0] + " " + texts[1]
 
 
 _NO_NUMBERS = "name a column of numbers"

@@ -26,6 +26,7 @@ import polars as pl
 from shoal.errors import VerificationError
 from shoal.judge.file import canonical
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, unmarked
+from shoal.model.cards import several
 from shoal.model.certificate import FOLLOWING, Certificate, PublicCertificate
 from shoal.model.notation import MARKS, is_notation
 
@@ -182,12 +183,13 @@ def group_sizes(groups: Mapping[Any, int], stated: Mapping[str, Any], k: int) ->
         return [Finding("k", False, "the file has no group")]
     under = sum(size < k for size in sizes)
     found = {"groups": len(sizes), "smallest_group": min(sizes), "largest_group": max(sizes)}
-    least = Finding("k", not under, f"{under} groups are below k = {k}" if under else f"no group is below k = {k}")
+    below = f"{several(under, 'group')} {'is' if under == 1 else 'are'} below k = {k}"
+    least = Finding("k", not under, below if under else f"no group is below k = {k}")
     expected = {name: number_of(stated, name) for name in found if name in stated}
     if "groups" not in expected:
         raise VerificationError("the certificate file states no whole number for 'groups'")
     good = all(found[name] == value for name, value in expected.items())
-    counted = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in found.items())
+    counted = f"{several(len(sizes), 'group')}, the smallest of {min(sizes):,} and the largest of {max(sizes):,}"
     certified = ", ".join(f"{value:,}" for value in expected.values())
     return [least, Finding("groups", good, f"{counted}; {certified} certified")]
 

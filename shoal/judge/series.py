@@ -273,12 +273,16 @@ def judge_together(
     how: dict[str, Any] = {"counts": every["shoal rows"].to_numpy(), "notations": named_notations(asked)}
     how["trees"] = {name: Hierarchy.of(hierarchies[name]) for name in sensitive if name in hierarchies}
     audit = judge(every.select([*quasi, *sensitive]), quasi, sensitive, models, **how)
-    failed = [c for c in audit.checks if not c.passes]
+    failed = next((c for c in audit.checks if not c.passes), None)
+    if failed is not None:
+        of = "" if failed.column is None else f" of {failed.column!r}"
+        reached = "" if failed.level is None else f" ({failed.short} = {failed.level:.4g} reached)"
+        return Finding("all parts together", False, f"{failed.model}{of} is not met{reached}")
     text = (
         f"{several(audit.rows, 'row')} of {several(len(parts), 'part')} in {audit.classes} "
         f"class{'' if audit.classes == 1 else 'es'}, the smallest of {audit.smallest_class}"
     )
-    return Finding("all parts together", not failed, f"{failed[0].model} is not met" if failed else text)
+    return Finding("all parts together", True, text)
 
 
 def _hash(key: bytes, what: str, texts: Sequence[str | None]) -> str:

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
@@ -563,6 +563,17 @@ class Hierarchy:
         labels.append((STAR,))
         return Resolved(np.stack(node).astype(np.int32), tuple(labels), self._leaves(levels, values))
 
+    def lacks(self, values: Iterable[str]) -> list[str]:
+        """The values that no class holds, in their order, so that you can add them.
+
+        Only hierarchies of rows and of regions list their values; the others hold every value, and the answer is [].
+        O(values and rows).
+        """
+        if self.kind not in ("rows", REGIONS):
+            return []
+        known = {row[0] for row in self.rows} if self.kind == "rows" else set(self.steps[0])
+        return [v for v in values if v not in known]
+
     def _leaves(self, levels: Sequence[Sequence[str]], values: Sequence[str | None]) -> np.ndarray:
         """``Resolved.leaves``, from the texts of the present values at every level except the root."""
         if self.kind == REGIONS:
@@ -583,14 +594,12 @@ class Hierarchy:
             return []
         if self.kind == "rows":
             known = {row[0]: row[1:] for row in self.rows}
-            lost = [v for v in values if v not in known]
-            if lost:
+            if lost := self.lacks(values):
                 raise UncoveredError(_uncovered(column, lost, known))
             return [[known[v][i] for v in values] for i in range(len(self.rows[0]) - 1)]
         if self.kind == REGIONS:
-            every = set(self.steps[0])
-            if lost := [v for v in values if v not in every]:
-                raise UncoveredError(_uncovered(column, lost, dict.fromkeys(every)))
+            if lost := self.lacks(values):
+                raise UncoveredError(_uncovered(column, lost, dict.fromkeys(self.steps[0])))
             return [[at[v].text for v in values] for at in self._regions]
         if self.kind == "prefixes":
             longest = max(map(len, values), default=0)

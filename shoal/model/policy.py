@@ -299,12 +299,13 @@ class Policy:
                 raise PolicyError(
                     f"⟨{what}={given!r}⟩: give a mapping from column to value, {{{self.grouped[0]!r}: ...}}"
                 )
+            of_both = what in ("hierarchies", "dates", "decimal")
+            named = [*self.grouped, *(self.sensitive if of_both else ())]
+            places = (self.coordinates or ()) if what == "decimal" else ()
             for name in given:
-                of_both = what in ("hierarchies", "dates", "decimal")
-                if name not in self.grouped and not (of_both and name in self.sensitive):
+                if name not in (*named, *places):
                     kinds = "quasi-identifier or sensitive column" if of_both else "quasi-identifier"
-                    named = [*self.grouped, *self.sensitive] if of_both else self.grouped
-                    raise PolicyError.unknown(f"{kinds} (⟨{what}⟩)", name, named)
+                    raise PolicyError.unknown(f"{kinds} (⟨{what}⟩)", name, [*named, *places])
             object.__setattr__(self, what, FrozenMapping(given))
         refuse_hierarchies(self)
         refuse_regions(self)

@@ -44,6 +44,16 @@ def filled_words(cells: Mapping[str, int] | None) -> list[str]:
     return [words] if filled else []
 
 
+def without_k(asked: Any, smallest: int) -> list[str]:
+    """A sentence if a policy file asks for no k, because nobody sees a line that was removed; asked is a ``Policy``.
+
+    smallest  the least number of rows, or of persons, that the other models allow in a group
+    """
+    if asked.source is None or any(hasattr(model, "k") for model in asked.privacy):
+        return []
+    return [f"{Path(asked.source).name!r} asks for no k, and its other models allow groups of {smallest:,}"]
+
+
 def with_regions(values: Mapping[str, Any]) -> dict[str, Any]:
     """``publish`` by columns, converted to one word and the hierarchies of regions; {} if it is already one word."""
     asked = values.get("publish")

@@ -331,7 +331,7 @@ class Measured(TypedDict, total=False):
             "Columns", "column=decimal mark of its numbers, a comma or a point. Repeatable.",
             "For texts that are numbers: a comma reads 1.234,5, and a point reads 1,234.5; thousands may also be "
             "separated by a blank or an apostrophe. They are then ordered as numbers, and ranges of them are published "
-            "in the same notation. Numbers as in 1234.5 need no mark.",
+            "in the same notation. Numbers as in 1234.5 need no mark. Tiles of coordinates are written with points.",
             default={}, stated="asked", shown=True, promised=True,
         ),
     ]  # fmt: skip

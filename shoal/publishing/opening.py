@@ -50,11 +50,17 @@ def like(data: Any, frame: pl.DataFrame) -> Any:
     return frame.lazy() if isinstance(data, pl.LazyFrame) else open_table(data).from_polars(frame)
 
 
-def with_place(table: Table, coordinates: tuple[str, str]) -> Table:
-    """A table in which the two coordinate columns are one column ``PLACE``, "x y"."""
+def with_place(table: Table, coordinates: tuple[str, str], marks: Mapping[str, str]) -> Table:
+    """A table in which the two coordinate columns are one column ``PLACE``, "x y".
+
+    marks  column of texts -> its decimal mark
+    """
     if not isinstance(table, FrameTable):
-        raise PolicyError("coordinates are tiled in memory; read the table with the Polars engine")
-    return table.joined(coordinates, PLACE)
+        raise PolicyError(
+            "coordinates are tiled in memory; read a file with ⟨engine='polars'⟩, or pass a pandas or Polars frame, "
+            "such as relation.pl() of DuckDB or frame.toPandas() of Spark"
+        )
+    return table.joined(coordinates, PLACE, marks)
 
 
 def with_regions(asked: Policy) -> Policy:
@@ -99,9 +105,12 @@ def region_tree(areas: Any, edges: Any, by: str) -> Hierarchy:
 
 
 def read_census(
-    given: Any, quasi: Sequence[str], coordinates: tuple[str, str] | None = None, engine: str | None = None
-) -> Census:
+    given: Any, quasi: Sequence[str], coordinates: tuple[str, str] | None = None, engine: str | None = None,
+    marks: Mapping[str, str] | None = None,
+) -> Census:  # fmt: skip
     """A population from a path or a frame, counted by its engine.
+
+    marks  column of texts among the coordinates -> its decimal mark
 
     Raises PolicyError for a missing column.
     """
@@ -113,7 +122,7 @@ def read_census(
         table = open_table(given, engine if from_path else None, coded=quasi, needed=needed)
         require(table.columns, needed)
     if coordinates is not None:
-        table = with_place(table, coordinates)
+        table = with_place(table, coordinates, marks or {})
     tuples, rows = table.counts(list(quasi))
     kept = [c.cast(pl.String) if isinstance(c.dtype, pl.Categorical) else c for c in tuples.iter_columns()]
     return Census(pl.DataFrame(kept), np.asarray(rows, np.int64))

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import Piece, clear_stale, folder_next_to, publish_together
@@ -102,6 +103,19 @@ class Keyed:
                 hashed.update((f"{quoted(text)}]" if escaped else f'"{text}"]').encode("utf-8", "surrogatepass"))
             yield hashed.hexdigest()
 
+    def table(self, tuples: pl.DataFrame, rows: np.ndarray) -> str:
+        """The hash of a table without its order, from the texts of its tuples and the number of rows of each.
+
+        O(n log n) for n tuples.
+        """
+        names = [f"c{i}" for i in range(tuples.width)]
+        held = pl.DataFrame([c.alias(name) for c, name in zip(tuples, names, strict=True)])
+        counted = held.with_columns(n=pl.Series(rows)).group_by(names).agg(pl.col("n").sum()).sort(names)
+        made = hashlib.blake2b(b'["table"]', key=self._key, digest_size=16)
+        for part in counted.iter_slices(_HASHED):
+            made.update(part.write_csv(include_header=False, quote_style="non_numeric").encode())
+        return made.hexdigest()
+
     def mac(self, content: Mapping[str, Any]) -> str:
         """HMAC-SHA-256 of a JSON object without its own ``mac``."""
         return hmac.new(self._key, canonical(content, ("mac",)), "sha256").hexdigest()
@@ -114,6 +128,7 @@ class Ledger:
     lines     for each part, a line for each person in it, see ``persons``
     waiting   person -> number of parts for which they have waited
     units     of mode "again": [tuple, possible, copies], see ``shoal.publishing.series.again``
+    tables    of mode "increment": for each part, the hash of its table; "" if unknown
     sealed    SHA-256 of the ledger.json that was read, which the next one names
 
     A part writes only its own lines, and looks persons up in one column of the earlier files. So the cost of adding a
@@ -124,6 +139,7 @@ class Ledger:
     lines: Sequence[pl.LazyFrame] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
     units: Sequence[tuple[str, str, int]] = ()
+    tables: tuple[str, ...] = ()
     sealed: str = ""
 
     @property
@@ -157,7 +173,14 @@ class Ledger:
     ) -> Ledger:
         """The ledger after one more part. new: lines of the people in the part, in the order of their hashes."""
         lines = (*self.lines, new)
-        return replace(self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units)
+        tables = (*self.tables, "")
+        return replace(
+            self, number=self.number + 1, lines=lines, waiting=dict(waiting or {}), units=units, tables=tables
+        )
+
+    def of_table(self, seen: str) -> Ledger:
+        """This ledger, with the hash of the last part's table."""
+        return replace(self, tables=(*self.tables[:-1], seen))
 
     def fill(self, folder: Path, keyed: Keyed, series: str, certificate: str) -> None:
         """Write the two files into a folder, for the part whose certificate has this SHA-256."""
@@ -170,6 +193,7 @@ class Ledger:
             "persons": hash_of(folder / PERSONS),
             "waiting": dict(sorted(self.waiting.items())),
             "units": sorted(map(list, self.units)),
+            "table": self.tables[-1],
         }
         content["mac"] = keyed.mac(content)
         (folder / LEDGER).write_text(json.dumps(content))
@@ -208,6 +232,7 @@ class Ledger:
             lines=(*before.lines, pl.scan_parquet(folder / PERSONS)),
             waiting={str(p): int(n) for p, n in content["waiting"].items()},
             units=[(str(t), str(p), int(n)) for t, p, n in content["units"]],
+            tables=(*before.tables, str(content.get("table", ""))),  # series of earlier versions have none
             sealed=sha256((folder / LEDGER).read_bytes()),
         )
 

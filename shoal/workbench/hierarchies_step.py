@@ -15,7 +15,7 @@ from nicegui import ui
 
 from shoal.workbench.open_step import chooser, note, plain
 from shoal.workbench.places_step import areas
-from shoal.workbench.projects import copied, existing
+from shoal.workbench.projects import copied, existing, visible
 
 
 @dataclass
@@ -240,6 +240,9 @@ class _Editor:
         self.doing.set_text("")
         if found is None:
             return
+        if "lacks" in found:
+            self._lacks(found)
+            return
         if not found["rows"]:
             self.window.say(f"Every value of {self.column.value} is missing, so there is nothing to put into classes.",
                             bad=True)  # fmt: skip
@@ -249,6 +252,17 @@ class _Editor:
         self.whole = found["all"] == len(found["rows"])
         self.level, self.chosen = 1, set()
         self._classes()
+
+    def _lacks(self, found: dict[str, Any]) -> None:
+        """Say that the hierarchy lacks values of the column, and show which on the page."""
+        self.window.say(f"{found['refused']}. The page lists these values.", bad=True)
+        self.tree = None
+        self.place.clear()
+        with self.place:
+            shown = ", ".join(found["lacks"][:SHOWN])
+            more = f" and {found['all'] - SHOWN:,} more" if found["all"] > SHOWN else ""
+            column = visible(self.column.value)
+            ui.label(f"Values of {column} that the hierarchy lacks: {shown}{more}").classes("wb-warn")
 
     def _classes(self) -> None:
         self.place.clear()

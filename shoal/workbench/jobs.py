@@ -13,7 +13,6 @@ import asyncio
 import json
 import math
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -180,8 +179,18 @@ def counts(tell: Tell, source: Mapping[str, Any], column: str) -> list[list[Any]
 
 
 def tree(tell: Tell, source: Mapping[str, Any], column: str, hierarchy: Any) -> dict[str, Any]:
-    """A hierarchy of a column's values: its rows (value, class, ...), and the table's rows with each value."""
-    table, held = _tree(source, column, hierarchy)
+    """A hierarchy of a column's values: its rows (value, class, ...), and the table's rows with each value.
+
+    If it lacks values of the column: these, for the page, and the refusal, which shows none.
+    """
+    try:
+        table, held = _tree(source, column, hierarchy)
+    except shoal.ShoalError as error:
+        values = [(v, n) for v, n in _roles(source).counts(column) if v is not None]
+        lost = _hierarchy(hierarchy, values).lacks([v for v, _ in values])
+        if not lost:
+            raise
+        return {"rows": [], "lacks": lost[:TREE_ROWS], "all": len(lost), "refused": in_fields(error)}
     return {
         "rows": table[:TREE_ROWS], "counts": held[:TREE_ROWS], "all": len(table), "total": _roles(source).rows,
     }  # fmt: skip
@@ -446,7 +455,10 @@ def regions(
     def into(*files: str) -> list[str]:
         return ["-o", files[0], "--hierarchy", files[1], *([] if edges else ["--map", files[2]])]
 
-    facts = _command([*words, *into(str(place / f"{stem}.csv"), str(tree), str(page))])
+    try:
+        facts = _command([*words, *into(str(place / f"{stem}.csv"), str(tree), str(page))])
+    except shoal.InputError as error:
+        raise shoal.InputError(error.sentence.worded(_of_areas)) from None
     pages = [page, *(place / f"{stem}.map.level{i}.html" for i in range(2, len(k) + 1))]
     found = {n: facts[n] for n in ("areas", "regions", "regions_at_most", "smallest", "largest")}
     maps = [str(p) for p in pages if p.is_file()]
@@ -454,22 +466,27 @@ def regions(
     return {**found, "left_out": len(facts["left_out"]), "hierarchy": str(tree), "maps": maps, "k": k, "command": again}
 
 
-FIELDS = {  # an option of the command that the page runs -> the field for it
-    "--id": "the field 'Column that names an area'", "--weight": "the field 'Column with the people of an area'",
-    "--k": "the field 'Least people in a region'", "--layer": "the field 'Layer of the map'",
-    "--shapes": "a map in the field 'Path of the areas'",
+FIELDS = {  # a setting of the command that the page runs -> the field for it
+    "id": "the field 'Column that names an area'", "weight": "the field 'Column with the people of an area'",
+    "k": "the field 'Least people in a region'", "layer": "the field 'Layer of the map'",
+    "shapes": "a map in the field 'Path of the areas'",
 }  # fmt: skip
 
 
+def _of_areas(named: Any) -> str:
+    """A setting of the command as a field of the page, with the value that the sentence proposes."""
+    value = named.value or ""
+    return FIELDS.get(named.name, named.text) + (f": {value.strip(value[0])}" if value[:1] in ("'", '"') else "")
+
+
 def _command(words: list[str]) -> Any:
-    """A command's JSON output; InputError with its message, in the words of the page, if it refuses."""
+    """A command's JSON output; InputError with its sentence and the settings marked in it, if it refuses."""
     done = subprocess.run(
         [sys.executable, "-m", "shoal", *words, "--json"], capture_output=True, text=True, check=False
     )
     facts = json.loads(done.stdout)
     if done.returncode:
-        message = facts["error"]["message"]
-        raise shoal.InputError(re.sub(r"(--[a-z]+)(?: [A-Z]+\b)?", lambda f: FIELDS.get(f[1], f[0]), message))
+        raise shoal.InputError(facts["error"]["marked"])
     return facts
 
 

@@ -29,20 +29,23 @@ def _points(window: Any) -> None:
     if len(numbers) < 2:
         ui.label("Open a table with two columns of coordinates, such as longitude and latitude.")
         return
-    x = next((n for n in numbers if n.lower().startswith(("lon", "lng", "x"))), numbers[0])
-    y = next(
+    last = task.placed.get("points", {})
+    x = last.get("x") or next((n for n in numbers if n.lower().startswith(("lon", "lng", "x"))), numbers[0])
+    y = last.get("y") or next(
         (n for n in numbers if n.lower().startswith(("lat", "y")) and n != x),
         numbers[1] if numbers[1] != x else numbers[0],
     )
     with ui.row().classes("wb-wide").style("align-items: end"):
         xs = ui.select(numbers, value=x, label="x, or longitude").style("min-width: 10rem")
         ys = ui.select(numbers, value=y, label="y, or latitude").style("min-width: 10rem")
-        way = ui.toggle({"tiles": "Tiles (rectangles)", "clusters": "Clusters"}, value="tiles").props("no-caps")
+        ways = {"tiles": "Tiles (rectangles)", "clusters": "Clusters"}
+        way = ui.toggle(ways, value=last.get("way", "tiles")).props("no-caps")
         k = ui.number(
-            "At least so many points in each", value=task.settings.get("k", 5), min=1, step=1, format="%d"
-        ).style("width: 14rem")
+            "At least so many points in each", value=last.get("k", task.settings.get("k", 5)), min=1, step=1,
+            format="%d",
+        ).style("width: 14rem")  # fmt: skip
         named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
-        degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=named)
+        degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=last.get("degrees", named))
     work = window.long_work("Draw")
     said = ui.label().props("role=status")
     place = ui.column().classes("wb-wide")
@@ -53,35 +56,36 @@ def _points(window: Any) -> None:
             window.say("The least number of points in each is a whole number, at least 1.", bad=True)
             return
         said.set_text("")
+        asked = {"x": xs.value, "y": ys.value, "way": way.value, "k": least, "degrees": degrees.value}
         with work.running("grouping the points"):
-            found = await window.ask(
-                "places", long=True, source=task.source, x=xs.value, y=ys.value, way=way.value, k=least,
-                degrees=degrees.value,
-            )  # fmt: skip
-        if found is None or _gone(window, said, "Draw"):
+            found = await window.ask("places", long=True, source=task.source, **asked)
+        if found is not None:
+            task.placed["points"] = {**asked, "found": found}
+            show()
+            window.changed()  # other windows, and a page that was loaded again meanwhile, show it too
+
+    def show() -> None:
+        if place.is_deleted:
             return
-        said.set_text(_outcome(found, way.value))
+        held = task.placed["points"]
+        said.set_text(_outcome(held["found"], held["way"]))
         place.clear()
         with place:
-            ui.echart(_picture(found, xs.value, ys.value)).style("height: 34rem; width: 100%").props(
-                'role=img aria-label="Map of the points"'
-            )
-        if found["shown"] < found["points"]:
-            with place:
-                note(f"{found['shown']:,} of {found['points']:,} points are drawn.")
-        read, of_database = task.reading, {"table", "query"} & set(task.reading)
-        again = placing(task.table, xs.value, ys.value, way.value, least, degrees.value, read)
-        with place:
-            _publish(None if of_database else again, way.value)
+            _grouped(task, **held)
 
     work.start.on_click(run)
+    if last:
+        show()
 
 
-def _gone(window: Any, place: Any, button: str) -> bool:
-    """Whether the page that wanted a picture was loaded again meanwhile; says so."""
-    if place.is_deleted:
-        window.say(f"The page was loaded again meanwhile, so the picture is not shown. Choose {button!r} again.")
-    return bool(place.is_deleted)
+def _grouped(task: Any, x: str, y: str, way: str, k: int, degrees: bool, found: dict[str, Any]) -> None:
+    """The picture of the points in tiles or clusters, and the command that publishes these."""
+    picture = ui.echart(_picture(found, x, y)).style("height: 34rem; width: 100%")
+    picture.props('role=img aria-label="Map of the points"')
+    if found["shown"] < found["points"]:
+        note(f"{found['shown']:,} of {found['points']:,} points are drawn.")
+    of_database = {"table", "query"} & set(task.reading)
+    _publish(None if of_database else placing(task.table, x, y, way, k, degrees, task.reading), way)
 
 
 def _outcome(found: dict[str, Any], way: str) -> str:
@@ -108,15 +112,18 @@ def areas(window: Any) -> None:
     note("Neighboring areas are merged until every region has enough people. The areas come from a map (GeoJSON, "
              "GeoPackage, shapefile), or from a table with another of pairs of neighbors. The map is drawn from the "
              "file's own outlines; nothing is fetched.")  # fmt: skip
-    path = ui.input("Path of the areas (map or table)").classes("wb-wide")
+    last = task.placed.get("areas", {})
+    path = ui.input("Path of the areas (map or table)", value=last.get("areas", "")).classes("wb-wide")
     with ui.row().classes("wb-wide").style("align-items: end"):
-        weight = ui.input("Column with the people of an area", value="population").style("width: 16rem")
-        name = ui.input("Column that names an area (empty: id)").style("width: 19rem")
-        k = ui.input("Least people in a region; more numbers, more levels", value="5000, 20000").style(
-            "width: min(22rem, 100%)"
-        )
-        layer = ui.input("Layer of the map, if it has several").style("width: 16rem")
-    pairs = ui.input("Path of the pairs of neighbors, for a table").classes("wb-wide")
+        weight = ui.input("Column with the people of an area", value=last.get("weight", "population"))
+        weight.style("width: 16rem")
+        name = ui.input("Column that names an area (empty: id)", value=last.get("name", "")).style("width: 19rem")
+        k = ui.input(
+            "Least people in a region; more numbers, more levels",
+            value=", ".join(map(str, last.get("k", (5000, 20000)))),
+        ).style("width: min(22rem, 100%)")
+        layer = ui.input("Layer of the map, if it has several", value=last.get("layer", "")).style("width: 16rem")
+    pairs = ui.input("Path of the pairs of neighbors, for a table", value=last.get("edges", "")).classes("wb-wide")
     work = window.long_work("Merge the areas")
     place = ui.column().classes("wb-wide")
 
@@ -133,18 +140,29 @@ def areas(window: Any) -> None:
         if areas is None or not areas.is_file() or (pairs.value and (neighbors is None or not neighbors.is_file())):
             window.say("There is no file of that name.", bad=True)
             return
+        asked = {
+            "areas": str(areas), "edges": str(neighbors or ""), "weight": weight.value or "", "name": name.value or "",
+            "layer": layer.value or "", "k": least,
+        }  # fmt: skip
         with work.running("merging the areas"):
             found = await window.ask(
-                "regions", long=True, areas=str(areas), edges=str(neighbors or ""), weight=weight.value or "",
-                name=name.value or "", layer=layer.value or "", k=least,
-                folder=str(task.folder / "regions"), stem=secrets.token_hex(4),
-            )  # fmt: skip
-        if found is not None and not _gone(window, place, "Merge the areas"):
-            place.clear()
-            with place:
-                _merged(window, found)
+                "regions", long=True, folder=str(task.folder / "regions"), stem=secrets.token_hex(4), **asked
+            )
+        if found is not None:
+            task.placed["areas"] = {**asked, "found": found}
+            show()
+            window.changed()  # other windows, and a page that was loaded again meanwhile, show it too
+
+    def show() -> None:
+        if place.is_deleted:
+            return
+        place.clear()
+        with place:
+            _merged(window, task.placed["areas"]["found"])
 
     work.start.on_click(run)
+    if last:
+        show()
 
 
 def _merged(window: Any, found: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from pprint import pformat
 from typing import Any
 
 import shoal
+from shoal.paths import named_after
 
 ROLES = {
     "quasi_identifiers": ("Quasi-identifier", "others may know it about a person; recoded"),
@@ -50,7 +51,8 @@ def worded(sentence: Any) -> str:
             return "the field 'Table of a database' under 'How it is read'"
         if named.name == "hierarchies" and named.value == "{column: ...}":
             return "a hierarchy (step Hierarchies)"
-        return f"{named.name}: {named.value.strip(chr(39))}" if named.value and not named.column else named.text
+        value = "" if named.value is None or named.value in ("...", "[...]") else named.value.strip(chr(39))
+        return named.text if named.column else f"{named.name}: {value}" if value else named.name
 
     return str(sentence.worded(field))
 
@@ -71,7 +73,7 @@ class WorkSession:
     points    of the explored grid
     series    folder of the monthly releases
     months    the contents of this folder; None before it is examined
-    added     the series and the stamp of the table that was added last: the same rows are nobody's next month
+    placed    what the step Places showed last of the table's "points" and of "areas": its fields, and what was "found"
     running   labels of the buttons whose long work runs or waits, the one that runs first
     reported  what the running work does now, and the share of it that is done, None if that is unknown
     unsaid    messages, and whether each is a refusal, that no open window could show
@@ -92,7 +94,7 @@ class WorkSession:
     project: Path | None = None
     series: str = ""
     months: dict[str, Any] | None = None
-    added: tuple[str, Any] = ("", None)
+    placed: dict[str, dict[str, Any]] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
     reported: tuple[str, float | None] = ("", None)
     unsaid: list[tuple[str, bool]] = field(default_factory=list)
@@ -133,6 +135,7 @@ class WorkSession:
         self.notes = found["notes"]
         self.settings = {**found["settings"], "effort": "balanced", "seed": 0}
         self._done, self._undone, self.releases, self.points = [], [], [], []
+        self.placed.pop("points", None)
 
     def role(self, column: str) -> str:
         """The current role of a column: a keyword of ``Policy``."""
@@ -382,7 +385,7 @@ def command(table: str, policy: str, output: str, secret: str | None, reading: M
 
 def placing(table: str, x: str, y: str, way: str, k: int, degrees: bool, reading: Mapping[str, Any]) -> str:
     """The command line that publishes tiles or clusters as the page Places draws them."""
-    stem = f"{Path(table).stem}.{way}"
+    stem = f"{named_after(Path(table))}.{way}"
     if way == "tiles":
         words = ["tiles", table, "--x", x, "--y", y, "--k", str(k)]
         # without this option, -o contains the exact places

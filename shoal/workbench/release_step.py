@@ -11,6 +11,7 @@ from typing import Any
 
 from nicegui import ui
 
+from shoal.paths import named_after
 from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
@@ -66,7 +67,7 @@ async def _make(window: Any, report: Any, folder: str) -> bool:
     """
     task = window.task
     made_in = task.folder / f"release-{secrets.token_hex(4)}"
-    stem = f"{short(Path(task.title).name.split('.')[0]) or 'table'}.release"
+    stem = f"{short(named_after(Path(task.title)))}.release"
     try:
         place = place_of(folder) if folder else made_in
         if folder and (place / f"{stem}.csv").exists():
@@ -427,15 +428,11 @@ def _held(window: Any) -> None:
     add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
-        if not person.value and task.added == (task.series, task.source["stamp"]):
-            window.say(f"{task.title} is in this series already, so its rows are nobody new. Open the table of the "
-                       "next month, or choose the column by which a person is known again.", bad=True)  # fmt: skip
-            return
         with add.running("adding the month"):
             months = await window.ask("add_month", add.report, long=True,
                                       source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
         if months is not None:
-            task.months, task.added = months, (task.series, task.source["stamp"])
+            task.months = months
             window.changed("Series")
             window.say(f"{task.title} is month {len(months['parts'])}.")
 

@@ -58,6 +58,7 @@ STYLE = """
 .wb-scroll .q-table__container { min-width: max-content; } .wb-scroll .q-table__middle { overflow: visible; }
 .wb-roles .q-btn-group { border: 1px solid #6d8790; }
 .wb .codehilite :is(.c, .c1) { color: #4a5560; } .body--dark .wb .codehilite :is(.c, .c1) { color: #b9c4ce; }
+#popup { max-width: min(36rem, 75vw); }
 .wb-node { padding: .15rem .4rem; border-radius: .25rem; width: 100%; }
 @media (max-width: 700px) { .wb-steps > .q-tabs .q-tabs__content { flex-wrap: wrap; }
   .q-tabs__arrow { display: none; } .wb-bar { gap: 0; padding: .2rem .6rem; }
@@ -312,6 +313,7 @@ class Window:
         self.client = ui.context.client
         ui.add_css(STYLE)
         ui.add_head_html("<script>document.documentElement.lang = 'en'</script>")
+        ui.add_head_html(f"<script>{UNANSWERED}</script>")
         ui.colors(primary="#0b5d70", negative="#a4262c", positive="#1d6b34")
         dark = ui.dark_mode(None)  # the browser's preference, until the user clicks the button
 
@@ -358,6 +360,15 @@ def _altered(place: Path, digest: str) -> Response | None:
 
 ENDED = ("The workbench of this address has ended, and its work with it. Open your table again, or the folder of a "
          "saved project.")  # fmt: skip
+
+
+UNANSWERED = """document.addEventListener('DOMContentLoaded', () => {
+  const lines = ['The workbench does not answer.',
+    'If it still runs, this page continues by itself. If it has ended, start it again with shoal workbench, and open ' +
+    'your table or your saved project. What you did not save is gone.'];
+  document.querySelectorAll('#popup > span').forEach((line, i) => { line.textContent = lines[i] });
+  document.getElementById('popup').setAttribute('role', 'alert');
+})"""  # in place of the words of NiceGUI, which only say that it tries to reconnect
 
 
 def _plain_name(name: str) -> str:

@@ -46,6 +46,19 @@ def test_leaking_report_is_found(written) -> None:
     assert found.details["files"] == "release.page.html"
 
 
+def test_files_of_another_month_are_not_those_of_a_release(written) -> None:
+    path, release = written
+    january = path.with_name("visits.2024-01.release.csv")
+    release.write(january)
+    page = release.report(path.with_name("february.html"), internal=True)
+    shutil.copy(page, path.with_name("visits.2024-02.release.html"))
+    assert by_name(shoal.attack(january))[BESIDE].risk == 0.0
+    for name in ("visits.2024-01.html", "visits.2024-01.release.page.html"):
+        shutil.copy(page, path.with_name(name))
+        assert by_name(shoal.attack(january))[BESIDE].details["files"] == name
+        path.with_name(name).unlink()
+
+
 def test_totals_tell_hidden_cells(tmp_path: Path) -> None:
     """Of three hidden cells one filling agrees with the pairs of rows that differ: 5 a, 3 b and 1 c."""
     release = pl.DataFrame({"q": ["a"] * 4 + ["b"] * 2 + ["*"] * 3})

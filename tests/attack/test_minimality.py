@@ -130,3 +130,22 @@ def test_with_minimality_the_attack_claims_nothing(more: dict[str, object], monk
     before = shoal.anonymize(table, **asked)
     found = by_name(shoal.attack(before, table))["minimality, disease, above 1/l"]
     assert (found.people > 0) == (more.get("publish") != "ranges")  # these leave few claims in any case
+
+
+@pytest.mark.parametrize("kind", ["release", "path", "by hand"])
+def test_the_promise_of_a_column_is_its_own(kind: str, tmp_path) -> None:
+    """A column without a promised l is no claim above 1/l, though another column promises one."""
+    table = people(200, 3).with_columns(b=pl.Series(["x", "y", "x", "x"] * 50))
+    models = [shoal.KAnonymity(3), shoal.LDiversity(2, "disease"), shoal.AlphaKAnonymity(0.95, 1, "b")]
+    quasi = [n for n in table.columns if n not in ("disease", "b")]
+    release = shoal.anonymize(
+        table, quasi_identifiers=quasi, sensitive=["disease", "b"], privacy=models, publish="stars", effort="fast"
+    )
+    release.write(tmp_path / "r.csv")
+    if kind == "by hand":
+        found = shoal.attack(release.table, table, quasi_identifiers=quasi, sensitive=["disease", "b"], k=3, l=2)
+    else:
+        found = shoal.attack(release if kind == "release" else tmp_path / "r.csv", table)
+    claimed_of = {f.name.split(",")[0]: f.promise for f in found.findings if f.attack == "minimality"}
+    assert claimed_of == ({"disease": 0.5, "b": 0.5} if kind == "by hand" else {"disease": 0.5})
+    assert found.l == 2

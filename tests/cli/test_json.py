@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from shoal.cli.app import PAGES
+from shoal.cli.common import in_flags
+from shoal.errors import Sentence
 from shoal.watching import Lines
 from tests.commands import SCHEMA, run, told
 from tests.docs.test_commands import ROOT, folder
@@ -85,6 +87,10 @@ def test_each_status_comes_with_an_object(folder: Path, monkeypatch: pytest.Monk
         (2, "UsageError", ("labels", "people.csv", "--label", "name", "--k", "many"), {"setting": "--k"}),
         (2, "UsageError", ("tiles", "points.csv", "--lat", "latitude"), {"setting": "--lat"}),
         (2, "PolicyError", ("init", "people.csv", "--k", "0"), {"setting": "--k"}),
+        (2, "PolicyError", ("anonymize", *table, "--k", "2", "--publish", "ranges", "--max-level", "age=1", "-o",
+                            "y.csv"),
+         {"setting": "--max-level", "marked": "⟨max_level⟩ counts levels of a hierarchy, and ranges have none; "
+                                              "⟨range_step⟩ widens ranges"}),
         (2, "PolicyError", ("anonymize", "people.csv", "--k", "2", "-o", "y.csv"), {}),  # a request without its columns
         (3, "InfeasibleError", ("anonymize", *table, "--sensitive", "disease", "--k", "99", "-o", "y.csv"), {}),
         (3, None, ("explore", "people.csv", "--quasi", "age", "--insensitive", "disease", "--identifiers", "name",
@@ -100,6 +106,7 @@ def test_each_status_comes_with_an_object(folder: Path, monkeypatch: pytest.Monk
             assert held["error"]["exit_status"] == status
             assert logged(done.stderr)[-1]["message"] == f"shoal: {held['error']['message']}"
             assert more.items() <= held["error"].items(), held
+            assert in_flags(Sentence(held["error"]["marked"])) == held["error"]["message"]
     assert not (folder / "y.csv").exists()
     page = (ROOT / "docs" / "exit-status.md").read_text(encoding="utf-8")
     own = re.findall(r"^\| (\d+) \|.*\|([^|]*)\|$", page, re.M)

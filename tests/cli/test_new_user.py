@@ -239,3 +239,19 @@ def test_a_first_look_at_an_excel_file_says_which_of_its_sheets_it_read(tmp_path
         public = [(tmp_path / name).read_text() for name in ("page.html", "page.json", "out.certificate.json")]
         assert "Notes" in page.said or len(names) == 1
         assert not [text for text in public if "Notes" in text or "sheets" in text]
+
+
+def test_a_policy_that_lost_its_k_says_how_small_groups_may_be(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [30, 31, 32, 33] * 5, "ill": ["a", "b"] * 10})
+    frame.write_csv(tmp_path / "t.csv")
+    policy = "quasi_identifiers = ['age']\nsensitive = ['ill']\nl = 2\neffort = 'fast'\n"
+    (tmp_path / "p.toml").write_text(policy)
+    said = "'p.toml' asks for no k, and its other models allow groups of 2"
+    asked = ("anonymize", tmp_path / "t.csv", "--policy", tmp_path / "p.toml", "-o", tmp_path / "r.csv", "--force")
+    assert said in run(*asked).ok().said
+    assert said not in run(*asked, "--k", "4").ok().said
+    (tmp_path / "p.toml").write_text(f"{policy}k = 2\n")
+    assert said not in run(*asked).ok().said
+    (tmp_path / "p.toml").write_text(policy)
+    assert said in shoal.anonymize(frame.to_pandas(), shoal.Policy.read(tmp_path / "p.toml")).facts.notes
+    assert shoal.anonymize(frame, quasi_identifiers=["age"], sensitive="ill", l=2).facts.notes == ()

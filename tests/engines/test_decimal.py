@@ -281,6 +281,68 @@ def test_clusters_read_and_write_a_notation(center: str, tmp_path: Path, monkeyp
     assert "--decimal bmi=," in words
 
 
+PLACED: dict[str, Any] = {
+    "quasi_identifiers": ["town"], "coordinates": ("x", "y"), "k": 4, "publish": "hierarchy", "effort": "fast",
+    "seed": 1,
+}  # fmt: skip
+
+
+def placed(mark: str) -> pl.DataFrame:
+    """Places as texts with a decimal mark, one of them missing."""
+    random = np.random.default_rng(6)
+    at = [[f"{v:.3f}".replace(".", mark) for v in random.uniform(5, 9, 60)] for _ in "xy"]
+    return pl.DataFrame({"town": random.choice(["Ulm", "Bonn"], 60), "x": [None, *at[0][1:]], "y": at[1]})
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow", "lazy", ".csv", ".parquet", ".xlsx"])
+def test_coordinates_have_decimal_commas(kind: str, tmp_path: Path) -> None:
+    marks = {"x": ",", "y": ","}
+    asked = shoal.anonymize(placed("."), **PLACED)
+    data, _ = handed(placed(","), kind, tmp_path)
+    made = shoal.anonymize(data, decimal=marks, **PLACED)
+    assert made.certificate.cost == asked.certificate.cost
+    assert rows(made.table, "town", "place") == rows(asked.table, "town", "place")
+    made.write(tmp_path / "r.csv")
+    original = data if isinstance(data, Path) else tmp_path / "t.csv"
+    if original is not data:
+        placed(",").write_csv(original, separator=";")
+    for paper in (tmp_path / "r.certificate.json", kept(tmp_path / "r.certificate.json")):
+        holding(verify(tmp_path / "r.csv", paper, original))
+    again = shoal.anonymize(data, shoal.Policy.read(tmp_path / "r.certificate.json"))
+    assert again.certificate.cost == made.certificate.cost
+
+
+def test_coordinates_that_are_not_in_memory_have_a_way_out(tmp_path: Path) -> None:
+    relation, _ = handed(placed("."), "duckdb", tmp_path)
+    placed(".").write_csv(tmp_path / "t.csv")
+    for data, more in ((relation, {}), (tmp_path / "t.csv", {"engine": "duckdb"})):
+        with pytest.raises(PolicyError, match=r"read a file with engine='polars', or pass .* relation\.pl\(\)"):
+            shoal.anonymize(data, **PLACED, **more)
+    assert shoal.anonymize(relation.pl(), **PLACED).facts.rows == 60
+
+
+def test_a_population_of_places_has_the_same_decimal_commas() -> None:
+    def cost(mark: str, **more: Any) -> float:
+        whole = pl.concat([placed(mark)] * 2)
+        asked = {**PLACED, "k": None, "k_map": 6, "population": whole, **more}
+        return shoal.anonymize(placed(mark), **asked).certificate.cost
+
+    assert cost(",", decimal={"x": ",", "y": ","}) == cost(".")
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ({}, "column 'x' has no finite number in 59 rows"),
+        ({"x": ","}, r"'y' holds no numbers in any row; .*name its decimal mark \(decimal\['y'\] = ','\)"),
+        ({"x": ",", "z": ","}, "'z' is not a quasi-identifier or sensitive column"),
+    ],
+)
+def test_coordinates_that_are_no_numbers_are_named_with_the_way_out(marks: dict[str, str], said: str) -> None:
+    with pytest.raises(shoal.ShoalError, match=said):
+        shoal.anonymize(placed(","), decimal=marks, **PLACED)
+
+
 def test_a_hospital_file_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Semicolons, decimal commas, dates of two digits and Windows-1252: init, a release, its check, and its attack."""
     monkeypatch.chdir(tmp_path)

@@ -256,13 +256,34 @@ def _columns(kind, **columns):
 def test_a_column_that_is_no_number_is_named(kind, method):
     days = [datetime.date(2020, 1, i) for i in (1, 2, 3, 4)]
     for held, says in (
-        ({"lat": ["51,5", "51,6", "51,7", "51,8"]}, "'lat' holds what is no number; write decimal points"),
+        ({"lat": ["51,5", "51,6", "51,7", "51,8"]}, "'lat' holds what is no number; name its decimal mark"),
         ({"seen": days}, "'seen' holds dates"),
         ({"seen": pl.Series(days).cast(pl.Datetime)}, "'seen' holds dates"),
     ):
         with pytest.raises(InputError, match=says):
             method(_columns(kind, age=[1, 2, 3, 4], **held), 2)
     assert method(_columns(kind, age=[1, 2, 3, 4], size=["1", "2.5", " 3", "4"]), 2).sizes.sum() == 4
+
+
+@pytest.mark.parametrize("method", [shoal.gathering.gather, shoal.gathering.cellular])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_numbers_with_a_decimal_mark_are_clustered_as_numbers(kind, method):
+    ages, sizes = list(range(12)), [1.5 * (i * i % 7) for i in range(12)]
+    plain = method(_columns(kind, age=ages, size=sizes), 3)
+    frame = _columns(kind, age=ages, size=[f"{s:.2f}".replace(".", ",") for s in sizes])
+    found = method(frame, 3, decimal={"size": ","})
+    assert found.cost == plain.cost
+    made = shoal.release(found, frame, columns=["age", "size"], decimal={"size": ","})
+    assert made.content.height == found.clusters
+    for points, marks, says in (
+        (frame, {"size": ";"}, "a decimal mark is ',' or '.'"),
+        (frame, {"sizes": ","}, "'sizes' is not a column .*; did you mean 'size'"),
+        (_columns(kind, size=["1,5", "1.5", "2", "x"]), {"size": ","}, "decimal mark ',' in 2 rows, first in row 2"),
+        ([[1.0], [2.0]], {"size": ","}, "names columns of a pandas or Polars frame"),
+        (_columns(kind, size=["1,5", None, "2", "3"]), {"size": ","}, "not a finite number in 1 (row|point)"),
+    ):
+        with pytest.raises(shoal.ShoalError, match=says):
+            method(points, 2, decimal=marks)
 
 
 @pytest.mark.parametrize("solve", [shoal.gathering.gather, shoal.gathering.cellular, shoal.tiles.split])

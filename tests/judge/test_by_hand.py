@@ -11,7 +11,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.judge import composition, series
-from shoal.judge.crosswalk import StatedCrosswalk, judge_hierarchy
+from shoal.judge.crosswalk import StatedCrosswalk, group_sizes, judge_hierarchy
 from shoal.judge.file import canonical, same_counts
 from shoal.judge.finding import RECOMPUTED, STATED, pair
 from shoal.judge.places.areas import NAMED, judge_regions, uncrossed
@@ -354,3 +354,18 @@ def test_areas_in_no_region_cross_no_boundary() -> None:
     assert uncrossed(np.array([0, 1, 0, 1]), states).holds
     assert uncrossed(np.array([-1, -1, 0, 1]), states).holds
     assert not uncrossed(np.array([-1, 0, 0, 1]), states).holds
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"a": 5}, ["no group is below k = 5", "1 group, the smallest of 5 and the largest of 5; 1 certified"]),
+        ({"a": 4, "b": 7}, ["1 group is below k = 5", "2 groups, the smallest of 4 and the largest of 7; 2 certified"]),
+        (
+            {"a": 4, "b": 3},
+            ["2 groups are below k = 5", "2 groups, the smallest of 3 and the largest of 4; 2 certified"],
+        ),
+    ],
+)
+def test_sizes_of_groups_are_told_in_words(sizes: dict[str, int], said: list[str]) -> None:
+    assert [f.found for f in group_sizes(sizes, {"groups": len(sizes)}, 5)] == said

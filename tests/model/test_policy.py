@@ -260,6 +260,8 @@ def test_a_policy_takes_the_keywords_of_the_main_call() -> None:
     assert pickle.loads(pickle.dumps(made)) == made == replace(made)
     with pytest.raises(PolicyError, match="did you mean 'quasi_identifiers'"):
         Policy(quasi_identifers=["zip"], k=3)  # type: ignore[call-arg]
+    with pytest.raises(PolicyError, match="'K' is not a setting of a policy; did you mean 'k'"):
+        Policy(**{"quasi_identifiers": ["zip"], "K": 3})
     with pytest.raises(PolicyError, match="no quasi-identifier is named"):
         Policy(k=3)
 

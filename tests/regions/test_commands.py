@@ -461,6 +461,8 @@ def test_the_weight_that_binds_is_judged(tmp_path):
     known = StatedCrosswalk(record["parameters"], record["facts"], said["cost"], said["lower_bound"], said["unit"])
     frame = pl.read_csv(tmp_path / "c.csv", infer_schema=False)
     assert set(frame["bound_by"]) == {"people"}
+    said = {f.check: f.found for f in judge_regions(frame, known, "csv")}
+    assert said["levels"] == "1 level of regions, 1 asked for"
     for bent in ("people", "beds"):
         other = frame.with_columns(bound_by=pl.Series([bent, *frame["bound_by"][1:]]))
         wrong = [f.check for f in judge_regions(other, known, "csv") if not f.holds]

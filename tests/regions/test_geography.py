@@ -315,3 +315,16 @@ def test_a_column_of_yes_and_no_that_says_neither_is_refused():
     assert said.says("in").tolist() == [False] * 3
     with pytest.raises(InputError, match=r"column 'odd' of area 'b' is neither yes nor no; write yes, true or 1"):
         said.says("odd")
+
+
+@pytest.mark.parametrize("of", [lambda f: f, lambda f: f.to_pandas()])
+def test_a_number_with_a_decimal_mark_may_be_missing_until_it_is_asked_for(of):
+    """As a number without a mark may: only the area whose number is needed is named."""
+    areas = of(pl.DataFrame({"id": ["a", "b", "c"], "rent": ["1,5", None, " "], "people": [5, 6, 7]}))
+    pairs = pl.DataFrame({"u": ["a", "b"], "v": ["b", "c"]})
+    found = geo.read(areas, pairs, decimal={"rent": ","})
+    assert found.whole("people").tolist() == [5, 6, 7]
+    with pytest.raises(InputError, match="column 'rent' of area 'b' is not a number"):
+        found.number("rent")
+    with pytest.raises(InputError, match="decimal mark ',' in 1 row, first in row 2"):
+        geo.read(of(pl.DataFrame({"id": ["a", "b"], "rent": ["1,5", "1.5"]})), pairs[:1], decimal={"rent": ","})

@@ -312,7 +312,8 @@ def test_parts_that_are_close_to_their_own_table_alone_are_refused_together(mode
     series.add(frame([(f"p{i}", "30", "1", "aaab"[i % 4]) for i in range(8)]))
     before = seen(tmp_path / "s")
     with pytest.raises(
-        shoal.InfeasibleError, match=r"all parts together: (t-cl|.*beta|delta).* is not met.*new series"
+        shoal.InfeasibleError,
+        match=r"all parts together: (t-cl|.*beta|delta).* of 'ill' is not met \(\S+ = [0-9.]+ reached\), .*new series",
     ):
         series.add(frame([(f"q{i}", "50", "2", "abbb"[i % 4]) for i in range(8)]))
     assert seen(tmp_path / "s") == before
@@ -397,3 +398,37 @@ def test_a_value_that_the_hierarchies_of_a_series_lack_has_a_way_out(tmp_path, m
         series.add(older, person="id")
     assert "77" not in str(found.value)
     assert seen(tmp_path / "s") == before
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "duckdb", "csv"])
+def test_the_rows_of_an_earlier_part_are_refused_where_no_column_tells_who_they_are(kind, tmp_path):
+    def given(table: pl.DataFrame) -> dict:
+        if kind == "csv":
+            table.write_csv(tmp_path / "t.csv")
+        held = {
+            "polars": lambda: table, "pandas": table.to_pandas, "csv": lambda: tmp_path / "t.csv",
+            "duckdb": lambda: pytest.importorskip("duckdb").connect().from_arrow(table.to_arrow()),
+        }  # fmt: skip
+        return held[kind]()
+
+    january, february = people(0).drop("id"), people(1, 16).drop("id")
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(given(january))
+    series.add(given(february))
+    before = seen(tmp_path / "s")
+    for again, number in ((january, 1), (february.reverse(), 2)):
+        with pytest.raises(shoal.InputError, match=rf"has the rows of part {number}, .*person=COLUMN"):
+            series.add(given(again))
+    assert seen(tmp_path / "s") == before
+    assert series.add(given(people(2, 24).drop("id"))).rows == 24  # other rows
+    assert series.verify().holds
+
+
+def test_the_same_rows_of_other_persons_are_a_part(tmp_path):
+    """Where a column tells who they are, they are known to be others; without it, the same rows are refused."""
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(people(0), person="id")
+    series.add(people(0).with_columns(id="other " + pl.col("id")), person="id")
+    with pytest.raises(shoal.InputError, match="has the rows of part 1"):
+        series.add(people(0).drop("id"))
+    assert series.parts == 2

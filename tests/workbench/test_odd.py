@@ -254,6 +254,33 @@ def test_a_column_that_a_release_lacks_is_refused_by_name(tmp_path: Path):
         jobs.heat(quiet, {"path": str(table)}, str(tmp_path / "made.csv"), ["name", "age"])
 
 
+def test_tables_of_two_months_have_releases_of_two_names(tmp_path: Path):
+    names = []
+    for month in ("2024-01", "2024-02"):
+        folder = tmp_path / month
+        folder.mkdir()
+
+        async def walk(user: Any, bench: Any) -> None:
+            task = await opened(user, bench)
+            task.change(effort="fast", l=None, publish="stars")
+            go(user, "6 Release")
+            button(user, "Make the release").click()
+            await see(user, "Verified: it was read back")
+            names.append({Path(file).name for file in task.releases[-1]["files"].values()} - {"secret.key"})
+
+        run(walk, folder, first=str(people(folder, name=f"visits.{month}.csv")))
+    assert not names[0] & names[1]
+    assert "visits.2024-01.release.csv" in names[0]
+
+
+def test_a_page_that_loses_its_server_says_so(tmp_path: Path):
+    async def walk(user: Any, bench: Any) -> None:
+        answer = await user.http_client.get("/", follow_redirects=True)
+        assert "The workbench does not answer." in answer.text
+
+    run(walk, tmp_path)
+
+
 def test_a_table_of_a_long_name_is_released(tmp_path: Path):
     for letter, many in (("a", 246), ("ä", 123)):
         folder = tmp_path / f"{many}"
@@ -443,7 +470,7 @@ def test_the_same_rows_are_nobodys_next_month(tmp_path: Path):
         await see(user, "1 month, 120 people")
         field(user, "Column by which a person is known again").set_value("")
         button(user, "Add people.csv as month 2").click()
-        await said(user, "people.csv is in this series already")
+        await said(user, "this table has the rows of part 1")
         assert len(task.months["parts"]) == 1
         release = Path(task.months["parts"][0]["files"]["release"])
         release.write_bytes(release.read_bytes() + b"\n")
@@ -459,10 +486,13 @@ def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Pat
     held = {"id": "a", "population": 9}
     place = {"type": "Feature", "properties": held, "geometry": {"type": "Polygon", "coordinates": [ring]}}
     areas.write_text(json.dumps({"type": "FeatureCollection", "features": [place]}))
+    twice = [{**place, "properties": {"name": "a", "zip": n, "population": 9}} for n in "12"]
+    (tmp_path / "twice.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": twice}))
     people(tmp_path)
     asked = {"folder": str(tmp_path / "made"), "edges": "", "weight": "population", "layer": "", "stem": "x"}
     for name, k, words in (
         (areas, "nope", "(say which is with the field 'Column that names an area')"),
+        (tmp_path / "twice.geojson", "", "name the one that does with the field 'Column that names an area': zip"),
         (tmp_path / "people.csv", "", "pass a map in the field 'Path of the areas' (.geojson"),
     ):
         with pytest.raises(shoal.InputError) as refused:
@@ -527,6 +557,23 @@ def test_a_hierarchy_is_chosen_as_a_file(tmp_path: Path):
         held = Path(task.settings["hierarchies"]["zip"])
         assert held.read_text("utf-8") == rows
         assert held.parent == task.folder / "hierarchies"
+
+    run(walk, tmp_path, first=str(people(tmp_path)))
+
+
+def test_the_page_lists_the_values_that_a_hierarchy_lacks_and_the_message_does_not(tmp_path: Path):
+    tree = tmp_path / "tree.csv"
+    tree.write_text("".join(f"0123{i};west;*\n" for i in range(4)))
+
+    async def walk(user: Any, bench: Any) -> None:
+        await opened(user, bench)
+        go(user, "4 Hierarchies")
+        field(user, "Column").set_value("zip")
+        field(user, "Path of the file").set_value(str(tree))
+        button(user, "Read it").click()
+        await see(user, "Values of zip that the hierarchy lacks: 01234, 01235, 01236")
+        assert "does not cover 3 of the column's values" in user.notify.messages[-1]
+        assert "01234" not in " ".join(user.notify.messages)
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 

@@ -713,6 +713,47 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
+def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path):
+    points, areas = tmp_path / "points.csv", tmp_path / "areas.csv"
+    draw = np.random.default_rng(0)
+    pl.DataFrame({"id": range(60), "lon": draw.random(60).round(3), "lat": draw.random(60).round(3)}).write_csv(points)
+    areas.write_text("id,people\na,5\nb,6\nc,7\n")
+    (tmp_path / "pairs.csv").write_text("u,v\na,b\nb,c\n")
+    least = "Least people in a region; more numbers, more levels"
+
+    async def walk(user: Any, bench: Any) -> None:
+        from nicegui.testing import User
+
+        await user.open("/")
+        (name,) = bench.tasks
+        task = bench.tasks[name]
+        await until(lambda: task.source, "no table was opened")
+        go(user, "9 Places")
+        field(user, "At least so many points in each").set_value(7)
+        button(user, "Draw").click()
+        await see(user, "tiles, the smallest of")
+        field(user, "Path of the areas (map or table)").set_value(str(areas))
+        field(user, "Path of the pairs of neighbors, for a table").set_value(str(tmp_path / "pairs.csv"))
+        field(user, "Column with the people of an area").set_value("people")
+        field(user, least).set_value("5, 11")
+        before, (merge,) = user.client, button(user, "Merge the areas").elements
+        await until(lambda: merge.enabled, "the other work has not ended")
+        button(user, "Merge the areas").click()
+        await until(lambda: task.running, "it did not begin")
+        other = User(user.http_client)
+        await other.open(f"/w/{name}")
+        before.delete()
+        await see(other, "3 areas become 3 regions")
+        await see(other, "tiles, the smallest of")
+        assert field(other, "At least so many points in each").value == 7
+        assert field(other, least).value == "5, 11"
+        await other.open(f"/w/{name}")
+        await see(other, "3 areas become 3 regions")
+        await see(other, "tiles, the smallest of")
+
+    run(walk, tmp_path, first=str(points))
+
+
 def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
     shapely, raw = pytest.importorskip("shapely"), pytest.importorskip("pyogrio.raw")
     areas = tmp_path / "areas.gpkg"

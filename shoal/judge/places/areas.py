@@ -24,6 +24,7 @@ from shoal.judge.crosswalk import (
 )
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.places.outline_measures import Shape, judge_measures
+from shoal.model.cards import several
 
 
 def summed(label: np.ndarray, values: np.ndarray, m: int) -> np.ndarray:
@@ -241,7 +242,7 @@ def _levels(frame: pl.DataFrame, asked: Mapping[str, Any]) -> Finding:
     """Whether there are as many levels of regions as requested."""
     there = sum(name.removeprefix("region").isdigit() for name in frame.columns) + 1
     levels = 1 + len(asked.get("levels") or ())
-    return Finding("levels", there == levels, f"{there} levels of regions, {levels} asked for")
+    return Finding("levels", there == levels, f"{several(there, 'level')} of regions, {levels} asked for")
 
 
 def _measures(

@@ -211,7 +211,7 @@ def compare(
     findings = list(_columns(original, release, policy))
     same = original.height == release.height
     findings.append(
-        Finding("original rows", same, f"{original.height} in the original, {release.height} in the release")
+        Finding("original rows", same, f"{original.height:,} in the original, {release.height:,} in the release")
     )
     if not all(f.holds for f in findings):
         return findings
@@ -393,7 +393,7 @@ def _inside(value: float, span: tuple[float, float]) -> bool:
 
 
 def _shown(span: tuple[float, float]) -> str:
-    return f"{span[1]:.9g}" if _is_exact(span) else f"{span[0]:.9g} to {span[1]:.9g}"
+    return f"{span[1]:,.9g}" if _is_exact(span) else f"{span[0]:,.9g} to {span[1]:,.9g}"
 
 
 def _bound(

@@ -234,6 +234,7 @@ def cellular(
     metric: str | Metric | Callable[..., Any] = "euclidean",
     *,
     cyclic: Mapping[Any, float] | None = None,
+    decimal: Mapping[str, str] | None = None,
     method: str = "auto",
     effort: str | float = "balanced",
     seed: int | None = None,
@@ -242,7 +243,7 @@ def cellular(
 ) -> Gathering:
     """Clusters with a small sum of size times radius (plus set-up costs), with centers at input points.
 
-    points, metric, cyclic, epsilon, sensitive, l, distinct_l, eligible  as in ``gather``
+    points, metric, cyclic, decimal, epsilon, sensitive, l, distinct_l, eligible  as in ``gather``
     r               least number of points of a cluster; 1 if you set only set-up costs
     setup_costs     cost of opening a cluster: one number, or float[n], one for each center
     max_diameter    largest distance within a cluster. Meeting it is NP-hard, so it is searched for; the certificate's
@@ -268,7 +269,7 @@ def cellular(
     """
     if r is None and setup_costs is None:
         raise PolicyError("give r, the least size of a cluster, or ⟨setup_costs⟩, or both")
-    space = space_of(points, metric, cyclic)
+    space = space_of(points, metric, cyclic, decimal)
     asked, epsilon, _ = check(1 if r is None else r, epsilon, None, "points", method, "cellular")
     hard, begun = Effort.of(effort), clock()
     level, until = ("balanced", begun + hard.seconds) if hard.seconds else (hard.name, None)

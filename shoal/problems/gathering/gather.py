@@ -283,6 +283,7 @@ def gather(
     metric: str | Metric | Callable[..., Any] = "euclidean",
     *,
     cyclic: Mapping[Any, float] | None = None,
+    decimal: Mapping[str, str] | None = None,
     method: str = "auto",
     effort: str | float = "balanced",
     centers: str = "points",
@@ -299,6 +300,7 @@ def gather(
     metric        "euclidean", "manhattan", "chebyshev", "great-circle", "precomputed", a function, or a Metric
     cyclic        {"hour": 24}: columns, by name or number, whose values are on a circle of that length; the shorter way
                   round counts. For coordinates; in a Metric, use Number("hour", period=24)
+    decimal       {"weight": ","}: columns of a pandas or Polars frame whose numbers are texts, with their decimal mark
     method        "auto" or a name of the catalogue: "local" (factor 3, 4 with centers anywhere), "disjoint" (the same,
                   simpler), "threshold" (factor 2, few large clusters), "peeling" (factor 4, with epsilon), "rounds"
                   (factor 5 or 6, with epsilon and max_clusters), "exact" (few points)
@@ -324,7 +326,7 @@ def gather(
         >>> found.sizes.tolist(), found.radius, found.certificate.optimal
         ([3, 3], 1.0, True)
     """
-    space = space_of(points, metric, cyclic)
+    space = space_of(points, metric, cyclic, decimal)
     r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
     asked = Effort.of(effort)
     improve = improve or asked.name == "thorough"

@@ -22,7 +22,10 @@ from shoal.kernels import quick
 from shoal.kernels.gathering import clusters
 from shoal.kernels.gathering.clusters import Records
 from shoal.model.arguments import coordinates, known, mapping, number
+from shoal.model.cards import several
 from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
+from shoal.model.notation import numeral
+from shoal.model.refusals import refuse_notations
 from shoal.threads import each
 from shoal.watching import done
 
@@ -467,7 +470,10 @@ def _by_slices(points: np.ndarray, query: Callable[[np.ndarray], R]) -> list[R]:
     return each(lambda first: query(points[first : first + SLICE]), starts, len(starts))
 
 
-def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None) -> Space:
+def space_of(
+    points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float] | None = None,
+    decimal: Mapping[str, str] | None = None,
+) -> Space:  # fmt: skip
     """A space of points with a metric, given by name, matrix, function, or value.
 
     points  float[n, d] (or a frame), a tuple of columns if metric is a Metric with features, float[n, n] for
@@ -475,13 +481,14 @@ def space_of(points: Any, metric: Any = "euclidean", cyclic: Mapping[Any, float]
     metric  "euclidean", "manhattan", "chebyshev" (of the coordinates), "great-circle" (latitude and longitude in
             degrees; kilometers), "precomputed", a function of two records, or a Metric
     cyclic  column, by name or number -> its period, if its values are on a circle; with metrics of coordinates
+    decimal  column of a frame whose numbers are texts -> its decimal mark
     """
     if mapping("cyclic", cyclic) and not (isinstance(metric, str) and metric in NORMS):
         raise PolicyError("⟨cyclic=⟩ goes with a metric of coordinates; in a Metric say Number(name, period=24)")
     names = [str(c) for c in points.columns] if hasattr(points, "columns") else []
-    if isinstance(metric, Metric) and metric.features and isinstance(points, tuple):
+    if isinstance(metric, Metric) and metric.features and isinstance(points, tuple) and not decimal:
         return Space(metric, [np.asarray(c) for c in points])
-    table = _array(points)
+    table = _array(points, mapping("decimal", decimal))
     if isinstance(metric, str):
         if metric == "precomputed":
             return Space(Metric.matrix(table), ())
@@ -553,13 +560,47 @@ def _refuse_columns(frame: Any) -> None:
             values.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"column {name!r} holds what is no number; write decimal points for commas, remove these rows, or "
-                "leave the column out"
+                f"column {name!r} holds what is no number; name its decimal mark (⟨decimal[{name!r}] = ','⟩), remove "
+                "these rows, or leave the column out"
             ) from None
 
 
-def _array(points: Any) -> np.ndarray:
-    if hasattr(points, "columns"):
+def _marked(values: np.ndarray, name: str, mark: str) -> np.ndarray:
+    """A column of texts as numbers, missing texts as NaN.  O(n), and O(distinct texts) for reading.
+
+    InputError with the first row whose text is no number with this decimal mark.
+    """
+    texts = values.tolist()
+    read = {text: numeral(text.strip(), mark) for text in texts if isinstance(text, str)}
+    bad = [i for i, text in enumerate(texts) if isinstance(text, str) and read[text] is None]
+    if bad:
+        raise InputError(
+            f"column {name!r} has no number with the decimal mark {mark!r} in {several(len(bad), 'row')}, first in row "
+            f"{bad[0] + 1:,}; correct these values or remove the rows"
+        )
+    numbers = {text: float(number) for text, number in read.items() if number is not None}
+    return np.array([numbers[text] if isinstance(text, str) else np.nan for text in texts])
+
+
+def _in_numbers(frame: Any, marks: Mapping[str, str]) -> np.ndarray:
+    """The columns of a frame side by side, those of texts with a decimal mark as numbers."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "to_numpy"):
+        raise PolicyError("⟨decimal=⟩ names columns of a pandas or Polars frame, and the points are none; leave it out")
+    refuse_notations({}, marks)
+    names = [str(name) for name in frame.columns]
+    for name in marks:
+        if name not in names:
+            raise PolicyError.unknown("column (⟨decimal⟩)", name, names)
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
+    texts = [n for n, v in columns.items() if n in marks and v.dtype.kind in "OUT"]
+    _refuse_columns(frame[[n for n in columns if n not in texts]])
+    return np.column_stack([_marked(v, n, marks[n]) if n in texts else v for n, v in columns.items()])
+
+
+def _array(points: Any, marks: Mapping[str, str]) -> np.ndarray:
+    if marks:
+        points = _in_numbers(points, marks)
+    elif hasattr(points, "columns"):
         _refuse_columns(points)
     table = coordinates(points, "points")
     if table.ndim == 1:

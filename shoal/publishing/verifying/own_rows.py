@@ -405,7 +405,11 @@ def _not_shown(record: Record, audit: Audit) -> list[Finding]:
     """Requested conditions that are judged when a release is made, but can't be checked on its rows."""
     policy, found = record.policy, []
     if policy.units:
-        models = [m.words() for m in policy.privacy if m not in policy.of_rows and m.applies_to != "population"]
+        columns: dict[str, list[str]] = {}  # the words of each model -> the sensitive columns that it is asked of
+        for model in policy.privacy:
+            if model not in policy.of_rows and model.applies_to != "population":
+                columns.setdefault(model.words(), []).extend([] if model.column is None else [model.column])
+        models = [words + (f" of {', '.join(map(repr, of))}" if of else "") for words, of in columns.items()]
         also = f"; by persons also: {'; '.join(models)}" if models else ""
         named = " and ".join(map(repr, policy.units))
         text = f"k counts {named}, removed from the release; the private record states how many{also}"

@@ -364,6 +364,8 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
     """The part of the request that the release can be checked against."""
     shown = {name: asked[name] for name, entry in SETTINGS.items() if entry.shown and entry.stated == "always"}
     shown |= {name: asked.get(name) for name, entry in SETTINGS.items() if entry.shown and entry.stated == "asked"}
+    places = asked.get("coordinates") or ()  # in the release, they are one column
+    shown["decimal"] = {n: mark for n, mark in dict(shown.get("decimal") or {}).items() if n not in places}
     trees = {n: h for n, h in dict(asked["hierarchies"]).items() if n in asked["sensitive"]}
     steps = {"publish": "ranges", "range_step": asked["range_step"]} if asked.get("range_step") else {}
     return Policy.of(None, **shown, hierarchies=trees, **steps)

@@ -21,7 +21,7 @@ from shoal.engines import lakes, servers
 from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
 from shoal.engines.source import Scope
-from shoal.engines.store import store
+from shoal.engines.store import in_place, store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
@@ -179,7 +179,7 @@ class _Original(NamedTuple):
             source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
         pair = record.raw["policy"].get("coordinates")
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
-            joined = pl.concat_str([pl.col(c).cast(pl.String) for c in pair], separator=" ").alias(PLACE)
+            joined = in_place(source, pair, record.raw["policy"].get("decimal")).alias(PLACE)
             source = source.with_columns(joined).drop(pair)
         return source
 
@@ -192,7 +192,10 @@ def read_population(record: Record, population: Any, given: Mapping[str, Any], f
         if policy.population is None:
             raise InputError("the certificate names no population; leave it out")
         pair = record.raw["policy"].get("coordinates")
-        census = read_census(population, policy.quasi_identifiers, tuple(pair) if pair else None)
+        census = read_census(
+            population, policy.quasi_identifiers, tuple(pair) if pair else None,
+            marks=record.raw["policy"].get("decimal"),
+        )  # fmt: skip
         sources = hierarchies_of(record, given, folder, tuple(record.hierarchies))[0]
     release = record.release
     read = reading_of(policy, release.publish, sources, release.stars, release.blanks, release.sheet)
