@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import seal
+from shoal.judge.file import UNREADABLE, seal
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
@@ -304,7 +304,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             content = read_json(folder / "ledger.json", "ledger")
             data = (folder / "persons.parquet").read_bytes()
             persons = pl.read_parquet(data)
-        except (InputError, OSError, pl.exceptions.PolarsError):
+        except (InputError, OSError, *UNREADABLE):
             return [Finding("ledger", False, f"the ledger of part {i} is lost or cannot be read")]
         own = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
         good = (

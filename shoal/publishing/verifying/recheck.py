@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 import polars as pl
 
 from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, VerificationError
+from shoal.judge.contents import beyond_parts, beyond_rows
 from shoal.judge.crosswalk import agreed
-from shoal.judge.file import NotExaminedError, beyond_rows, read_release, seal, stale
+from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.tables.large import files_in, hash_of
+from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.matching import Shares
 from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
@@ -43,8 +44,7 @@ from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, SafeHarbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import kind_of
 from shoal.problems.catalogue import crosswalk_problems
-from shoal.publishing.judging import OUTLINES, findings, outlined
-from shoal.publishing.opening import sources_of
+from shoal.publishing.sources import OUTLINES, findings, outlined, sources_of
 
 Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, or of a certificate file
 
@@ -133,14 +133,11 @@ def contents(path: Path, separator: str | None) -> Finding:
     Raises InputError if there is none, and VerificationError if it is damaged.
     """
     try:
-        for file in files_in(path):
-            more = beyond_rows(file, separator)
-            if more is not None:
-                return Finding("contents", False, f"{file.name!r} contains {more}")
+        more = beyond_parts(path, separator) if path.is_dir() else beyond_rows(path, separator)
+        if more is not None:
+            return Finding("contents", False, f"{path.name!r} contains {more}")
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None
-    except NotExaminedError:
-        return Finding("contents", True, "what a Parquet file contains beyond its rows could not be read", STATED)
     return Finding("contents", True, "nothing beyond the rows")
 
 
