@@ -369,7 +369,8 @@ def test_a_folder_holds_the_rows_of_its_parts_alone(tmp_path: Path, ending: str,
     out, paper, parts = in_parts(tmp_path, ending)
 
     def refused() -> bool:
-        forge(paper, lambda f: f["release"].update(sha256=digest(out / "manifest.json")))
+        whole = {"sha256": digest(out / "manifest.json"), "bytes": sum(p.stat().st_size for p in out.iterdir())}
+        forge(paper, lambda f: f["release"].update(whole | {"parts": len([*out.glob("*.*")]) - 1}))
         try:
             wrong = {f.check for f in shoal.verify(out, paper).findings if not f.holds}
         except VerificationError as error:
