@@ -105,7 +105,7 @@ ROOMS: dict[str, set[str]] = {
     }
     | {"shoal.publishing"},
     "publishing/crosswalks/centers.py": MODEL,
-    "publishing/judging.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
+    "publishing/sources.py": MODEL | {"polars", "shoal.engines", "shoal.judge", "shoal.problems.catalogue"},
     "publishing/verifying": {
         "polars",
         "shoal.errors",
@@ -115,7 +115,7 @@ ROOMS: dict[str, set[str]] = {
         "shoal.engines",
         "shoal.watching",
     }
-    | {"shoal.problems.catalogue", "shoal.publishing.judging", "shoal.publishing.opening", "shoal.publishing.documents"}
+    | {"shoal.problems.catalogue", "shoal.publishing.sources", "shoal.publishing.documents"}
     | {"shoal.publishing.verifying"},
     "utility": {"numpy", "polars", "sklearn", "shoal"},
     "publishing/decode.py": {"numpy", "polars", "shoal.errors", "shoal.model", "shoal.paths", "shoal.engines"},

@@ -40,7 +40,6 @@ from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
 from shoal.paths import is_remote, is_sheet, kind_of, without_secrets
-from shoal.publishing.opening import read_census, with_place, with_regions
 from shoal.publishing.people import (
     FLAG,
     Sample,
@@ -66,6 +65,7 @@ from shoal.publishing.recodings import (
     shown,
     stars_published_as_missing,
 )
+from shoal.publishing.sources import read_census, with_place, with_regions
 from shoal.publishing.tables.audited import MAX_COMPOSITION, with_composition
 from shoal.publishing.tables.figures import figures_of_original
 from shoal.publishing.tables.limits import decoys_of, exposed, on_trees, refuse_common, share_models, within_budget

@@ -76,7 +76,7 @@ ROOMS = {
     "bounds": Room(
         (
             "shoal/problems/tables/bounds/bounds.py",
-            "shoal/problems/tables/bounds/certify.py",
+            "shoal/problems/tables/bounds/__init__.py",
             "shoal/problems/tables/losses.py",
         ),
         ("tests/tables/test_bounds.py", "tests/tables/test_certify.py", "tests/tables/test_three_phase.py"),

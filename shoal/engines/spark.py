@@ -267,7 +267,7 @@ def _read_part(part: Path, columns: Sequence[str], rows: bool = False) -> pl.Dat
     try:
         query = pl.scan_parquet(part, glob=False, hive_partitioning=False).select(columns)
         return (query.select(pl.len()) if rows else query).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise VerificationError(
             f"a part that executors wrote cannot be read back ({type(error).__name__}); nothing was published"
         ) from None

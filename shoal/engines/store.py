@@ -188,7 +188,7 @@ def read_table(
         frame = pl.read_parquet(source.path, glob=False, hive_partitioning=False)
     except pl.exceptions.DuplicateError:
         raise InputError(f"{source.name!r}: two columns have the same name; rename one of them") from None
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise wrong_format(source.name, "Parquet", error) from None
     if not all(name.strip() for name in frame.columns):
         raise InputError(f"{source.name!r}: a column has no name; name it")

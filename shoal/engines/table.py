@@ -117,7 +117,7 @@ def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
         held = pl.scan_parquet(source.path, glob=False, hive_partitioning=False)
         try:
             agree = held.select(wanted).collect().row(0)
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise wrong_format(source.name, "Parquet", error) from None
         for key, same in zip(parts.keys, agree, strict=True):
             if not same:

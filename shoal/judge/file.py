@@ -1,7 +1,6 @@
 """The judge of files: reads a release from disk with its own reader.
 
-It numbers the rows by their published cells, and checks how often each published tuple occurs. It also checks that a
-file contains nothing except its rows (``beyond_rows``).
+It numbers the rows by their published cells, and checks how often each published tuple occurs.
 """
 
 from __future__ import annotations
@@ -9,11 +8,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import re
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, MissingDependencyError, VerificationError
-from shoal.paths import ending, is_packed, kind_of
+from shoal.paths import ending, kind_of
 
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # Polars panics at some damaged files
 _STEP = 1 << 15  # rows in one batch, so that a batch fits in the processor's cache
 
 
@@ -209,7 +205,7 @@ def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
         raise InputError(f"there is no release {str(path)!r}") from None
     except pl.exceptions.NoDataError:
         return pl.DataFrame()
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
 
 
@@ -255,325 +251,6 @@ def _read_statistics(path: Path) -> pl.DataFrame:
     if any(more):
         raise VerificationError(f"{path.name!r} has notes, labels or declared missing values, which shoal never writes")
     return frame.with_columns(pl.col(pl.String).replace("", None), pl.col(pl.Null).cast(pl.String))
-
-
-class NotExaminedError(Exception):
-    """What a file contains beyond its rows can't be examined here."""
-
-
-def beyond_rows(path: Path, separator: str | None = None) -> str | None:
-    """What a released file contains except its rows, as a part of a sentence that holds no value; None if nothing was
-    found. Each format is compared with what shoal's engines write in it.
-
-    CSV: a row with more or fewer fields than the header, a text around quotes, another name in a .gz. Parquet: keys of
-    the metadata, sorting columns, Bloom filters, dictionary entries that no row has, statistics of other rows, bytes
-    without a reference. Excel: parts, sheets, tags, texts, properties, and formats that no released workbook has.
-
-    Raises VerificationError for a damaged file, and NotExaminedError for Parquet without pyarrow, or if a column has
-    integers of 128 bits, which pyarrow doesn't read. O(bytes of the file).
-    """
-    kind = kind_of(path)
-    if kind == "parquet" and not find_spec("pyarrow"):
-        raise NotExaminedError
-    if kind == "parquet":
-        return _beyond_parquet(path)
-    if kind == "excel":
-        return _beyond_workbook(path)
-    return _ragged(_blocks(path), ord(separator or ",")) if kind == "csv" else None  # pyreadstat tells of the others
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file in blocks, unpacked; VerificationError if a .gz is damaged, or contains more than one file
-    without a name."""
-    if not is_packed(path):
-        with open(path, "rb") as raw:
-            yield from iter(lambda: raw.read(_BLOCK), b"")
-        return
-    packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    with open(path, "rb") as raw:
-        if raw.read(8) != _GZIP:
-            raise unreadable(path, EOFError())
-        raw.seek(0)
-        try:
-            for part in iter(lambda: raw.read(_BLOCK), b""):
-                if packed.eof:
-                    raise EOFError
-                yield packed.decompress(part)
-        except (zlib.error, EOFError):
-            raise unreadable(path, EOFError()) from None
-    if not packed.eof or packed.unused_data:
-        raise unreadable(path, EOFError())
-
-
-_BLOCK = 1 << 20
-_GZIP = b"\x1f\x8b\x08\0\0\0\0\0"  # neither a name nor a time
-_LINE, _QUOTE, _RETURN = b'\n"\r'
-
-
-def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
-    """Whether a row of a CSV has more or fewer fields than the header, or quotes that no writer writes.
-
-    A block may end anywhere, so the open row, the open quotes, and the last byte are kept from one to the next. Of the
-    quotes, every second one opens a text; a doubled one closes it and opens it again.
-    """
-    before_text, after_text = np.zeros(256, bool), np.zeros(256, bool)
-    before_text[[mark, _LINE, _QUOTE]] = after_text[[mark, _LINE, _RETURN, _QUOTE]] = True
-    width, fields, inside, before = -1, 0, 0, _LINE
-    for block in filter(None, blocks):
-        held = np.frombuffer(block, np.uint8)
-        lines, marks, quotes = (np.flatnonzero(held == byte) for byte in (_LINE, mark, _QUOTE))
-        if before == _QUOTE and not inside and not after_text[held[0]]:
-            return _AROUND_QUOTES
-        if quotes.size or inside:
-            opened, closed = quotes[inside::2], quotes[1 - inside :: 2]
-            last = np.where(opened > 0, held[opened - 1], before)
-            following = held[closed[closed + 1 < held.size] + 1]  # the next block tells what follows the last byte
-            if not (before_text[last].all() and after_text[following].all()):
-                return _AROUND_QUOTES
-            if _needless(held, opened, closed[inside:], last):
-                return "a plain value in quotes"
-            lines, marks = (at[(np.searchsorted(quotes, at) + inside) % 2 == 0] for at in (lines, marks))
-            inside = (inside + quotes.size) % 2
-        counts = np.diff(np.searchsorted(marks, lines), prepend=0)
-        if lines.size:
-            counts[0] += fields
-            width = int(counts[0]) if width < 0 else width
-            if (counts != width).any():
-                return _FIELDS
-        fields = marks.size - int(np.searchsorted(marks, lines[-1])) if lines.size else fields + marks.size
-        before = block[-1]
-    return _FIELDS if inside or (before != _LINE and fields != width and width >= 0) else None
-
-
-_AROUND_QUOTES = "a field with a text before or after its quotes"
-_FIELDS = "a row with more or fewer fields than the header"
-_PLAIN = np.zeros(256, bool)  # bytes that no writer quotes
-_PLAIN[[byte for byte in range(128) if chr(byte).isalnum() or byte == ord("*")]] = True
-
-
-def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np.ndarray) -> bool:
-    """Whether a field of letters and digits has quotes. Rows with them would differ from other rows of their class.
-
-    opened, closed  int64: places of the quotes that open and close the texts that begin in this block
-    last            uint8: for each of ``opened``, the byte before it
-    """
-    opened, last = opened[: closed.size], last[: closed.size]
-    following = np.append(held, _QUOTE)[closed + 1]  # what follows a quote at the block's end isn't known
-    whole = (following != _QUOTE) & (last != _QUOTE) & (closed > opened + 1)
-    others = np.cumsum(~_PLAIN[held], dtype=np.int32)
-    return bool((others[closed[whole]] - others[opened[whole]] == 1).any())  # the closing quote is one
-
-
-_KEYS = {b"ARROW:schema", b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"}
-_CATEGORIES, _ENUMERATION = b"_PL_CATEGORICAL2", b"_PL_ENUM_VALUES2"  # types of Polars
-_FIELD_KEYS = {b"PARQUET:field_id", _CATEGORIES, _ENUMERATION}
-_CUT = 30  # writers truncate statistics of texts from this many bytes on
-
-
-def _beyond_parquet(path: Path) -> str | None:
-    """What a Parquet file contains beyond its rows, in its metadata and in each row group."""
-    import pyarrow as arrow
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(path)
-        whole, schema = file.metadata, file.schema_arrow
-        stated = {field.name: field.metadata or {} for field in schema}
-        if set(whole.metadata or {}) - _KEYS or any(set(keys) - _FIELD_KEYS for keys in stated.values()):
-            return "a key in its metadata that no release has"
-        if not all(
-            re.fullmatch(rb"0;0;u(8|16|32);", keys[_CATEGORIES]) for keys in stated.values() if _CATEGORIES in keys
-        ):
-            return "a name of its categories"
-        unseen = {name: _enumerated(keys[_ENUMERATION]) for name, keys in stated.items() if _ENUMERATION in keys}
-        if not _of_spark(whole.metadata or {}, schema.names):
-            return "another statement of Spark about its columns"
-        texts = [f.name for f in schema if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)]
-        coded = parquet.ParquetFile(path, read_dictionary=texts)
-        for number in range(whole.num_row_groups):
-            group = whole.row_group(number)
-            if group.sorting_columns:
-                return "a statement about the order of its rows"
-            for place in range(group.num_columns):
-                column = group.column(place)
-                name = column.path_in_schema
-                if column.bloom_filter_offset:
-                    return f"a Bloom filter of column {name!r}"
-                if name not in schema.names:
-                    continue  # a part of a nested column
-                cells = (coded if name in texts else file).read_row_group(number, columns=[name]).column(0)
-                if _unused(cells):
-                    return f"values of column {name!r} that no row has"
-                if name in unseen:
-                    unseen[name] -= {text.encode() for text in cells.unique().drop_null().to_pylist()}
-                if column.statistics is not None and _other_rows(column.statistics, cells):
-                    return f"statistics of column {name!r} that are not those of its rows"
-        for name in (name for name, values in unseen.items() if values):
-            return f"values of column {name!r} that no row has"
-        return "bytes to which nothing refers" if _unreferenced(path, whole) else None
-    except FileNotFoundError:
-        raise
-    except arrow.ArrowNotImplementedError:
-        raise NotExaminedError from None
-    except (OSError, arrow.ArrowException) as error:
-        raise unreadable(path, error) from None
-
-
-def _enumerated(stated: bytes) -> set[bytes]:
-    """The values of an enumeration of Polars, which writes the length of each before it: ``1;a2;bb``. A part that is
-    not of this form counts as a value."""
-    values = set()
-    while stated:
-        length, mark, rest = stated.partition(b";")
-        size = int(length) if mark and length.isdigit() and len(length) < 10 else len(stated)
-        values.add(rest[:size] if size <= len(rest) else stated)
-        stated = rest[size:]
-    return values
-
-
-def _of_spark(keys: Mapping[bytes, bytes], names: Sequence[str]) -> bool:
-    """Whether the metadata that Spark writes names the columns, and nothing else."""
-    version = keys.get(b"org.apache.spark.version", b"")
-    stated = keys.get(b"org.apache.spark.sql.parquet.row.metadata")
-    if not re.fullmatch(rb"[\d.]*", version) or stated is None:
-        return stated is None
-    try:
-        fields = json.loads(stated)["fields"]
-        own = [(field.pop("name"), field.pop("metadata"), set(field)) for field in fields]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return False
-    return own == [(name, {}, {"type", "nullable"}) for name in names]
-
-
-def _unused(cells: Any) -> bool:
-    """Whether a dictionary of a column has an entry that no row has."""
-    for chunk in cells.chunks:
-        if hasattr(chunk, "dictionary"):
-            used = np.zeros(len(chunk.dictionary), bool)
-            used[chunk.indices.drop_null().to_numpy(zero_copy_only=False)] = True
-            if not used.all():
-                return True
-    return False
-
-
-def _other_rows(stated: Any, cells: Any) -> bool:
-    """Whether the statistics of a column chunk aren't those of its rows."""
-    import pyarrow as arrow
-    from pyarrow import compute
-
-    if arrow.types.is_nested(cells.type):
-        return False
-    if stated.has_null_count and stated.null_count != cells.null_count:
-        return True
-    plain = cells.cast(cells.type.value_type) if arrow.types.is_dictionary(cells.type) else cells
-    try:
-        if stated.has_distinct_count and (stated.distinct_count or 0) > compute.count_distinct(plain).as_py():
-            return True
-        held = compute.min_max(plain) if stated.has_min_max else {}
-        for name in ("min", "max") if stated.has_min_max else ():
-            end = getattr(stated, name)
-            cut = isinstance(end, (str, bytes)) and len(end) >= _CUT
-            if not cut and not _alike(arrow.scalar(end, type=plain.type), held[name]):
-                return True
-    except (arrow.ArrowNotImplementedError, arrow.ArrowTypeError, arrow.ArrowInvalid):
-        return False  # of a type whose ends are not ordered or not read
-    return False
-
-
-def _alike(stated: Any, held: Any) -> bool:
-    """Whether two ends of a column are one value; the zeros are."""
-    return bool(stated == held) or (isinstance(held.as_py(), float) and stated.as_py() == held.as_py())
-
-
-def _unreferenced(path: Path, whole: Any) -> bool:
-    """Whether a Parquet file has other bytes between the column chunks, or between the last of them and the footer.
-
-    Some writers repeat the metadata of a column chunk after it, as it is in the footer. Indexes of pages are before the
-    footer, and aren't read.
-    """
-    columns = [whole.row_group(g).column(c) for g in range(whole.num_row_groups) for c in range(whole.num_columns)]
-    indexed, at = any(column.has_offset_index or column.has_column_index for column in columns), 4
-    starts = [min(o for o in (c.dictionary_page_offset, c.data_page_offset) if o) for c in columns]
-    with open(path, "rb") as raw:
-        raw.seek(-8, 2)
-        end = raw.tell() - int.from_bytes(raw.read(4), "little")
-        raw.seek(end)
-        footer = raw.read()
-        for begin, size in sorted(zip(starts, [c.total_compressed_size for c in columns], strict=True)):
-            raw.seek(at)
-            if begin < at or raw.read(begin - at) not in footer:
-                return True
-            at = begin + size
-        raw.seek(at)
-        return at > end or (not indexed and raw.read(end - at) not in footer)
-
-
-_PARTS = {
-    "[Content_Types].xml", "_rels/.rels", "xl/_rels/workbook.xml.rels", "xl/worksheets/sheet1.xml", "xl/workbook.xml",
-    "xl/tables/table1.xml", "xl/sharedStrings.xml", "xl/styles.xml", "xl/theme/theme1.xml",
-    "xl/worksheets/_rels/sheet1.xml.rels", "docProps/core.xml", "docProps/app.xml",
-}  # fmt: skip
-_SHEET, _STRINGS, _BOOK = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/workbook.xml"
-_TAGS = {  # of the parts that can show more than cells
-    _SHEET: "worksheet dimension sheetPr sheetViews sheetView selection sheetFormatPr cols col sheetData row c v is t "
-            "pageMargins tableParts tablePart",
-    _STRINGS: "sst si t",
-    _BOOK: "workbook fileVersion workbookPr bookViews workbookView sheets sheet calcPr",
-    "xl/tables/table1.xml": "table autoFilter tableColumns tableColumn tableStyleInfo",
-}  # fmt: skip
-_PROPERTIES = {"", "Microsoft Excel", "0", "false", "Worksheets", "1", "Sheet1", "12.0000"}
-_MADE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_FORMATS = re.compile(
-    r"(General|#,##0(\.0+)?(;\[Red\]-#,##0(\.0+)?)?|yyyy-mm-dd(;@| hh:mm:ss(\.0+)?)?|hh:mm:ss(\.0+)?(;@)?)"
-)
-
-
-def _beyond_workbook(path: Path) -> str | None:
-    """What a workbook contains beyond the cells of its sheet."""
-    try:
-        with zipfile.ZipFile(path) as book:
-            entries = sorted(book.infolist(), key=lambda entry: entry.header_offset)
-            names = [entry.filename for entry in entries]
-            if len(set(names)) < len(names) or not set(names) <= _PARTS:
-                return "a part that no released workbook has"
-            if book.comment or any(entry.comment or entry.extra for entry in entries):
-                return "a comment"
-            at = 0
-            for entry in entries:
-                if entry.header_offset != at:
-                    return "bytes to which nothing refers"
-                at += 30 + len(entry.filename.encode()) + entry.compress_size
-            listed = sum(46 + len(entry.filename.encode()) for entry in entries) + 22
-            if book.start_dir != at or path.stat().st_size != at + listed:
-                return "bytes to which nothing refers"
-            parts = {name: book.read(name).decode("utf-8") for name in names}
-    except FileNotFoundError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
-    for name, text in parts.items():
-        if "<!" in text or text.count("<?") > 1:
-            return "a comment"
-        tags = set(re.findall(r"<([^/?\s>]+)", text))
-        if name in _TAGS and not tags <= set(_TAGS[name].split()):
-            return "a formula, a link, a rule, a name, or another thing that no released sheet has"
-        words = {word.strip() for word in re.findall(r">([^<]*)(?=<)", text)}
-        if name not in (_SHEET, _STRINGS) and not all(w in _PROPERTIES or _MADE.fullmatch(w) for w in words):
-            return "a text in its properties"
-    if re.search(r"<(?:row|col)\b[^>]*\s(?:hidden|collapsed|ht)=", parts.get(_SHEET, "")):
-        return "a hidden row or column"
-    if re.findall(r"<sheet\b([^>]*)", parts.get(_BOOK, "")) != [' name="Sheet1" sheetId="1" r:id="rId1"/']:
-        return "another sheet, or one with another name"
-    codes_ = re.findall(r'formatCode="([^"]*)"', parts.get("xl/styles.xml", ""))
-    if not all(_FORMATS.fullmatch(code) for code in codes_):
-        return "a format of cells that no released sheet has"
-    return "a text that no cell shows" if _unshown(parts.get(_SHEET, ""), parts.get(_STRINGS, "")) else None
-
-
-def _unshown(sheet: str, strings: str) -> bool:
-    """Whether a workbook has a shared text that no cell refers to."""
-    used = set(map(int, re.findall(r'<c\b[^>]*\bt="s"[^>]*><v>(\d+)</v>', sheet)))
-    return used != set(range(len(re.findall(r"<si\b", strings))))
 
 
 def seal(record: Mapping[str, Any]) -> str:

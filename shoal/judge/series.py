@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import seal
+from shoal.judge.file import UNREADABLE, seal
 from shoal.judge.finding import STATED, Finding
 from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
@@ -51,20 +51,42 @@ def judge_views(
     for number, certificate in enumerate(certificates[1:], start=2):
         stated = certificate["series"]
         view = stated.get("view")
-        if not isinstance(view, dict) or not isinstance(view.get("columns"), list):
+        if not _is_view(view):
             return [Finding("views", False, f"part {number} does not say what it is a view of")]
         own = certificate["policy"]
         columns = [*own["quasi_identifiers"], *own["sensitive"]]
         if sorted(columns) != sorted(view["columns"]) or own["publish"] != view.get("publish"):
             return [Finding("views", False, f"part {number} has other columns than its certificate says")]
-        named = [o.get("number") for o in stated.get("others", []) if isinstance(o, dict)]
-        if named != list(range(1, number)):
+        if stated.get("others") != [
+            _shown(place, i, held) for i, held in enumerate(certificates[: number - 1], start=1)
+        ]:
             return [Finding("views", False, f"part {number} does not name the views before it")]
         wrong = _coarser(place, number, asked, own, hierarchies)
         if wrong is not None:
             return [Finding("views", False, f"part {number}: {wrong}")]
     text = f"{max(len(certificates) - 1, 0)} views, each row of them a row of part 1 with less in it"
     return [Finding("views", True, text)]
+
+
+def _is_view(stated: Any) -> bool:
+    """Whether a certificate describes a view in the right form."""
+    if not isinstance(stated, dict) or set(stated) != {"columns", "publish", "levels"}:
+        return False
+    columns, levels = stated["columns"], stated["levels"]
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        return False
+    if not isinstance(levels, dict) or (levels and stated["publish"] != "hierarchy"):
+        return False
+    return set(levels) <= set(columns) and all(type(level) is int and level >= 0 for level in levels.values())
+
+
+def _shown(place: Path, number: int, certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """What later views state about a part."""
+    own = certificate["policy"]
+    columns = [*own["quasi_identifiers"], *own["sensitive"]]
+    shown = certificate["series"].get("view") or {"columns": columns, "publish": own["publish"]}
+    own_hash = hashlib.sha256((place / f"{number:04d}" / CERTIFICATE).read_bytes()).hexdigest()
+    return {"number": number, "certificate": own_hash, **shown}
 
 
 def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
@@ -200,13 +222,23 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
             stated.get("number"),
             stated.get("previous"),
         )
-        if good != (about.get("id"), about.get("mode"), i, before):
+        if good != (about.get("id"), about.get("mode"), i, before) or not _states_a_part(
+            stated, about.get("mode") == "views"
+        ):
             wrong.append(i)
         before = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
     text = f"{several(len(certificates), 'part')}, each names the one before; the last certificate is {before}"
     if wrong:
         text = f"part {wrong[0]} does not follow the one before: one of the two was changed, exchanged or left out"
     return [Finding("chain", not wrong, text)]
+
+
+def _states_a_part(stated: Any, views: bool) -> bool:
+    """Whether a certificate's entry about its series has the keys of a part, and a number of made-up rows."""
+    keys = {"id", "mode", "number", "previous", "made_up"}
+    allowed = keys | {"view", "others"} if views and stated["number"] != 1 else keys
+    made_up = stated.get("made_up")
+    return keys <= set(stated) <= allowed and type(made_up) is int and made_up >= 0 and not (views and made_up)
 
 
 def _sealed(about: Mapping[str, Any]) -> Finding:
@@ -308,7 +340,7 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
             content = read_json(folder / "ledger.json", "ledger")
             data = (folder / "persons.parquet").read_bytes()
             persons = pl.read_parquet(data)
-        except (InputError, OSError, pl.exceptions.PolarsError):
+        except (InputError, OSError, *UNREADABLE):
             return [Finding("ledger", False, f"the ledger of part {i} is lost or cannot be read")]
         own = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
         good = (

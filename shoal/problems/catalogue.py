@@ -23,7 +23,7 @@ class Problem(NamedTuple):
     methods     name -> "module:function"
     answers     the classes of its answers: "module:class"
     release     makes a ``shoal.publishing.crosswalks.crosswalk.Crosswalk`` of an answer: "module:function"
-    judge       returns findings about a written release, ``shoal.publishing.judging.WrittenRelease``: "module:function"
+    judge       returns findings about a written release, ``shoal.publishing.sources.WrittenRelease``: "module:function"
     one, group  words for an item and for a group of items
     native      whether the frames of its release are of the input's kind; otherwise they are Polars frames
     proofs      the page of the guide, with its section, that proves the bounds
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
 CLUSTERS = Problem(
     answers=("shoal.problems.gathering.gather:Gathering",),
     release="shoal.publishing.crosswalks.clusters:clusters",
-    judge="shoal.publishing.judging:clusters",
+    judge="shoal.publishing.sources:clusters",
     one="record",
     group="cluster",
     native=True,
@@ -87,7 +87,7 @@ CATALOGUE: dict[str, Problem] = {
         },
         answers=("shoal.problems.labels.instance:Cover",),
         release="shoal.publishing.crosswalks.grouped:labels",
-        judge="shoal.publishing.judging:groups",
+        judge="shoal.publishing.sources:groups",
         one="label",
         group="group",
         proofs=("docs/labels.md", "How far from the least possible: the bounds"),
@@ -95,7 +95,7 @@ CATALOGUE: dict[str, Problem] = {
     "intervals": Problem(
         answers=("shoal.problems.intervals:Cut",),
         release="shoal.publishing.crosswalks.grouped:intervals",
-        judge="shoal.publishing.judging:groups",
+        judge="shoal.publishing.sources:groups",
         one="value",
         group="interval",
         proofs=("docs/intervals.md", "How it works"),
@@ -109,7 +109,7 @@ CATALOGUE: dict[str, Problem] = {
         },
         answers=("shoal.problems.regions.task:Regions", "shoal.problems.regions.task:Nested"),
         release="shoal.publishing.crosswalks.areas:regions",
-        judge="shoal.publishing.judging:regions",
+        judge="shoal.publishing.sources:regions",
         one="area",
         group="region",
         proofs=("docs/regions.md", "The bounds"),
@@ -124,7 +124,7 @@ CATALOGUE: dict[str, Problem] = {
         },
         answers=("shoal.problems.tiles.result:Tiles",),
         release="shoal.publishing.crosswalks.grouped:tiles",
-        judge="shoal.publishing.judging:tiles",
+        judge="shoal.publishing.sources:tiles",
         one="place",
         group="tile",
         proofs=("docs/tiles.md", "Bounds"),

@@ -29,7 +29,7 @@ from shoal.model.task import nothing
 from shoal.paths import PAGE, certificate_of, record_path
 from shoal.pipeline import anonymize, prepare
 from shoal.publishing.crosswalks.answers import SAME, solved_again
-from shoal.publishing.opening import sources_of
+from shoal.publishing.sources import sources_of
 from shoal.publishing.verifying.recheck import read_record
 from shoal.publishing.verifying.verify import Verdict, verify, with_areas
 from shoal.watching import watched

@@ -34,7 +34,7 @@ from shoal.model.notation import named_notations, of_limits, reader_of
 from shoal.model.policy import GENERATED, Policy
 from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare
-from shoal.publishing.opening import like, opened
+from shoal.publishing.sources import like, opened
 from shoal.publishing.tables.audited import MAX_COMPOSITION
 from shoal.publishing.tables.release import Release
 

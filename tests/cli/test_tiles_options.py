@@ -90,7 +90,7 @@ CHANGES = {
 def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
     """A judge that is handed a certificate that fits, and a file that does not keep to what was asked."""
     from shoal.model.certificate import Certificate
-    from shoal.publishing.judging import Sources, findings
+    from shoal.publishing.sources import Sources, findings
 
     folder, _ = everything
     record = json.loads((folder / "p.record.json").read_text())
@@ -103,7 +103,7 @@ def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
 
 def test_the_judge_counts_sensitive_values_again(points, everything):
     from shoal.model.certificate import Certificate
-    from shoal.publishing.judging import Sources, findings
+    from shoal.publishing.sources import Sources, findings
 
     folder, _ = everything
     record = json.loads((folder / "p.record.json").read_text())

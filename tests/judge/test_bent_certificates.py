@@ -171,9 +171,29 @@ NEVER_STATED: dict[str, Any] = {
     "a hierarchy": lambda r: r.update(hierarchies={"note": {"sha256": "0" * 64}}),
     "an order": lambda r: r.update(orders={"note": ["n0", "n1"]}),
     "the guarantee": lambda r: r["certificate"]["guarantee"].update(confidence=0.99),
+    "who made it": lambda r: r.update(made_by="Ann has flu"),
+    "a version of another thing": lambda r: r["made_by"].update(who="1"),
+    "a version that is none": lambda r: r["made_by"].update(shoal="Ann has flu"),
+    "a time that is none": lambda r: r.update(made_at="when Ann had flu"),
+    "a key of the release": lambda r: r["release"].update(who="Ann"),
+    "bytes that are no number": lambda r: r["release"].update(bytes="Ann"),
+    "a name that is no text": lambda r: r["release"].update(file=["Ann"]),
+    "parts of a file": lambda r: r["release"].update(parts=1),
+    "a folder that is none": lambda r: r["release"].update(folder="Ann", parts=0),
     "an order by nobody": lambda r: r.update(shuffled=["by nobody"]),
     "a reading of missing values": lambda r: r.update(missing_values="a missing value matches every value"),
 }
+
+
+@pytest.mark.parametrize("kind", ["labels", "gather"])
+@pytest.mark.parametrize("what", ["who made it", "a version that is none", "a time that is none", "a separator"])
+def test_no_certificate_of_a_crosswalk_states_more_than_who_made_it(tmp_path: Path, kind: str, what: str) -> None:
+    out = tmp_path / "c.csv"
+    paper = released(kind)[0].write(out)
+    forge(paper, {**NEVER_STATED, "a separator": lambda r: r.update(separator="Ann")}[what])
+    with pytest.raises(InputError) as refused:
+        shoal.verify(out, paper)
+    assert "Ann" not in str(refused.value)
 
 
 @pytest.mark.parametrize("what", NEVER_STATED)

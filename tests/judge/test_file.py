@@ -6,13 +6,15 @@ What stands beside a crosswalk is judged too: a hierarchy's groups. And a file h
 import gzip
 import hashlib
 import io
+import json
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -21,8 +23,9 @@ import pytest
 
 import shoal
 from shoal.errors import VerificationError
+from shoal.judge.contents import _ragged
 from shoal.judge.crosswalk import judge_hierarchy
-from shoal.judge.file import _other_rows, _ragged, read_release
+from shoal.judge.file import read_release
 from tests.data import released
 from tests.kept import forge
 
@@ -221,23 +224,6 @@ def test_a_parquet_file_holds_no_other_bytes_and_no_lists(tmp_path: Path) -> Non
     assert not verdict_on(tmp_path, "r.parquet", forged.getvalue()).holds
 
 
-def test_statistics_are_those_of_the_rows() -> None:
-    cells = pa.chunked_array([[3, 5, None]])
-
-    class Stated(NamedTuple):
-        min: int = 3
-        max: int = 5
-        null_count: int = 1
-        distinct_count: int | None = None
-        has_min_max: bool = True
-        has_null_count: bool = True
-        has_distinct_count: bool = True
-
-    assert not _other_rows(Stated(), cells)
-    for other in (Stated(min=2), Stated(max=7), Stated(null_count=0), Stated(distinct_count=3)):
-        assert _other_rows(other, cells)
-
-
 SHEET, BOOK, CORE = "xl/worksheets/sheet1.xml", "xl/workbook.xml", "docProps/core.xml"
 WORKBOOKS: dict[str, tuple[str, str, str]] = {  # the part, the text that is replaced, and by what
     "hidden row": (SHEET, '<row r="3"', '<row r="3" hidden="1"'),
@@ -303,3 +289,113 @@ def test_a_crosswalk_holds_its_rows_alone(tmp_path: Path, name: str) -> None:
         with pytest.raises(VerificationError) if name.endswith(".gz") else nullcontext():
             assert not shoal.verify(path, paper).holds
     assert packed or [f.check for f in shoal.verify(path, paper).findings if not f.holds] == ["contents"]
+
+
+def in_parts(folder: Path, ending: str) -> tuple[Path, Path, list[Path]]:
+    """A release of these people in three parts, its certificate, and the parts."""
+    source = folder / "in"
+    source.mkdir()
+    PEOPLE.drop("w").write_parquet(source / "p.parquet")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["d"], "insensitive": ["note"]}
+    made = shoal.anonymize(source, engine="duckdb", **asked, k=3, l=2, seed=1, effort="fast", publish="ranges")
+    paper = made.write(folder / "out", parts=ending)
+    (whole,) = (p for p in (folder / "out").iterdir() if p.suffix == f".{ending}")
+    rows = pl.read_parquet(whole) if ending == "parquet" else pl.read_csv(whole, infer_schema=False)
+    parts = [whole.with_name(f"part-0000{number}.{ending}") for number in range(3)]
+    for number, part in enumerate(parts):
+        written(rows[number::3], part)
+    stated(folder / "out", parts)
+    return folder / "out", paper, parts
+
+
+def written(rows: pl.DataFrame, part: Path) -> None:
+    rows.write_parquet(part) if part.suffix == ".parquet" else rows.write_csv(part)
+
+
+def stated(folder: Path, parts: list[Path]) -> dict[str, Any]:
+    """Write and return the manifest of these parts."""
+    read = {".parquet": pl.read_parquet, ".csv": pl.read_csv}[parts[0].suffix]
+    entries = [{"file": p.name, "rows": read(p).height, "bytes": p.stat().st_size, "sha256": digest(p)} for p in parts]
+    rows = sum(entry["rows"] for entry in entries)
+    manifest = {"format": 1, "made_by": {"shoal": shoal.__version__}, "rows": rows, "parts": entries}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    return manifest
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def renamed(parts: list[Path]) -> list[Path]:
+    return [parts[0].rename(parts[0].with_stem("Ann has flu")), *parts[1:]]
+
+
+def empty_of(parts: list[Path], name: str, *columns: str) -> list[Path]:
+    more = parts[0].with_stem(name)
+    written(pl.DataFrame(schema=dict.fromkeys(["age", "zip", "d", "note", *columns], pl.String)), more)
+    return [*parts, more]
+
+
+MANIFESTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a key": lambda m: m.update(who="Ann"),
+    "a key of who made it": lambda m: m["made_by"].update(who="Ann"),
+    "who made it": lambda m: m["made_by"].update(shoal="Ann"),
+    "a key of a part": lambda m: m["parts"][0].update(who="Ann"),
+    "rows": lambda m: m.update(rows=61),
+    "rows of parts": lambda m: (m["parts"][0].update(rows=19), m["parts"][1].update(rows=21)),
+    "bytes of a part": lambda m: m["parts"][0].update(bytes=19870523),
+    "a part twice": lambda m: m["parts"].append(m["parts"][0]),
+    "a folder": lambda m: m["parts"].append({"file": "a=Ann", "rows": 0, "bytes": 0, "sha256": ""}),
+    "a hash that is no text": lambda m: m["parts"][0].update(sha256=["Ann"]),
+}
+PARTS: dict[str, Callable[[list[Path]], list[Path]]] = {
+    "a name": renamed,
+    "a part without rows": lambda parts: empty_of(parts, "part-00009"),
+    "a part with another column": lambda parts: empty_of(parts, "part-00003", "Ann"),
+    "a hidden part": lambda parts: empty_of(parts, ".part-00003"),
+    "a part that is missing": lambda parts: [*parts, parts[0].with_stem("part-00003")],
+}
+BESIDE = {
+    "a file": "_SUCCESS",
+    "a hidden file": ".Ann",
+    "statistics of all parts": "_metadata",
+    "a folder": "a=Ann/b.csv",
+}
+
+
+@pytest.mark.parametrize("how", [*MANIFESTS, *PARTS, *BESIDE, "spaces", "a key twice"])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_folder_holds_the_rows_of_its_parts_alone(tmp_path: Path, ending: str, how: str) -> None:
+    out, paper, parts = in_parts(tmp_path, ending)
+
+    def refused() -> bool:
+        whole = {"sha256": digest(out / "manifest.json"), "bytes": sum(p.stat().st_size for p in out.iterdir())}
+        forge(paper, lambda f: f["release"].update(whole | {"parts": len([*out.glob("*.*")]) - 1}))
+        try:
+            wrong = {f.check for f in shoal.verify(out, paper).findings if not f.holds}
+        except VerificationError as error:
+            wrong = {"contents"} if "Ann has" not in str(error) else set()
+        return bool(wrong & {"contents", "parts"})
+
+    assert not refused()
+    if how in MANIFESTS:
+        (out / "a=Ann").mkdir()
+        MANIFESTS[how](manifest := stated(out, parts))
+        (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+        if how != "a folder":
+            (out / "a=Ann").rmdir()
+    elif how in PARTS:
+        named = PARTS[how](parts)
+        if how == "a part that is missing":
+            shutil.copy(parts[0], named[-1])
+        stated(out, named)
+        named[-1].unlink() if how == "a part that is missing" else None
+    elif how in BESIDE:
+        (out / BESIDE[how]).parent.mkdir(exist_ok=True)
+        (out / BESIDE[how]).write_text("Ann has flu")
+    else:
+        text = (out / "manifest.json").read_text()
+        (out / "manifest.json").write_text(
+            text.replace("{", '{\n  "rows": "Ann",', 1) if how == "a key twice" else f"{text} "
+        )
+    assert refused()

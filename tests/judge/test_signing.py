@@ -46,11 +46,15 @@ def test_a_signature_covers_the_certificate(tmp_path: Path) -> None:
     assert unsigned.how == "stated"
     assert "forge" in unsigned.found
     facts = json.loads(record.read_text())
-    for part, value in (("made_at", "2020"), ("groups", 99), ("policy", facts["policy"] | {"effort": 5})):
+    for part, value in (
+        ("made_at", "2020-01-01T00:00:00+00:00"),
+        ("groups", 99),
+        ("policy", facts["policy"] | {"effort": 5}),
+    ):
         forged = facts | {part: value}
         record.write_text(json.dumps(forged | {"seal": seal(forged)}))
         assert not holds(shoal.verify(out, record, signer=public), "signature")
-    record.write_text(json.dumps(signed(facts | {"made_at": "x"}, tmp_path / "other")))
+    record.write_text(json.dumps(signed(facts | {"made_at": "2020-01-01T00:00:00+00:00"}, tmp_path / "other")))
     assert not holds(shoal.verify(out, record, signer=public), "signature")
 
 

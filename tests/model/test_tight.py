@@ -40,7 +40,7 @@ def facts_of(module):
 
 
 @pytest.mark.parametrize(
-    ("where", "method"), [("bounds.certify", "hilbert"), ("three_phase", "three_phase"), ("bounds.bounds", "cascade")]
+    ("where", "method"), [("bounds", "hilbert"), ("three_phase", "three_phase"), ("bounds.bounds", "cascade")]
 )
 def test_bounds_of_tables(monkeypatch, where, method):
     module = import_module(f"shoal.problems.tables.{where}")

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.engines.features import FeatureColumns, Features
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.publishing.judging import findings
+from shoal.publishing.sources import findings
 
 
 def tiles_of(folder, **how):

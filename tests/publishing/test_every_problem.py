@@ -46,7 +46,7 @@ MAKER = """
 import polars as pl
 
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
-from shoal.publishing.judging import Sources
+from shoal.publishing.sources import Sources
 
 
 def piles(answer, frame, read, *, name):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.regions import nested
-from shoal.publishing.judging import findings
+from shoal.publishing.sources import findings
 from tests.commands import run
 from tests.oracles.regions import connected, meets
 from tests.regions.test_options import asked, choices, dry, rank, rules

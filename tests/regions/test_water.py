@@ -10,7 +10,7 @@ import shoal
 from shoal.engines.adjacency import disconnected
 from shoal.errors import InputError, PolicyError
 from shoal.judge.file import seal
-from shoal.publishing.judging import findings
+from shoal.publishing.sources import findings
 from tests.commands import run
 from tests.kept import kept, prove
 

@@ -20,6 +20,7 @@ from tests.kept import forge
 from tests.series.common import frame, people, policy
 
 PARTS = 4
+EARLIER = "2001-01-01T00:00:00+00:00"
 MODES = ["increment", "again", "views"]
 
 
@@ -94,12 +95,23 @@ FORGERIES: dict[str, Callable[[Path, Path], object]] = {
        for n in range(1, PARTS + 1) for to in range(1, PARTS + 2) if n != to},
     **{f"part {n} of another series": lambda p, o, n=n: taken_from(o, p, n) for n in range(1, PARTS + 1)},
     **{f"part {n} a row shorter": lambda p, _, n=n: row_less(p, n) for n in range(1, PARTS + 1)},
-    **{f"part {n} made at another time": lambda p, _, n=n: changed(p, n, lambda c: c.update(made_at="2001-01-01"))
+    **{f"part {n} made at another time": lambda p, _, n=n: changed(p, n, lambda c: c.update(made_at=EARLIER))
        for n in range(1, PARTS)},
     **{f"part {n} of no series": lambda p, _, n=n: changed(p, n, lambda c: c.pop("series"))
        for n in range(1, PARTS + 1)},
     **{f"part {n} with another promise": lambda p, _, n=n: changed(p, n, lambda c: c["policy"].update(privacy=[]))
        for n in range(1, PARTS + 1)},
+    **{f"last part states {n}": lambda p, _, odd=odd: changed(p, PARTS, lambda c: odd(c["series"]))
+       for n, odd in {
+           "another key": lambda s: s.update(who="Ann"), "made-up rows in words": lambda s: s.update(made_up="Ann"),
+           "less than no rows": lambda s: s.update(made_up=-1), "others": lambda s: s.update(others=None),
+           "fewer others": lambda s: s.update(others=s.get("others", [{}] * 2)[1:]),
+           "others with another key": lambda s: s.setdefault("others", [{}])[0].update(who="Ann"),
+           "others with another column": lambda s: s.setdefault("others", [{}])[0].update(columns=["Ann"]),
+           "no view": lambda s: s.update(view=None), "a view of nothing": lambda s: s.update(view={"columns": [None]}),
+           "levels of a view": lambda s: s.update(view={**s.get("view", {}), "levels": {"age": 1}}),
+           "a key of a view": lambda s: s.update(view={**s.get("view", {}), "who": "Ann"}),
+       }.items()},
     "another request": lambda p, _: forge(p / "series.json", lambda c: c["policy"]["privacy"][0].update(k=1)),
     "another mode": lambda p, _: forge(
         p / "series.json", lambda c: c.update(mode="again" if c["mode"] != "again" else "increment")),
@@ -126,7 +138,7 @@ def test_no_forgery_verifies(sound, stranger, tmp_path):
 def test_the_owner_sees_what_a_receiver_cannot(sound, tmp_path):
     for name, harm in {
         "last part left out": lambda p: shutil.rmtree(part(p, PARTS)),
-        "last part sealed again": lambda p: changed(p, PARTS, lambda c: c.update(made_at="2001-01-01")),
+        "last part sealed again": lambda p: changed(p, PARTS, lambda c: c.update(made_at=EARLIER)),
     }.items():
         shutil.copytree(sound, tmp_path / name)
         harm(tmp_path / name)

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, VerificationError
-from shoal.judge.file import Counts, canonical, read_release, refuse_other, unquoted, unreadable
+from shoal.judge.file import UNREADABLE, Counts, canonical, read_release, refuse_other, unquoted, unreadable
 from shoal.judge.finding import shown
 from shoal.judge.recodings.levels import AreaGraph
 from shoal.judge.tables.privacy import judge
@@ -92,7 +92,7 @@ def count_release(path: Path, names: Sequence[str], separator: str | None = None
             held, digests = _count_parts(path, names, columns, separator)
         else:
             held, digests = _grouped(query, names), {}
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
     shown = held.select(pl.col(c).alias(n) for n, c in zip(names, held.columns, strict=False))
     return ReleaseContents(shown, held["n"].to_numpy(), columns, digests)
@@ -210,7 +210,7 @@ def count_elsewhere(
             found = [_counted_by_engine(job, name, ask) for name in files]
             reports, held = [report for report, _ in found], [_added_up([cells for _, cells in found])]
         whole = pl.concat(held) if held else pl.DataFrame()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (*UNREADABLE, OSError) as error:
         raise VerificationError(f"{folder.name!r} cannot be read back ({type(error).__name__})") from None
     for report in reports:
         if not report.sha256:
@@ -257,7 +257,7 @@ def _count_in_worker(job: _CountJob, task: bytes) -> Iterator[tuple[int, bytes]]
     name = task.decode()
     try:
         cells, digest = _count_part(job.names, job.columns, job.separator, Path(job.folder) / name)
-    except (VerificationError, pl.exceptions.PolarsError, OSError):
+    except (VerificationError, *UNREADABLE, OSError):
         cells, digest = pl.DataFrame(), ""
     marks = _tuple_hashes(job, cells) if digest else np.zeros(0, np.uint64)
     bucket = marks % np.uint64(job.buckets)
@@ -407,7 +407,7 @@ def sample_uniques(
         for start in range(0, len(hashes), at_once):
             held = query.select(hashes[start : start + at_once]).collect(engine="streaming")
             alone += [int((np.unique(h.to_numpy(), return_counts=True)[1] == 1).sum()) for h in held]
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
     return SampleUniques(dict(zip(names, alone[:-1], strict=True)), alone[-1])
 
@@ -418,8 +418,19 @@ def read_rows(path: Path, separator: str | None) -> pl.DataFrame:
         return read_release(path, separator)
     try:
         return _scan(path, separator)[0].collect()
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
+
+
+def rows_in(file: Path, separator: str | None) -> int:
+    """The number of rows of a file or of a part."""
+    try:
+        query = _query([file], kind_of(file) == "parquet", separator)
+        return int(query.select(pl.len()).collect(engine="streaming").item())
+    except FileNotFoundError:
+        raise VerificationError(f"the part {file.name!r} is missing") from None
+    except UNREADABLE as error:
+        raise unreadable(file, error) from None
 
 
 def _literal(name: str) -> str:
@@ -446,7 +457,7 @@ def _scan(path: Path, separator: str | None) -> tuple[pl.LazyFrame, tuple[str, .
         raise InputError(f"there is no release {str(path)!r}") from None
     except pl.exceptions.NoDataError:
         return pl.LazyFrame(), ()
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
 
 
@@ -476,7 +487,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             name = part["file"]
             if not isinstance(name, str) or Path(name).name != name or name in (".", "..", MANIFEST):
                 raise ValueError
-            str(part["sha256"]), int(part["rows"]), int(part["bytes"])
+            if not isinstance(part["sha256"], str) or (folder / name).is_dir():
+                raise ValueError
+            int(part["rows"]), int(part["bytes"])
+        if len({part["file"] for part in record["parts"]}) < len(record["parts"]):
+            raise ValueError  # the rows of a part that is named twice would count twice
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise VerificationError(f"{str(folder)!r} has no manifest of shoal, or one that cannot be read") from None
     return record  # type: ignore[no-any-return]

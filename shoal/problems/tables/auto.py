@@ -17,8 +17,8 @@ from shoal.model.arguments import Effort
 from shoal.model.certificate import tight
 from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.bounds import certify
 from shoal.problems.tables.bounds.bounds import Bounds, lower_bounds, sweep_takes_too_long
-from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.bounds.class_program import shares_column, size_decides
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import WIDEST, Costs, Lattice

@@ -25,7 +25,7 @@ from shoal.model.histogram import Histogram, Partition, merged
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.bounds.certify import certified
+from shoal.problems.tables.bounds import certified
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
 from shoal.problems.tables.methods import global_recoding

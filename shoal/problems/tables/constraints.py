@@ -32,9 +32,9 @@ from shoal.model.privacy.base import CLOSE, level_text
 from shoal.model.recoding import PublishedCodes, Recoding
 from shoal.model.task import Constraints, Grouping, Population, Task, refuse_infeasible, uncovered
 from shoal.problems.catalogue import algorithm
+from shoal.problems.tables.bounds import certified as without
+from shoal.problems.tables.bounds import refuse_ceiling
 from shoal.problems.tables.bounds.bounds import total
-from shoal.problems.tables.bounds.certify import certified as without
-from shoal.problems.tables.bounds.certify import refuse_ceiling
 from shoal.problems.tables.generalizations import SECONDS, Forms, enough, least_forms, raised, shared
 from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.losses import bound_raised_to_step

@@ -31,8 +31,8 @@ from shoal.model.certificate import Guarantee
 from shoal.model.histogram import Partition, dense, narrowest
 from shoal.model.task import Grouping, Spread, Task, shortfall
 from shoal.problems.catalogue import algorithm
+from shoal.problems.tables.bounds import certify, refuse_ceiling
 from shoal.problems.tables.bounds.bounds import Bounds, total
-from shoal.problems.tables.bounds.certify import certify, refuse_ceiling
 from shoal.problems.tables.bounds.near_cells import neighbors
 from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.separate import merged

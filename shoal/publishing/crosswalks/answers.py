@@ -45,8 +45,7 @@ from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.areas import as_merged, maxima, measures_distance
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import as_split, in_order
-from shoal.publishing.judging import Sources
-from shoal.publishing.opening import like, opened
+from shoal.publishing.sources import Sources, like, opened
 from shoal.watching import watched
 
 

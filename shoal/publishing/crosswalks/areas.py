@@ -24,8 +24,7 @@ from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, complete
 from shoal.paths import HIERARCHY, MAP, OUTLINED
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing
-from shoal.publishing.judging import Sources, tables
-from shoal.publishing.opening import opened
+from shoal.publishing.sources import Sources, opened, tables
 
 
 def levels_of(answer: Any) -> tuple[Any, ...]:

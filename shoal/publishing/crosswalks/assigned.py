@@ -41,8 +41,7 @@ from shoal.problems.catalogue import CATALOGUE
 from shoal.publishing.crosswalks.answers import features_asked
 from shoal.publishing.crosswalks.crosswalk import Crosswalk
 from shoal.publishing.crosswalks.grouped import in_order, marks_of_points, replaced
-from shoal.publishing.judging import Sources
-from shoal.publishing.opening import opened, sources_of
+from shoal.publishing.sources import Sources, opened, sources_of
 from shoal.publishing.verifying.recheck import recheck
 from shoal.watching import watched
 

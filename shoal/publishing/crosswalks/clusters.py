@@ -29,9 +29,8 @@ from shoal.model.task import Grouping
 from shoal.paths import CIRCLES, MAP, PICTURE
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, GroupedRecords
-from shoal.publishing.judging import Sources
-from shoal.publishing.opening import opened
 from shoal.publishing.recodings import ColumnText
+from shoal.publishing.sources import Sources, opened
 
 ADDED = ("cluster", "records", "radius", "distance")
 REAL = Sentence(

@@ -24,7 +24,7 @@ from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
 from shoal.paths import JSON, PAGE, TABLE, Form, internal_path, kind_of, sides_of, usual_separator
 from shoal.publishing.documents import Documents, made_now, sealed
-from shoal.publishing.judging import OUTLINES, Sources, findings, outlined
+from shoal.publishing.sources import OUTLINES, Sources, findings, outlined
 from shoal.watching import watched
 
 PRIVATE = ("private", "method")  # entries of a record that its certificate file omits

@@ -30,7 +30,7 @@ from shoal.model.refusals import refuse_notations
 from shoal.paths import DRAWING, MAP, TABLE, TILES
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
-from shoal.publishing.judging import Sources
+from shoal.publishing.sources import Sources
 
 SHORT = (
     "groups of method 'bicriteria' may be below k: not k-anonymous, so no crosswalk or hierarchy is written; "

@@ -35,8 +35,8 @@ from shoal.model.privacy.base import CLOSE
 from shoal.model.refusals import filled_words
 from shoal.model.settings import Measured, ModelSettings
 from shoal.paths import certificate_path
-from shoal.publishing.opening import opened, read_census
 from shoal.publishing.series_folder import RELEASE, is_series, part_name, part_numbers
+from shoal.publishing.sources import opened, read_census
 from shoal.publishing.tables.limits import scales_of
 from shoal.publishing.tables.release import Release
 from shoal.watching import watched

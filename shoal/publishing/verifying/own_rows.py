@@ -455,9 +455,11 @@ def _judged(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> 
 def _same_file(path: Path, record: Record) -> list[Finding]:
     """Whether the bytes are the certified ones, and for a folder which part isn't."""
     try:
-        stated = record.raw["release"].get("bytes")
+        about = record.raw["release"]
         same, parts = digest_of(path) == record.sha256, []
-        same = same and (path.is_dir() or stated in (None, path.stat().st_size))
+        files = list(path.iterdir()) if path.is_dir() else [path]
+        same = same and about.get("bytes") in (None, sum(file.stat().st_size for file in files))
+        same = same and about.get("parts", len(files) - 1) == len(files) - 1
     except VerificationError as error:
         same, parts = False, [Finding("parts", False, str(error))]
     return [Finding("file", same, "the file is the one certified" if same else stale(path, record.raw)), *parts]

@@ -6,6 +6,7 @@ Certificates and records are read as typed values, and refused if a part is miss
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from typing import Any, TypeVar
 import polars as pl
 
 from shoal.errors import CertificateError, InputError, PolicyError, ShoalError, VerificationError
+from shoal.judge.contents import beyond_parts, beyond_rows
 from shoal.judge.crosswalk import agreed
-from shoal.judge.file import NotExaminedError, beyond_rows, read_release, seal, stale
+from shoal.judge.file import read_release, seal, stale
 from shoal.judge.finding import CONSISTENT, STATED, Finding
-from shoal.judge.tables.large import files_in, hash_of
+from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.matching import Shares
 from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
@@ -25,6 +27,7 @@ from shoal.model.certificate import (
     LADDER,
     MORE,
     PRIVATE_SETTINGS,
+    RELEASES,
     Certificate,
     PublicCertificate,
     differs,
@@ -43,8 +46,7 @@ from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, SafeHarbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import kind_of
 from shoal.problems.catalogue import crosswalk_problems
-from shoal.publishing.judging import OUTLINES, findings, outlined
-from shoal.publishing.opening import sources_of
+from shoal.publishing.sources import OUTLINES, findings, outlined, sources_of
 
 Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, or of a certificate file
 
@@ -81,6 +83,7 @@ def recheck(
             f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
         )
     about, stated = _parts(record, path.name, own, PublicCertificate)
+    _one_character(record.get("separator"))
     wrong = misstated(kind, record["parameters"])
     if wrong is not None:
         raise InputError(f"the certificate file states {wrong!r} of its request in a wrong form")
@@ -133,14 +136,11 @@ def contents(path: Path, separator: str | None) -> Finding:
     Raises InputError if there is none, and VerificationError if it is damaged.
     """
     try:
-        for file in files_in(path):
-            more = beyond_rows(file, separator)
-            if more is not None:
-                return Finding("contents", False, f"{file.name!r} contains {more}")
+        more = beyond_parts(path, separator) if path.is_dir() else beyond_rows(path, separator)
+        if more is not None:
+            return Finding("contents", False, f"{path.name!r} contains {more}")
     except FileNotFoundError:
         raise InputError(f"there is no release {str(path)!r}") from None
-    except NotExaminedError:
-        return Finding("contents", True, "what a Parquet file contains beyond its rows could not be read", STATED)
     return Finding("contents", True, "nothing beyond the rows")
 
 
@@ -288,6 +288,7 @@ def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
     if record.get("format") != FORMAT:
         raise InputError(f"{path.name!r} has another format than this version reads; make the release again")
+    _refuse_other_stamp(record)
     if record.get(PRIVATE, False) is not private:
         kinds = ("a certificate", "a record")
         raise InputError(
@@ -295,6 +296,23 @@ def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
             "its certificate, and with ⟨record=...⟩ against its original with the record too"
         )
     return record
+
+
+_KNOWN_VERSIONS = {"shoal", "python", "polars"}
+_NUMBER = re.compile(r"\d[\w.+-]{0,40}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+00:00|Z)")
+
+
+def _refuse_other_stamp(record: Mapping[str, Any]) -> None:
+    """InputError if a file states more about its making than versions and a time."""
+    by, at = record.get("made_by"), record.get("made_at")
+    versions = dict(by) if isinstance(by, dict) else {}
+    good = by is None or (isinstance(by, dict) and set(versions) <= _KNOWN_VERSIONS)
+    good = good and all(isinstance(v, str) and _NUMBER.fullmatch(v) for v in versions.values())
+    if not good:
+        raise InputError("the certificate file states in 'made_by' what is no version")
+    if at is not None and not (isinstance(at, str) and _TIME.fullmatch(at)):
+        raise InputError("the certificate file states in 'made_at' what is no time in UTC")
 
 
 def parsed(record: Mapping[str, Any], sheet: bool) -> Record:
@@ -380,6 +398,19 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         )
         if unknown_entries:
             raise InputError(f"the certificate file holds {unknown_entries[0]!r}, which no certificate of a table has")
+        stated = record["release"]
+        other = sorted(set(stated) - RELEASES - {"folder", "parts"})
+        if other:
+            raise InputError(f"the certificate file holds {other[0]!r} of its release, where no certificate has it")
+        numbers = all(type(stated.get(name, 0)) is int for name in ("rows", "bytes", "parts"))
+        texts = all(isinstance(stated.get(name, ""), str) for name in ("file", "table", "sha256"))
+        if (
+            not numbers
+            or not texts
+            or stated.get("folder", True) is not True
+            or ("folder" in stated) < ("parts" in stated)
+        ):
+            raise InputError("the certificate file states something of its release in a wrong form")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),

@@ -41,7 +41,7 @@ from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
 from shoal.paths import certificate_of, has_tables, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
-from shoal.publishing.opening import opened, read_census, region_tree
+from shoal.publishing.sources import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import (
     Outer,
     filled_cells,

@@ -24,7 +24,7 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.certify import certified
+from shoal.problems.tables.bounds import certified
 from shoal.problems.tables.groups import encode, joining, rules_of
 from shoal.problems.tables.three_phase import in_stars, plain_stars, residue, split
 

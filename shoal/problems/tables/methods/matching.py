@@ -21,7 +21,7 @@ from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds.certify import refuse_ceiling
+from shoal.problems.tables.bounds import refuse_ceiling
 from shoal.problems.tables.losses import NARROW, WIDE, WholeLosses, pair_losses, whole_losses
 
 SOURCE = "Xiao, Yi, Tao 2010, section 4"

@@ -24,8 +24,8 @@ from shoal.errors import InfeasibleError
 from shoal.kernels.tables.eligible import GroupRequirement, GroupTriples
 from shoal.model.histogram import Partition, rising
 from shoal.model.task import Grouping, Task, shortfall
+from shoal.problems.tables.bounds import certify
 from shoal.problems.tables.bounds.bounds import LOOKS, Sweeper
-from shoal.problems.tables.bounds.certify import certify
 from shoal.problems.tables.groups import Rows, groups_that_meet, pieces_of, rules_of
 from shoal.problems.tables.losses import ENUMERATED, Lattice, NodesToVisit
 from shoal.problems.tables.three_phase import ceiling_classes, residues

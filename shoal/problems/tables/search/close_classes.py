@@ -22,7 +22,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.model.task import Task, nothing
-from shoal.problems.tables.bounds.certify import SearchReport
+from shoal.problems.tables.bounds import SearchReport
 from shoal.problems.tables.bounds.class_program import UNIT
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.cascade import rank

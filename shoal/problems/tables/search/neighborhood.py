@@ -19,8 +19,8 @@ import numpy as np
 from shoal.clock import clock
 from shoal.model.recoding import Regions
 from shoal.model.task import Grouping, Task
+from shoal.problems.tables.bounds import SearchReport, certify
 from shoal.problems.tables.bounds.bounds import lower_bounds
-from shoal.problems.tables.bounds.certify import SearchReport, certify
 from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.search.cascade import best, start
 from shoal.threads import SearchThreads, flag

@@ -26,7 +26,7 @@ from shoal.kernels.tables.multipliers import Classes
 from shoal.model.histogram import Partition
 from shoal.model.recoding import FORBIDDEN
 from shoal.model.task import Task
-from shoal.problems.tables.bounds.certify import SearchReport
+from shoal.problems.tables.bounds import SearchReport
 from shoal.problems.tables.bounds.class_program import UNIT, ClassProgram, Multipliers, raised
 from shoal.problems.tables.groups import Rows, groups_that_meet
 from shoal.problems.tables.search.cascade import finished, rank

@@ -16,8 +16,8 @@ import numpy as np
 from shoal.clock import clock
 from shoal.kernels.tables.sweep import CHEAPEST
 from shoal.model.task import Task
+from shoal.problems.tables.bounds import SearchReport
 from shoal.problems.tables.bounds.bounds import Sweeper
-from shoal.problems.tables.bounds.certify import SearchReport
 from shoal.problems.tables.groups import Rows, of_thread
 from shoal.problems.tables.losses import ENUMERATED, Lattice
 from shoal.problems.tables.search.cascade import guided
