@@ -557,14 +557,23 @@ def write_single(frames: Iterable[pl.DataFrame], path: Path, separator: str) -> 
             file.write(text.encode())
 
 
+_PLAIN = {
+    pl.String, pl.Boolean, pl.Date, pl.Float32, pl.Float64,
+    pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64,
+}  # fmt: skip
+
+
 def _single_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    """Without Arrow's own description of the columns if Parquet has the same types: verifying then needs no pyarrow."""
     from pyarrow import parquet
 
     writer: Any = None
     try:
         for frame in frames:
             arrow = frame.to_arrow()
-            writer = parquet.ParquetWriter(path, arrow.schema, compression="snappy") if writer is None else writer
+            if writer is None:
+                described = not _PLAIN.issuperset(frame.dtypes)
+                writer = parquet.ParquetWriter(path, arrow.schema, compression="snappy", store_schema=described)
             writer.write_table(arrow)
     finally:
         if writer is not None:

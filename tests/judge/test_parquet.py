@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+import shoal
 from shoal.errors import MissingDependencyError, VerificationError
 from shoal.judge.contents import beyond_rows
 
@@ -315,6 +316,19 @@ def test_nothing_is_believed_where_pyarrow_is_missing(tmp_path: Path, monkeypatc
     assert found_in(tmp_path, whole(before, footer)) is not None
     with pytest.raises(MissingDependencyError, match="needs the package pyarrow"):
         found_in(tmp_path, raw)
+
+
+def test_a_release_of_plain_types_that_duckdb_counts_is_verified_without_pyarrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"age": [i % 7 for i in range(70)], "sex": ["f", "m"] * 35, "pay": [i / 2 for i in range(70)]}
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    release = shoal.anonymize(
+        tmp_path / "t.csv", quasi_identifiers=["age", "sex"], insensitive=["pay"], k=3, engine="duckdb", effort="fast"
+    )
+    release.write(tmp_path / "r.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert shoal.verify(tmp_path / "r.parquet", tmp_path / "r.certificate.json").holds
 
 
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
