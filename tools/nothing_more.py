@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from itertools import count, islice, product
 from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables of five rows: threads cost more than they do
@@ -23,19 +24,23 @@ from tests.consistency_drawn import drawn_answer, drawn_case
 # requests drawn at random beside the named ones of each seed; a half of them no policy takes; a fourth as many are put
 # to the other problems
 DRAWN = 60
+PARTS = 12  # of the cases of a seed; the tool prints a line after each
 MEMORY = Path("/dev/shm")  # releases are synced to the disk, and most of the time went to that
 
 
-def one(seed: int) -> tuple[int, int, dict[str, list[str]]]:
-    """Tables released, tables that shared their file with another, and by case what told them apart."""
-    tried = shared = 0
+def one(unit: tuple[int, int]) -> tuple[int, int, dict[str, list[str]]]:
+    """Tables released, tables that shared their file with another, and by case what told them apart.
+
+    unit  a seed, and which part of its cases
+    """
+    (seed, part), tried, shared = unit, 0, 0
     odd: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         rows = 4 + seed % 2
         named = cases(seed, rows=rows, size=4 + seed // 2 % 2)
         numbers = range(DRAWN * seed, DRAWN * (seed + 1))
         requests = [*(drawn_case(n, rows=rows) for n in numbers), *(drawn_answer(n) for n in numbers[::4])]
-        for case in [*named, *requests]:
+        for case in [*named, *requests][part::PARTS]:
             found, released, alike = tell_apart(case, Path(folder))
             tried, shared = tried + released, shared + alike
             if found:
@@ -52,14 +57,14 @@ def main() -> int:
     asked = parser.parse_args()
     tried = shared = wrong = 0
     with ProcessPoolExecutor(asked.workers) as pool:
-        seed = asked.seed
+        units = product(count(asked.seed), range(PARTS))
         while tried < asked.tables:
-            for number, found in enumerate(pool.map(one, range(seed, seed + asked.workers)), seed):
+            some = list(islice(units, asked.workers))
+            for (seed, _), found in zip(some, pool.map(one, some), strict=True):
                 tried, shared = tried + found[0], shared + found[1]
                 for case, entries in found[2].items():
                     wrong += 1
-                    print(f"seed {number}, {case}: {', '.join(entries)}", flush=True)
-            seed += asked.workers
+                    print(f"seed {seed}, {case}: {', '.join(entries)}", flush=True)
             print(f"{tried:,} tables, {shared:,} shared their file with another, {wrong} cases tell more", flush=True)
     return 1 if wrong else 0
 
