@@ -25,7 +25,7 @@ QUASI = ["age", "zip"]
 
 
 def people() -> pl.DataFrame:
-    return people_of(0.2).select("age", "zip", "who", "ill").with_row_index("id")
+    return people_of(0.15).select("age", "zip", "who", "ill").with_row_index("id")
 
 
 def classes(table: pl.DataFrame, before: pl.DataFrame) -> dict[bool, list[list[int]]]:
@@ -70,7 +70,7 @@ def test_a_complete_row_hides_among_complete_rows_and_the_others_among_themselve
         assert release.certificate.cost == pytest.approx(release.loss[release.certificate.unit])
     # the same table with blanks as values mixes the two somewhere, or there would be nothing to ask for
     plain = shoal.anonymize(
-        before.drop("who"), quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], k=4, l=2, seed=3,
+        before.drop("who"), quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["id"], k=4, l=2, seed=1,
         effort="fast", **more,
     )  # fmt: skip
     assert min(len(ids) for part in classes(plain.table, before).values() for ids in part) < 4

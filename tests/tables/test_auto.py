@@ -164,6 +164,6 @@ def test_fast_searches_a_table_of_few_rows_and_no_larger_one(recoded, need, monk
     constructed = min(line["cost"] for line in found.attempts if line["method"] != "improve")
     assert total(task, found.certificate.cost) < total(task, constructed)
     assert_eligible(task, found.partition)
-    assert np.array_equal(found.partition.group, auto(task).partition.group)
+    assert np.array_equal(found.partition.group, auto(replace(task, seed=7)).partition.group)
     monkeypatch.setattr(neighborhood, "QUICK_ROWS", 199)
     assert auto(task).certificate.cost == constructed
