@@ -442,8 +442,10 @@ class _PortfolioRun:
             self.group, self.report = self._searched(self.task.seed + 1)
 
     def quick(self) -> None:
-        """A short search from the best partition, if the table has few rows. Its seed is fixed, as no other part of
-        this effort uses one: so the same table and request give the same partition without a seed."""
+        """A short search from the best partition, if the table has few rows.
+
+        Nothing else at this effort uses a seed. So this one is fixed, and a table and a request have one partition.
+        """
         began = clock()
         if not steps_of(self.task):
             return
