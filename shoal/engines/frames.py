@@ -29,7 +29,7 @@ from shoal.engines.columns import (
     without_levels,
 )
 from shoal.engines.order import ShuffleKey, beyond, draws, generator_of, laid_out, permutation, row_hashes, shuffled
-from shoal.engines.store import in_place
+from shoal.engines.store import joined_coordinates
 from shoal.engines.table import (
     Counted,
     Origin,
@@ -204,7 +204,7 @@ class FrameTable:
         """
         if name in self.columns:
             raise PolicyError(f"the coordinates become a column {name!r}, which the table has already; rename that one")
-        texts = in_place(self.polars(pair), pair, marks).alias(name)
+        texts = joined_coordinates(self.polars(pair), pair, marks).alias(name)
         return self._like(self.frame.drop(*pair).with_columns(*self._own([texts])).to_native())
 
     def with_missing(self, names: Sequence[str], flag: str) -> FrameTable:

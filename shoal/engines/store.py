@@ -263,7 +263,7 @@ def in_plain(frame: pl.DataFrame, marks: Mapping[str, str] | None) -> pl.DataFra
     return frame.with_columns(plain)
 
 
-def in_place(frame: pl.DataFrame, pair: Sequence[str], marks: Mapping[str, str] | None) -> pl.Series:
+def joined_coordinates(frame: pl.DataFrame, pair: Sequence[str], marks: Mapping[str, str] | None) -> pl.Series:
     """Two columns of coordinates as one of texts, "x y". Where a column has a decimal mark, its texts get points.
 
     InputError for a text that is no number.

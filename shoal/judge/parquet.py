@@ -119,7 +119,7 @@ class _Statement(NamedTuple):
 
 
 def _statements(stated: Struct, start: int, rows: int) -> Iterator[_Statement]:
-    """Those of a ``Statistics``: with the ends by two orders."""
+    """What a structure ``Statistics`` states. It has two pairs of entries for the ends, an older and a newer one."""
     _only(stated, _STATISTICS, "its statistics")
     if not all(isinstance(stated.get(flag, True), bool) for flag in (7, 8)):
         raise ValueError

@@ -21,7 +21,7 @@ from shoal.engines import lakes, servers
 from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
 from shoal.engines.source import Scope
-from shoal.engines.store import in_place, store
+from shoal.engines.store import joined_coordinates, store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
@@ -179,7 +179,7 @@ class _Original(NamedTuple):
             source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
         pair = record.raw["policy"].get("coordinates")
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
-            joined = in_place(source, pair, record.raw["policy"].get("decimal")).alias(PLACE)
+            joined = joined_coordinates(source, pair, record.raw["policy"].get("decimal")).alias(PLACE)
             source = source.with_columns(joined).drop(pair)
         return source
 
