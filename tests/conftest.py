@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.amount import thin
+from tests.amount import ALL, diagonal, thin
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shoal")
@@ -58,11 +58,29 @@ def together(test: str) -> str:
     return "tests/engines/spark" if file.startswith(ON_SPARK) and "spark" in file + name else file
 
 
+def beside_the_diagonal(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The cases of tests marked ``diagonal`` that an ordinary run leaves out."""
+    cases: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("diagonal"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    omitted: set[pytest.Item] = set()
+    for own in cases.values():
+        own.sort(key=lambda item: item.nodeid)  # their order is drawn
+        kept = diagonal([item.callspec.params for item in own])
+        omitted |= {item for i, item in enumerate(own) if i not in kept}
+    return omitted
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest first, the others by how many they are, as they were drawn where these are equal."""
     for item in items:
         thin(getattr(item, "function", None))
+    if not ALL:
+        omitted = beside_the_diagonal(items)
+        items[:] = [item for item in items if item not in omitted]
+        config.hook.pytest_deselected(items=list(omitted))
     rank = {name: i for i, name in enumerate(LONGEST)}
     place = {item: together(item.nodeid) for item in items}
     many: dict[str, int] = {}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import diagonal
 from tools import check
 
 
@@ -78,3 +79,11 @@ def test_a_test_that_fails_fails_the_check_and_what_is_not_reached_is_named(tree
     assert "assert 3 == 2" in capsys.readouterr().out
     assert check.Check(tree, 0).all({path: 0})
     assert f"not reached: {path}" in capsys.readouterr().out
+
+
+def test_the_diagonal_of_a_grid_has_each_value_of_each_parameter() -> None:
+    grid = [{"kind": kind, "name": name, "on": on} for kind in "abc" for name in range(7) for on in (False, True)]
+    kept = [grid[i] for i in diagonal(grid)]
+    assert len(kept) == 7
+    assert all({case[p] for case in kept} == {case[p] for case in grid} for p in ("kind", "name", "on"))
+    assert diagonal(grid[:20]) == [*range(20)]  # no full grid, such as cases named on a command line

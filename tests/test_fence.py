@@ -65,6 +65,7 @@ def test_every_module_stands_in_a_room():
     assert not outside, sorted(str(p.relative_to(ROOT)) for p in outside)
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_by_way_of_others():
     assert fence.floors(fence.graph(ROOT / "shoal"))[1] == []
 

@@ -112,6 +112,7 @@ def typed() -> pl.DataFrame:
     )
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".xlsx", ".sav", ".dta"])
 @pytest.mark.parametrize("column", typed().columns[:11])
 def test_every_type_can_be_published_and_verified_in_every_format(tmp_path: Path, column: str, ending: str) -> None:

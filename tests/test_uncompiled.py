@@ -13,6 +13,7 @@ from shoal.kernels.tables.three_phase import phase_one
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import DistinctLDiversity, KAnonymity, LDiversity
 from shoal.problems import gathering, regions, tables
+from tests.amount import ALL
 
 WAYS = {"python": lambda kernel: False, "machine": lambda kernel: True}
 
@@ -50,7 +51,7 @@ def test_regions_are_merged_alike(monkeypatch: pytest.MonkeyPatch, seed: int) ->
     assert {"deep_tree", "preorder", "cut", "dependent_weights"} <= used
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(6 if ALL else 3))
 def test_tables_are_grouped_alike(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random = np.random.default_rng(seed)
     n = 60 + 40 * seed

@@ -1,6 +1,7 @@
 """The suite with all that an ordinary run leaves out: ``python tools/whole_suite.py``, more arguments go to pytest.
 
-An ordinary run takes a third of the drawn cases (``tests/amount.py``) and no test marked ``slow``.
+An ordinary run takes a fifth of the drawn cases, the diagonal of grids (``tests/amount.py``), and no test marked
+``slow``.
 """
 
 from __future__ import annotations

@@ -11,10 +11,11 @@ import pytest
 from scipy.stats import binom
 
 import shoal
+from tests.amount import thinned
 from tests.attack.test_attack import QUASI, SENSITIVE, by_name, leaning, people, published
 from tests.commands import run
 
-SEEDS = 16
+SEEDS = thinned(48)
 SIDE = 0.025  # of an interval of 95 %, on the side of a gain
 
 

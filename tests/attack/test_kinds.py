@@ -45,6 +45,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("frame", ["polars", "pandas", "file", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_promises_that_hold_are_found_to_hold(kind: str, frame: str, tmp_path: Path) -> None:

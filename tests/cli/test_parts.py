@@ -67,6 +67,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, words: list[str], says: str) 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("parts", ["parquet", "csv"])
 @pytest.mark.parametrize(
     "more",

@@ -12,6 +12,7 @@ PASSWORDS = ["s3cretword", "s3cret%40word", "s3cret?word", "s3cret/word", "s3cre
 SCHEMES = ["postgresql", "mysql+pymysql", "s3a", "hdfs", "https"]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("password", PASSWORDS)
 def test_no_command_repeats_a_password(scheme: str, password: str, tmp_path: Path) -> None:

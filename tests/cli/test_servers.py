@@ -415,6 +415,7 @@ release.write(address, table="visits_release", overwrite=True)
 """
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_is_killed_leaves_what_was_there(step: str, place: Place, tmp_path: Path) -> None:
     """Killed after any step of a writing that replaces a release: it is there as before, or the new one whole."""

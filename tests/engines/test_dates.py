@@ -45,6 +45,7 @@ def iso(text: str, notation: str) -> str:
     return re.sub(r"[^\[\], {}]+", lambda f: datetime.datetime.strptime(f[0], notation).date().isoformat(), text)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("notation", ["%d.%m.%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y", "%y-%m-%d"])
 @pytest.mark.parametrize("step", [None, 10, "month"])
 def test_a_release_is_that_of_the_same_dates_as_2024_12_31(notation: str, step: Any, tmp_path: Path) -> None:
@@ -222,6 +223,7 @@ def visits(form: str) -> pl.DataFrame:
     return pl.DataFrame({"came": texts, "sex": ["f", "m"] * 31, "ill": ill})
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("step", [None, "month", 7])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["frame", "csv", "duckdb"])

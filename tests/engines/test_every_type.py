@@ -174,6 +174,7 @@ def assert_alike(kinds: dict[str, Callable[[pl.DataFrame], Any]], kind: str, pub
         assert told[engine] == told["polars"], f"{engine} placed a row elsewhere"
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("publish", ["stars", "ranges"])
 @pytest.mark.parametrize("kind", values())
 def test_what_leaves_is_what_was_decided(kind: str, publish: str, tmp_path: Path) -> None:

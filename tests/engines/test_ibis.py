@@ -126,6 +126,7 @@ def alike(found: pl.DataFrame, wanted: pl.DataFrame) -> bool:
     return sorted(map(repr, found.rows())) == sorted(map(repr, wanted.rows()))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "more",
     [{}, {"publish": "ranges", "k": 9}, {"missing": "apart"}, {"missing": "filled"}, {"publish": "centers", "k": 5}],

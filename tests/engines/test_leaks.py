@@ -69,6 +69,7 @@ def unpacked(path: Path) -> bytes:
     return raw
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".xlsx", ".tsv", ".sav", ".dta"])
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum([*KEPT, *GONE])], ids=["text", "category", "enum"])
 def test_the_bytes_written_hold_no_suppressed_value(tmp_path: Path, ending: str, kind: Any) -> None:

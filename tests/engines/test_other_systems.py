@@ -90,6 +90,7 @@ def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return renamed
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".xlsx"])
 @pytest.mark.parametrize("from_file", [False, True], ids=["frame", "file"])
 def test_a_release_is_written_replaced_and_verified(

@@ -216,6 +216,7 @@ def everything() -> dict[str, list[Any]]:
     }  # fmt: skip
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("role", ["quasi", "starred", "gap", "carried"])
 @pytest.mark.parametrize("kind", everything())
 def test_excel_gives_back_or_refuses_before_the_work(

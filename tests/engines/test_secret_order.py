@@ -60,6 +60,7 @@ def meet(first: list[int], second: list[int]) -> int:
     return sum(a == b for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("carried", [("", ""), ("work", "rent"), ("", "rent")])
 @pytest.mark.parametrize("kind", MADE)
 def test_releases_of_frames_are_unrelated(kind: str, carried: tuple[str, str]) -> None:
@@ -143,6 +144,7 @@ def test_the_order_hangs_on_nothing_but_what_is_shown() -> None:
     assert sum(a == b for a, b in zip(other_secret.rows(), shown, strict=True)) < 10
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("setting", ["person", "household"])
 @pytest.mark.parametrize("carried", [False, True])
 @pytest.mark.parametrize("source", ["frame", "csv", "parquet", "duckdb"])

@@ -52,6 +52,7 @@ def known_by(column: str) -> dict[str, str]:
     return dict(zip(table(True)[column].to_list(), table(False)[column].to_list(), strict=True))
 
 
+@pytest.mark.diagonal
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("column", ["costs", "came"])
 @pytest.mark.parametrize("kind", ["polars", "categories", "csv", "xlsx", "parquet", "duckdb", "spark"])

@@ -24,6 +24,7 @@ SETS = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("method", names("gather"))
 @pytest.mark.parametrize("which", SETS)
@@ -40,6 +41,7 @@ def test_gather(which, method, share):
                 assert g.cost == 0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("method", ["auto", "search", "three_step", "exact"])
 @pytest.mark.parametrize("which", SETS)

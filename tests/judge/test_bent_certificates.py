@@ -131,6 +131,7 @@ FORGED: dict[str, Any] = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("publish", ["stars", "hierarchy", "ranges"])
 @pytest.mark.parametrize("what", FORGED)
 def test_with_the_original_no_number_can_be_forged(tmp_path: Path, publish: str, what: str) -> None:

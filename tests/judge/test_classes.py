@@ -66,6 +66,7 @@ def wrong(out: Path, record: Path, tree: Any) -> set[str]:
     return {f.check for f in verdict.findings if not f.holds}
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".sav", ".dta"])
 @pytest.mark.parametrize(
     "more", [{}, {"global_recoding": True}, {"coarsen": "auto"}, {"star": "#"}, {"weights": {"work": 3.0}}]

@@ -49,6 +49,7 @@ def held_by(engine: str, folder: Path, request: pytest.FixtureRequest) -> Any:
     return ibis.duckdb.connect().read_parquet(f"{folder}/*")
 
 
+@pytest.mark.diagonal
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("engine", ["duckdb", "ibis", "spark"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

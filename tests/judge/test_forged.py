@@ -228,6 +228,7 @@ def test_forged_assignments_are_refused_and_found(
     assert not list(tmp_path.glob("y*")), "neither of both appears"
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".xlsx", ".sav", ".dta"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_genuine_release_verifies(kind: str, ending: str, tmp_path: Path) -> None:

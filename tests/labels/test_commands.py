@@ -154,6 +154,7 @@ def test_pictures():
     assert as_svg(list(range(10, 5000)), 10, 5000, "many").count("<rect") <= 401
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("names") is None, reason="the package names, which carries the lists, is not installed")
 def test_figure_7(tmp_path):
     status, out, _ = run("reproduce", "names", "-o", tmp_path, "--json")

@@ -39,6 +39,7 @@ def framed(rows: list) -> pl.DataFrame:
     return pl.DataFrame([(str(x), str(y)) for x, y in rows], schema=NAMES, orient="row")
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", ["KMap", "DeltaPresence"])
 @pytest.mark.parametrize("publish", ["stars", "hierarchy"])
 def test_the_default_finds_the_least_of_all_releases(name: str, publish: str) -> None:

@@ -181,6 +181,7 @@ def test_the_least_loss_is_found_and_the_bound_is_not_above_it(folder: Path, age
     assert release.certificate.lower_bound <= best + 1e-9
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("method", names("tables"))
 def test_a_method_deals_with_it_or_says_that_it_does_not(folder: Path, method: str) -> None:
     reading(folder)

@@ -151,6 +151,7 @@ def in_memory(name: str) -> tuple[list[tuple[str, ...]], float, Any]:
     return shown(made.table), made.certificate.cost, made.facts.missing
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("kind", ["pandas", "duckdb", "csv", "csv in duckdb"])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_kind_of_table_gives_one_release(name: str, kind: str, folder: Path) -> None:

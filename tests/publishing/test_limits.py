@@ -144,6 +144,7 @@ def test_engine_and_judge_code_one_column_alike(held: list, kind: Any, low: floa
     assert line is None or (line[:-1] < line[1:]).all()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
 @pytest.mark.parametrize("given", ["polars", "pandas", "duckdb"])
@@ -365,6 +366,7 @@ INTERVALS = [
 ]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("tree", INTERVALS)
 @pytest.mark.parametrize("more", [{}, {"global_recoding": True}, {"coarsen": "auto"}, {"missing": "apart"}])
 @pytest.mark.parametrize("limits", [LIMITS, {"top": {"age": 41}}, {"bottom": {"age": 24}}])

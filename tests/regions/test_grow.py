@@ -55,7 +55,7 @@ def least(edges, weights, places, k, number, largest):
                 bounds=Bounds(0, 1)).fun  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [2, 3, 7])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 7))])
 def test_compact_regions_are_nearly_the_best_there_are(seed):
     edges, weights, places, k = field(seed)
     found = merge(
@@ -82,6 +82,7 @@ def posed(seed, l):
     return task, edges, cases.tolist(), [np.arange(SIDE * r, SIDE * (r + 1)) for r in range(SIDE)]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("l", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_comes_in_is_new_connected_and_eligible(seed, l):

@@ -115,6 +115,7 @@ def cheapest(zips: frozenset[str]) -> float:
     return graph.lost({number[z] for z in zips})
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("effort", ["fast", "thorough"])
 def test_the_bound_is_never_above_the_cheapest_partition_of_all(seed: int, effort: str) -> None:

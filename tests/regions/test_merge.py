@@ -372,6 +372,7 @@ def test_rows_of_three_settle_what_sets_alone_leave_open(seed):
     assert "separator" not in found.certificate.details["upper_bounds"]  # which would be searched for in vain
 
 
+@pytest.mark.slow
 def test_what_was_rounded_in_vain_is_not_rounded_for_every_objective(monkeypatch):
     dives, dive = [], _Master.dived
     monkeypatch.setattr(_Master, "dived", lambda *given: dives.append(given) or dive(*given))

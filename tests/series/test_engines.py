@@ -48,7 +48,14 @@ def test_an_engine_gives_the_parts_that_a_frame_gives(kind, tmp_path):
     assert shown["polars"] == shown[kind]
 
 
-@pytest.mark.parametrize("kind", ["polars", "pandas", "parquet", "parquet in duckdb", "duckdb"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "pandas",
+        "parquet in duckdb",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("polars", "parquet", "duckdb")),
+    ],
+)
 def test_whole_floats_are_published_without_a_point(kind, tmp_path):
     """pandas stores a column of whole numbers as floats if one is missing."""
     pytest.importorskip("duckdb")

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from shoal.publishing.series import again, buckets, increment
+from tests.amount import thinned
 from tests.series.intruder import KINDS, Above, shares, tried_again, tried_few_signatures, tried_increment, tried_views
 
-SEEDS = {"again": 60, "signatures": 60, "increment": 40, "views": 60}
+SEEDS = {"again": thinned(60), "signatures": thinned(60), "increment": thinned(40), "views": thinned(60)}
 
 
 @pytest.mark.parametrize("kind", KINDS)

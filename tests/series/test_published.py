@@ -15,6 +15,7 @@ WAYS = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("counterfeits", [True, False])
 def test_every_part_verifies(way, counterfeits, tmp_path):

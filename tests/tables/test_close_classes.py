@@ -95,6 +95,7 @@ def again(task: Task, rows: Rows, group: np.ndarray, turn: int) -> np.ndarray:
     return annealed(task, rows, group, turn, AGAIN._replace(sweeps=60.0))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("one", [anew, again, rearranged])
 @pytest.mark.parametrize("kind", ["stars", "levels", "sets", "ranges"])
 def test_every_group_is_within_t_and_no_row_is_lost(kind: str, one: Round) -> None:

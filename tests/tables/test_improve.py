@@ -101,6 +101,7 @@ def test_lower_than_the_cascade_on_a_census_like_table(kind, need):
     assert rank(task, partition) < rank(task, rows.partition(before))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["stars", "set", "range"])
 @pytest.mark.parametrize("need", NEEDS, ids=str)

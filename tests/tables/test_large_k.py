@@ -42,7 +42,7 @@ def test_a_step_takes_apart_more_than_one_group_of_the_least_size_for_any_k():
     assert named == sorted(named, reverse=True)  # each step takes longer, the whole does not
 
 
-@pytest.mark.parametrize("effort", ["fast", "balanced"])
+@pytest.mark.parametrize("effort", ["fast", pytest.param("balanced", marks=pytest.mark.slow)])
 def test_the_default_is_never_dearer_than_a_method_of_the_catalogue(effort, monkeypatch):
     task = large(12, 330)
     with mock.patch.dict(auto.COVER, {"fast": 1e9, "balanced": 1e9}):

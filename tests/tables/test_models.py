@@ -178,6 +178,7 @@ def test_what_cannot_serve_a_model_says_so() -> None:
         group(histogram, [shoal.DeltaDisclosure(1.0, "ignored")])
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("publish", ["stars", "ranges", "centers"])
 @pytest.mark.parametrize("models", [{"t": 0.2}, {"k": 4, "entropy_l": 2.5}, {"beta": 1.0, "k": 3}, {"delta": 1.5}])
 def test_a_release_meets_the_model_it_was_asked_for(publish: str, models: dict) -> None:

@@ -141,9 +141,9 @@ def test_the_same_on_any_number_of_cores() -> None:
     task, rows = made(5, 700, 5)
     group_of = rows.labels(start(task, rows))
     with mock.patch.object(open_close, "BLOCK", 200):
-        one, _ = open_close.open_close(task, rows, group_of, steps=6000, pool=offered(rows, 1))
+        one, _ = open_close.open_close(task, rows, group_of, steps=2000, pool=offered(rows, 1))
         with mock.patch.object(open_close.os, "cpu_count", return_value=1):
-            other, _ = open_close.open_close(task, rows, group_of, steps=6000, pool=offered(rows, 1))
+            other, _ = open_close.open_close(task, rows, group_of, steps=2000, pool=offered(rows, 1))
     assert (one == other).all()
 
 
@@ -171,7 +171,7 @@ def test_it_applies_to_hierarchies_and_k_alone() -> None:
         assert not open_close.applies(task)
 
 
-@pytest.mark.parametrize("effort", ["balanced", 3.0])
+@pytest.mark.parametrize("effort", ["balanced", pytest.param(3.0, marks=pytest.mark.slow)])
 def test_the_default_opens_and_closes_at_large_k(effort: str | float) -> None:
     table = census_like(900, 2, columns=4)
     by = Recoding(tuple(halved(s) for s in table.quasi_sizes), "ncp")

@@ -143,6 +143,7 @@ def test_a_missing_text_beside_a_star_is_no_row_starred_whole(ending, tmp_path):
     holding(verify(tmp_path / f"r{ending}", beside))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy", "centers"])
 def test_other_recodings_keep_the_budget(publish, ending, tmp_path):

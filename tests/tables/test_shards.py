@@ -91,7 +91,7 @@ def test_what_lies_beyond_is_the_least_of_all_pairs(task, draw):
 
 
 def test_a_large_table_in_shards_loses_a_little_more():
-    quasi = np.random.default_rng(0).integers(0, 40, (4000, 3))
+    quasi = np.random.default_rng(0).integers(0, 40, (2000, 3))
     table = Histogram.from_rows(quasi)
     need = requirement([KAnonymity(5)], (), table)
 

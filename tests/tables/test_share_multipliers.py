@@ -47,6 +47,7 @@ def least(task: Task, name: str, values: dict) -> float | None:
     return least_total(len(rows), price)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("most", [class_program.LARGEST, 40])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_multipliers_prove_more_than_the_optimum(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:

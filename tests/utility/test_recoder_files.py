@@ -167,6 +167,7 @@ def test_several_tables_each_meet_the_models(tmp_path: Path) -> None:
             [lower.transform(table) for table in tables]
 
 
+@pytest.mark.slow
 def test_several_tables_that_may_star_rows_find_levels_where_there_are_any() -> None:
     """Against all levels: at the highest that one of two tables needs, one may miss the models, as too few rows are
     left over to be starred together, or all are starred."""

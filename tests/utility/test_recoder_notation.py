@@ -80,6 +80,7 @@ def test_a_file_with_a_wrong_notation_is_refused(tmp_path: Path) -> None:
 ROWS = [[str(a), f"{a // 10 * 10}s", "*"] for a in range(19, 90)] + [["<=18", "<=18", "*"], [">=90", ">=90", "*"]]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("tree", ["intervals:5,10,20", ROWS, None])
 @pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
 def test_what_lies_beyond_a_limit_has_one_class_in_every_table(tree, kind, tmp_path):

@@ -63,7 +63,10 @@ def _table(folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     return _database(folder)[0], {"table": "visits"}, {"publish": "stars"}
 
 
-@pytest.mark.parametrize("case", [_comma, _hierarchies, _close, _database, _table], ids=lambda c: c.__name__.strip("_"))
+OTHERS = [pytest.param(case, marks=pytest.mark.slow) for case in (_hierarchies, _close)]  # differ in settings alone
+
+
+@pytest.mark.parametrize("case", [_comma, _database, _table, *OTHERS], ids=lambda c: c.__name__.strip("_"))
 def test_every_way_out_of_the_page_gives_the_same_bytes(tmp_path: Path, monkeypatch, case: Callable[[Path], Any]):
     table, reading, more = case(tmp_path)
     first = tmp_path / "first"

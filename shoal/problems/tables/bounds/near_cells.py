@@ -268,9 +268,10 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
 def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
     """Run ``one`` for slices of the cells on all cores; whether any, or with ``whole`` every, slice was done."""
     workers = cores(float(cells) ** 2)
-    # Starting a slice takes longer than a cell, so it has up to sixteen. A large table has many slices, because the
-    # clock is read between them.
-    step, stop = max(1, min(16, cells // (workers * 40)), cells // (workers * 400)), flag()
+    # Starting a slice takes longer than a cell, so it has up to sixteen; fewer if the slices of one core would not
+    # last as long as those of another. A large table has many slices, because the clock is read between them.
+    even = 16 if workers == 1 else min(16, cells // (workers * 40))
+    step, stop = max(1, even, cells // (workers * 400)), flag()
 
     def slice_from(first: int) -> bool:
         if _late(stop, until):
