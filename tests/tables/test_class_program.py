@@ -12,18 +12,21 @@ from hypothesis import strategies as st
 
 from shoal.clock import clock
 from shoal.kernels.tables.min_cost_flow import FlowNetwork, ship
-from shoal.kernels.tables.multipliers import REST, start_ascent
+from shoal.kernels.tables.multipliers import CHOOSE, FOLLOW, MOVE, REST, run_part, start_ascent
 from shoal.model.arguments import Effort
 from shoal.model.histogram import Histogram
-from shoal.model.privacy import Requirement
+from shoal.model.privacy import LDiversity, Requirement, TCloseness, requirement
 from shoal.model.recoding import Levels, Recoding, Sets
 from shoal.model.task import Task
+from shoal.problems.programs import ascend
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds.bounds import lower_bounds
 from shoal.problems.tables.bounds.class_program import (
     BOLD,
     FINE,
     FIRST_STEP,
+    GAP,
+    PATIENCE,
     UNIT,
     Multipliers,
     build,
@@ -256,6 +259,29 @@ def test_a_pass_in_parts_is_the_same_on_any_number_of_cores_and_that_of_one_part
     assert apart.state[0] == pytest.approx(whole.state[0], rel=1e-6)
     assert np.abs(apart.best - whole.best).max() <= 1e-6 * whole.best.max()
     assert whole.state[0] > 0
+
+
+@pytest.mark.parametrize("shrink", [None, 0.97])
+@pytest.mark.parametrize("model", [LDiversity(6), TCloseness(0.2)])
+def test_an_ascent_in_one_call_is_that_of_its_rule(model, shrink):
+    histogram = census_like(600, 4, columns=4)
+    need = requirement([model], histogram.sensitive_names, histogram)
+    task = Task(histogram, need, Recoding.stars(histogram))
+    arcs = build(task, shares_column(task)).arcs
+    whole, ruled = (start_ascent(np.zeros(arcs.weight.size, np.int64), np.zeros(arcs.top.size), 0.3) for _ in range(2))
+    subgradient_steps(arcs, whole, 90, 20.0 * UNIT, shrink=shrink)
+    classes, cells = (0, arcs.top.size), (0, arcs.count.size)
+    run_part(arcs, ruled, MOVE, 0.0, 0, *classes)
+    ascend(
+        ruled.state, 90, PATIENCE if shrink is None else None, lambda _: max(GAP * ruled.state[0], 20.0 * UNIT),
+        value=lambda: run_part(arcs, ruled, CHOOSE, 0.0, 0, *cells),
+        direct=lambda risen: run_part(arcs, ruled, FOLLOW, float(risen), 0, *classes),
+        move=lambda step: run_part(arcs, ruled, MOVE, step, 0, *classes), shrink=shrink or 1.0,
+    )  # fmt: skip
+    for one, other in zip(whole, ruled, strict=True):
+        assert np.array_equal(one, other)
+    assert whole.state[0] > 0
+    assert whole.state[1] < 0.3  # the step was shortened by either rule
 
 
 def test_the_same_seed_gives_the_same_start_and_bound():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels import INNER, LEAN, njit
+from shoal.kernels import INNER, LEAN, LEAN_INNER, njit
 
 FADE, SHARE = 0.7, 0.03
 # after this many passes without a row, the multipliers of a class stay fixed; a hundredth of its trend remains
@@ -83,8 +83,8 @@ def start_ascent(multiplier: np.ndarray, share: np.ndarray, step: float, parts: 
     )
 
 
-@njit(**LEAN)
-def move(arcs, ascent, step, start, end):
+@njit(**LEAN_INNER)
+def _move(arcs, ascent, step, start, end):
     """Move the multipliers of the classes start .. end - 1 along their trend, and compute reduced costs of pairs.
 
     If no row chose a class for some passes, its trend is almost zero, and its multipliers stay fixed until a row does.
@@ -110,8 +110,8 @@ def move(arcs, ascent, step, start, end):
                 held[h, p] = 0
 
 
-@njit(**LEAN)
-def choose(arcs, ascent, part, start, end):
+@njit(**LEAN_INNER)
+def _choose(arcs, ascent, part, start, end):
     """Assign rows of the cells start .. end - 1 to the pair with the least reduced cost.
 
     Returns their total, an integer.
@@ -132,8 +132,8 @@ def choose(arcs, ascent, part, start, end):
     return paid
 
 
-@njit(**LEAN)
-def follow(arcs, ascent, best, start, end):
+@njit(**LEAN_INNER)
+def _follow(arcs, ascent, best, start, end):
     """Update trends and shares of the classes start .. end - 1 after their rows chose.
 
     Returns the squared length of the step.
@@ -173,6 +173,67 @@ def follow(arcs, ascent, best, start, end):
             if multiplier[p] > 0 or trend[p] > 0:
                 length += arcs.scale[c] * trend[p] * trend[p]
     return length
+
+
+MOVE, CHOOSE, FOLLOW = 0, 1, 2  # what a part of a pass does
+
+
+@njit(**LEAN)
+def run_part(arcs, ascent, work, value, part, start, end):
+    """One part of a pass: ``MOVE``, ``CHOOSE``, or ``FOLLOW`` for the classes or cells start .. end - 1.
+
+    value  the step of ``MOVE``; of ``FOLLOW`` 1.0 if the multipliers proved the largest bound so far, else 0.0
+    Returns the total of ``CHOOSE`` or the squared length of ``FOLLOW``.
+    """
+    if work == CHOOSE:
+        return np.float64(_choose(arcs, ascent, part, start, end))
+    if work == FOLLOW:
+        return _follow(arcs, ascent, value > 0.0, start, end)
+    _move(arcs, ascent, value, start, end)
+    return 0.0
+
+
+class AscentRule(NamedTuple):
+    """How an ascent goes on: ``problems.programs.ascend`` has the rule.
+
+    passes    number of passes
+    patience  passes without increase before the step is multiplied by ``cut``; infinite: never
+    shrink    factor of the step after every pass
+    gap, least_gap  Polyak's target above the best bound, relative to it and at least
+    nowhere   a direction of at most this squared length is zero
+    """
+
+    passes: int
+    patience: float
+    cut: float
+    shrink: float
+    gap: float
+    least_gap: float
+    nowhere: float
+
+
+@njit(**LEAN)
+def ascend_whole(arcs, ascent, rule):
+    """The passes of ``problems.programs.ascend`` over all classes and cells as one part, in one call.
+
+    On a small table, the calls of ``run_part`` from Python take several times as long as their work.
+    """
+    state, classes, cells = ascent.state, arcs.first.size - 1, arcs.start.size - 1
+    _move(arcs, ascent, 0.0, 0, classes)  # computes the reduced costs
+    for _ in range(rule.passes):
+        found = np.float64(_choose(arcs, ascent, 0, 0, cells))
+        risen = found > state[0]
+        state[2] = 0.0 if risen else state[2] + 1.0
+        if risen:
+            state[0] = found
+        elif state[2] >= rule.patience:
+            state[1] *= rule.cut
+            state[2] = 0.0
+        length = _follow(arcs, ascent, risen, 0, classes)
+        if length < rule.nowhere:
+            break
+        _move(arcs, ascent, state[1] * max(rule.gap * state[0], rule.least_gap) / length, 0, classes)
+        state[1] *= rule.shrink
 
 
 @njit(**INNER)

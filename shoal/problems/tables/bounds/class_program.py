@@ -392,27 +392,28 @@ def subgradient_steps(
     follow Polyak's rule along the smoothed subgradient. The parts depend on the table alone, so the result is the same
     on any number of cores. O(passes * (a + p)) time; pairs of resting classes take none.
     """
-    from shoal.kernels.tables.multipliers import choose, follow, move
-    from shoal.problems.programs import ascend
+    from shoal.kernels.tables.multipliers import CHOOSE, FOLLOW, MOVE, AscentRule, ascend_whole, run_part
+    from shoal.problems.programs import CUT, NOWHERE, ascend
 
+    patience, shrink = (PATIENCE, 1.0) if shrink is None else (None, shrink)
+    if len(ascent.held) == 1:
+        waits = np.inf if patience is None else patience
+        ascend_whole(arcs, ascent, AscentRule(passes, waits, CUT, shrink, GAP, float(least_gap), NOWHERE))
+        return
     parts = range(len(ascent.held))
     classes, cells = even(arcs.first, len(parts)), even(arcs.start, len(parts))
 
     def moved(step: float) -> None:
-        each(lambda h: move(arcs, ascent, step, *classes[h]), parts)
+        each(lambda h: run_part(arcs, ascent, MOVE, step, h, *classes[h]), parts)
 
     def followed(best: bool) -> float:
-        return sum(each(lambda h: follow(arcs, ascent, best, *classes[h]), parts))
+        return sum(each(lambda h: run_part(arcs, ascent, FOLLOW, float(best), h, *classes[h]), parts))
 
     def chosen() -> float:
-        return sum(each(lambda h: choose(arcs, ascent, h, *cells[h]), parts))
+        return sum(each(lambda h: run_part(arcs, ascent, CHOOSE, 0.0, h, *cells[h]), parts))
 
     def reach(_: float) -> float:
         return float(max(GAP * ascent.state[0], least_gap))
 
     moved(0.0)  # computes the reduced costs
-    patience = PATIENCE if shrink is None else None
-    ascend(
-        ascent.state, passes, patience, reach, value=chosen, direct=followed, move=moved,
-        shrink=1.0 if shrink is None else shrink,
-    )  # fmt: skip
+    ascend(ascent.state, passes, patience, reach, value=chosen, direct=followed, move=moved, shrink=shrink)
