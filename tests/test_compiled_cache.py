@@ -16,7 +16,7 @@ from numba.core.errors import TypingError
 
 import shoal.clock
 import shoal.kernels
-import shoal.kernels.parts
+import shoal.kernels.compiler
 import shoal.threads
 from tests.commands import python
 
@@ -41,7 +41,7 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     room.mkdir(parents=True)
     (tmp_path / "shoal" / "__init__.py").write_text("")
     shutil.copy(shoal.kernels.__file__, room.parent / "__init__.py")
-    shutil.copy(shoal.kernels.parts.__file__, room.parent / "parts.py")
+    shutil.copy(shoal.kernels.compiler.__file__, room.parent / "compiler.py")
     for module in (shoal.clock, shoal.threads):
         shutil.copy(str(module.__file__), tmp_path / "shoal")
     (room / "__init__.py").write_text("")
@@ -61,6 +61,9 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     assert said() == ("1", False)
     assert said() == ("1", True)
     (room / "inner.py").write_text(INNER.format(2))
+    assert said() == ("2", False)
+    with (room.parent / "compiler.py").open("a") as compiler:
+        compiler.write("# another version\n")
     assert said() == ("2", False)
 
 

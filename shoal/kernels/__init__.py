@@ -8,7 +8,8 @@ numba is replaced, so other code in the process compiles as it would without sho
 
 - Compilation is logged.
 - Compiled code is valid only for the text of all modules that the kernel comes from. Numba checks only the module of
-  the outermost kernel, although the code includes the kernels that it calls from other modules.
+  the outermost kernel, although the code includes the kernels that it calls from other modules. The compiler's own
+  text counts, too.
 - Arguments are typed without constants. To numba, each number or truth value written in a call (``fits(near, -1)``) has
   a type of its own, so it would compile a kernel for every combination of constants.
 - An interrupt never ends the compilation or loading of a kernel. Numba can't be stopped in the middle: its locks stay
@@ -48,13 +49,14 @@ from shoal.threads import in_a_thread, this_thread
 
 # Functions that only kernels call need no wrapper for Python and no machine code of their own.
 INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
-if numba.__version__.startswith("0.68."):  # ``parts`` uses internals of this version; others compile more slowly
-    from shoal.kernels.parts import AsPart, PartCompiler
+if numba.__version__.startswith("0.68."):  # ``compiler`` uses internals of this version; others compile more slowly
+    from shoal.kernels.compiler import AsPart, PartCompiler, Whole
 
     INNER |= {"pipeline_class": AsPart}
     _COMPILER: Any = PartCompiler
+    _PIPELINE: Any = {"pipeline_class": Whole}
 else:
-    _COMPILER = None
+    _COMPILER, _PIPELINE = None, {}
 # Kernels that allocate no array need no reference counts: this is less code and, with many array arguments, three
 # quarters of the compile time. The caller keeps the arrays alive, and numba refuses a kernel that allocates one. A
 # kernel without this option inherits that of its caller, so the options above state it.
@@ -93,9 +95,9 @@ class _CompileLog(event.Listener):
 
 @cache
 def _stamp(path: Path) -> str:
-    """The hash of a kernel module and of all kernel modules that it imports, directly or not."""
+    """The hash of the compiler, of a kernel module, and of all kernel modules that it imports, directly or not."""
     held: dict[Path, bytes] = {}
-    todo = [path]
+    todo = [path, _HERE / "compiler.py"]
     while todo:
         here = todo.pop()
         if here not in held and here.is_file():
@@ -225,14 +227,16 @@ def njit(
 
     If numba is switched off (``NUMBA_DISABLE_JIT``), it returns the function itself.
     """
-    pipeline = {} if pipeline_class is None else {"pipeline_class": pipeline_class}
+    pipeline = _PIPELINE if pipeline_class is None else {"pipeline_class": pipeline_class}
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         if not inspect.isfunction(function):
             raise TypeError(f"a kernel is made of a function, not of {type(function).__name__}")
         if config.DISABLE_JIT:
             return function
-        kernel = Kernel(function, None, {"nopython": True, "boundscheck": None, **options}, **pipeline)
+        kernel = Kernel(
+            function, None, {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options}, **pipeline
+        )
         if cache:
             kernel.enable_caching()
         return kernel  # type: ignore[no-any-return]
