@@ -56,6 +56,19 @@ def one_or_other(one, two, n):
     return own, other, one
 
 
+def either(place, n):
+    """An array that is always one of an argument's, but not always the same."""
+    total, last = 0.0, place.one
+    for i in range(n):
+        held = place.one
+        if i % 3:
+            held = last
+        total += held[i % 4]
+        if i % 2:
+            last = place.two
+    return total, last
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [INNER, LEAN_INNER], ids=["counts", "lean"])
 def test_elements_are_those_of_numba(kind: str, options: dict) -> None:
@@ -97,6 +110,18 @@ def test_references_are_counted_where_an_array_may_end() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
         del got, wanted
         assert (sys.getrefcount(one), sys.getrefcount(two)) == before
+
+
+def test_a_variable_with_several_arrays_of_arguments_has_the_last() -> None:
+    kernel = njit()(either)
+    for n in (0, 1, 2, 7, 12):
+        place = Place(np.arange(4.0), np.arange(4.0) + 10, 3)
+        before = sys.getrefcount(place.one), sys.getrefcount(place.two)
+        got, wanted = kernel(place, n), either(place, n)
+        assert got[0] == wanted[0]
+        assert np.array_equal(got[1], wanted[1])
+        del got, wanted
+        assert (sys.getrefcount(place.one), sys.getrefcount(place.two)) == before
 
 
 def test_no_memory_is_kept() -> None:
