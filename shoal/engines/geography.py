@@ -37,7 +37,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import missing
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
-from shoal.model.refusals import refuse_notations
+from shoal.model.notation import refuse_notations
 from shoal.paths import has_layers, is_drawing
 
 _PLANE = ("x", "y")

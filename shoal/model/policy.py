@@ -18,7 +18,7 @@ from shoal.errors import PolicyError, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
-from shoal.model.notation import named_notations
+from shoal.model.notation import named_notations, refuse_notations
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -29,7 +29,6 @@ from shoal.model.refusals import (
     refuse_empty_names,
     refuse_hierarchies,
     refuse_missing,
-    refuse_notations,
     refuse_population,
     refuse_regions,
     with_regions,
