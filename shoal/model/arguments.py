@@ -181,7 +181,8 @@ def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, st
     """The value, if it is one of the words; otherwise PolicyError with the most similar word or with all meanings."""
     words = list(words)
     if not isinstance(value, str) or value not in words:
-        raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words, meanings)
+        shown = isinstance(value, (str, bool, int, float))  # the text of a frame holds its rows
+        raise PolicyError.unknown(what, str(value) if shown else type(value).__name__, words, meanings)
     return value
 
 

@@ -156,7 +156,7 @@ def refuse_empty_names(asked: Any) -> None:
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a treatment of missing values that can't be kept; asked is a ``Policy``."""
     if not isinstance(asked.missing, str):
-        raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category', 'apart' or 'filled'")
+        raise PolicyError(f"⟨missing={asked.missing!r}⟩: say 'category', 'apart' or 'filled'")
     if asked.missing == "wildcard":
         raise PolicyError(
             "⟨missing='wildcard'⟩ lets one row hide in many classes, so it is a reading of shoal.audit alone; take "

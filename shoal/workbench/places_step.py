@@ -24,12 +24,16 @@ def draw(window: Any) -> None:
 
 
 def _last_result(
-    window: Any, half: str, action: str, told: Callable[[dict[str, Any]], str], drawn: Callable[[dict[str, Any]], None]
+    window: Any,
+    half: str,
+    action: str,
+    worded: Callable[[dict[str, Any]], str],
+    drawn: Callable[[dict[str, Any]], None],
 ) -> tuple[Any, Callable[[dict[str, Any], dict[str, Any] | None], None]]:
     """The button that starts the work of one half of the page, and below it the last result, if there is one.
 
     half   its name in the task: "points" or "areas"
-    told   the result in a sentence;  drawn: draws it; both take the request with its answer as "found"
+    worded   the result in a sentence;  drawn: draws it; both take the request with its answer as "found"
 
     Returns the work of the button, and a function that keeps and shows an answer, unless the work failed (None).
     """
@@ -38,7 +42,7 @@ def _last_result(
     place = ui.column().classes("wb-wide")
 
     def show() -> None:
-        said.set_text(told(task.placed[half]))
+        said.set_text(worded(task.placed[half]))
         place.clear()
         with place:
             drawn(task.placed[half])
@@ -80,8 +84,8 @@ def _points(window: Any) -> None:
         ).style("width: 14rem")  # fmt: skip
         named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
         degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=last.get("degrees", named))
-    told = lambda held: _outcome(held["found"], held["way"])  # noqa: E731
-    work, keep = _last_result(window, "points", "Draw", told, lambda held: _grouped(task, **held))
+    worded = lambda held: _outcome(held["found"], held["way"])  # noqa: E731
+    work, keep = _last_result(window, "points", "Draw", worded, lambda held: _grouped(task, **held))
 
     async def run() -> None:
         least = whole(k.value)
@@ -141,8 +145,8 @@ def areas(window: Any) -> None:
         ).style("width: min(22rem, 100%)")
         layer = ui.input("Layer of the map, if it has several", value=last.get("layer", "")).style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, for a table", value=last.get("edges", "")).classes("wb-wide")
-    told, drawn = lambda held: _sizes(held["found"]), lambda held: _merged(window, held["found"])
-    work, keep = _last_result(window, "areas", "Merge the areas", told, drawn)
+    worded, drawn = lambda held: _sizes(held["found"]), lambda held: _merged(window, held["found"])
+    work, keep = _last_result(window, "areas", "Merge the areas", worded, drawn)
 
     async def run() -> None:
         try:
