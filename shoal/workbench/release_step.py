@@ -439,5 +439,5 @@ def _held(window: Any) -> None:
     add.start.on_click(run)
     # no link copies it: a ledger that is older than the last part is of no use, and each copy of the key is a risk
     private = str(Path(task.series) / "private")
-    note(f"The folder {private!r} is yours alone: keep it as you keep the table, and save it after each month. All else "
-         "in the series may be sent.")  # fmt: skip
+    note(f"The folder {private!r} is yours alone: keep it as you keep the table, and save it after each month. "
+         "All else in the series may be sent.")  # fmt: skip
