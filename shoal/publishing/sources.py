@@ -318,4 +318,9 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto", layer=how.get("layer"),
         decimal=asked.get("decimal"),
     )  # fmt: skip
+    if lost := [name for name in asked["weight"] if name not in found.columns]:
+        raise InputError(
+            f"the areas given have no column {lost[0]!r}, by which the regions were weighed; name first the table that "
+            "has it, and after it the pairs of neighbors or the polygons"
+        )
     return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

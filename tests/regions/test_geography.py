@@ -300,16 +300,18 @@ def test_a_frame_of_polygons_goes_where_files_of_polygons_go(tmp_path):
     assert named(geo.read(frame)) == SIDES
     pairs = pl.DataFrame({"u": ["00"], "v": ["11"]})
     assert named(geo.read(frame, pairs)) == {("00", "11")}
-    people = pl.DataFrame({"zip": ids, "population": [5, 5, 5, 5]})
+    people = pl.DataFrame({"zip": ids, "people": [5, 5, 5, 5]})
     areas = geo.read(people, shapes=frame)
     assert named(areas) == SIDES
-    found = shoal.regions.merge(areas.edges, areas.whole("population"), 10, seed=1)
-    made = shoal.release(found, areas, weight="population")
+    found = shoal.regions.merge(areas.edges, areas.whole("people"), 10, seed=1)
+    made = shoal.release(found, areas, weight="people")
     made.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.geojson"})
     for name in ("c.csv", "o.geojson"):
         holding(shoal.verify(tmp_path / name, tmp_path / "c.certificate.json", [people, frame]))
-    other = people.with_columns(population=pl.Series([5, 5, 5, 6]))
+    other = people.with_columns(people=pl.Series([5, 5, 5, 6]))
     assert not shoal.verify(tmp_path / "c.csv", tmp_path / "c.certificate.json", [other, frame]).holds
+    with pytest.raises(InputError, match="the areas given have no column 'people', by which the regions were weighed"):
+        shoal.verify(tmp_path / "o.geojson", tmp_path / "c.certificate.json", frame)
 
 
 @pytest.mark.parametrize("gone", [None, float("nan"), pd.NA])
