@@ -371,3 +371,15 @@ def test_a_number_with_a_decimal_mark_may_be_missing_until_it_is_asked_for(of):
         found.number("rent")
     with pytest.raises(InputError, match="decimal mark ',' in 1 row, first in row 2"):
         geo.read(of(pl.DataFrame({"id": ["a", "b"], "rent": ["1,5", "1.5"]})), pairs[:1], decimal={"rent": ","})
+
+
+def test_edges_that_name_areas_are_refused_where_row_numbers_are_meant():
+    frame = pl.DataFrame({"id": ["a", "b", "c"], "people": [3, 3, 3]})
+    found = shoal.regions.merge([(0, 1), (1, 2)], frame["people"], 6, seed=1)
+    assert shoal.release(found, frame, weight="people", edges=[(0, 1), (1, 2)]).facts["groups"] == 1
+    named = pl.DataFrame({"u": ["a", "b"], "v": ["b", "c"], "km": ["1.5", "2"]})
+    for edges in (named, named[["u", "v"]], named.to_pandas(), [(1.5, 2.0)], [[0, 1, 2]]):
+        with pytest.raises(InputError, match=r"edges are pairs of row numbers, and these are not; .*geography\.read"):
+            shoal.release(found, frame, weight="people", edges=edges)
+    with pytest.raises(InputError, match=r"the edges name rows that the table does not have; .*geography\.read"):
+        shoal.release(found, frame, weight="people", edges=[(0, 7)])

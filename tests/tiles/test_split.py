@@ -368,6 +368,26 @@ def test_a_frame_of_points_has_two_columns(kind):
         split(pl.LazyFrame({"lon": [1], "lat": [1]}), 1)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_latitudes_before_longitudes_are_refused_by_their_names(kind):
+    frame = framed(kind, [1.0, 2.0], [3.0, 4.0])
+    with pytest.raises(PolicyError, match=r"'lat' is a column of latitudes .*: frame\[\['lon', 'lat'\]\]"):
+        split(frame[["lat", "lon"]], 1, coordinates="geographic")
+    assert len(split(frame[["lat", "lon"]], 1)) == 2  # a plane
+    assert len(split(frame, 1, coordinates="geographic")) == 2
+    with pytest.raises(PolicyError, match=r"'lon' is a column of longitudes .*: frame\[\['lat', 'lon'\]\]"):
+        shoal.gathering.gather(frame, 1, metric="great-circle")
+    assert shoal.gathering.gather(frame[["lat", "lon"]], 2, metric="great-circle").clusters == 1
+
+
+def test_a_release_of_other_columns_than_were_cut_is_refused_with_the_way_out(tmp_path):
+    frame = pl.DataFrame({"x": [p[0] for p in PLACES], "y": [-p[1] for p in PLACES]})
+    made = shoal.release(split(frame, 3), frame, x="y", y="x")
+    with pytest.raises(shoal.VerificationError, match="Pass the data that the answer was made of, with the same col"):
+        made.write(tmp_path / "places.csv")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_best_cuts_refuses_more_rectangles_than_fit():
     points = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(PolicyError, match="rectangles"):

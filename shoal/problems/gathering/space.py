@@ -22,7 +22,7 @@ from shoal.kernels import quick
 from shoal.kernels.gathering import clusters
 from shoal.kernels.gathering.clusters import Records
 from shoal.model.arguments import coordinates, known, mapping, number
-from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
+from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, kind_of, on_sphere
 from shoal.threads import each
 from shoal.watching import done
 
@@ -492,6 +492,11 @@ def space_of(
         if metric == "great-circle":
             if table.shape[1] != 2:
                 raise InputError(f"great-circle needs two columns, latitude and longitude; there are {table.shape[1]}")
+            if names and kind_of(*names) == "geographic":
+                raise PolicyError(
+                    f"{names[0]!r} is a column of longitudes and {names[1]!r} one of latitudes; exchange the two: "
+                    f"frame[[{names[1]!r}, {names[0]!r}]]"
+                )
             return Space(Metric.great_circle(), [table], names)
         known("metric", metric, [*NORMS, "great-circle", "precomputed"])
         width = table.shape[1]

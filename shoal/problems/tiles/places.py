@@ -13,6 +13,7 @@ from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import coordinates as coordinates_of
 from shoal.model.arguments import known, mapping, no_numbers, number, whole_number
 from shoal.model.cards import several
+from shoal.model.metric import kind_of
 
 COORDINATES = ("projected", "geographic")
 
@@ -95,6 +96,11 @@ def as_places(
         raise InputError(
             f"points have two columns, x and y or longitude and latitude, and this frame has {len(names):,}; pass two, "
             "such as frame[['lon', 'lat']]"
+        )
+    if names and coordinates == "geographic" and kind_of(str(names[1]), str(names[0])) == "geographic":
+        raise PolicyError(
+            f"{names[0]!r} is a column of latitudes and {names[1]!r} one of longitudes; exchange the two: "
+            f"frame[[{names[1]!r}, {names[0]!r}]]"
         )
     if p.ndim != 2 or p.shape[1] != 2:
         raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
