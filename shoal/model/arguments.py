@@ -87,6 +87,8 @@ def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None
             f"{what} are one {type(values).__name__}, whose rows are not in memory; pass a pandas or Polars frame, "
             "such as relation.pl() of DuckDB, frame.toPandas() of Spark, or frame.collect() of Polars"
         )
+    if hasattr(values, "get_coordinates"):
+        raise InputError(f"the {what} have geometries; pass their coordinates: frame.get_coordinates()")
     names = list(getattr(values, "columns", ())) if in_memory else []
     if marks and not names:
         raise PolicyError(

@@ -1,6 +1,7 @@
 """Tiles against every partition there is, the theorem's factor, the tight families and the date line."""
 
 import datetime
+import types
 
 import numpy as np
 import polars as pl
@@ -366,6 +367,8 @@ def test_a_frame_of_points_has_two_columns(kind):
         split(PLACES, 2, decimal={"lon": ","})
     with pytest.raises(InputError, match=r"not in memory; pass a pandas .* frame\.collect\(\) of Polars"):
         split(pl.LazyFrame({"lon": [1], "lat": [1]}), 1)
+    with pytest.raises(InputError, match=r"the points have geometries; pass .*: frame\.get_coordinates\(\)"):
+        split(types.SimpleNamespace(get_coordinates=None, to_numpy=None, columns=["geometry"]), 1)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
