@@ -60,12 +60,11 @@ class Sentence(str):
 class ShoalError(ValueError):
     """Base class of all errors that shoal raises on purpose.
 
-    file, keys  the policy file that was read, and the settings in it; messages name these by their keys in the file
-    column      the column that was refused, if the error is about a column that doesn't exist
+    keys    the settings of the policy file that was read; messages name these by their keys in the file
+    column  the column that was refused, if the error is about a column that doesn't exist
     """
 
     exit_status = 2
-    file: str | None = None
     column: str | None = None
     keys: Collection[str] = ()
 

@@ -131,6 +131,7 @@ class Series(Shown):
         person: str | None = None,
         identifiers: Sequence[str] | str = (),
         without_waiting: bool = False,
+        other_people: bool = False,
         engine: str | None = None,
         separator: str | None = None,
         encoding: str | None = None,
@@ -146,6 +147,8 @@ class Series(Shown):
                 column, every row counts as a new person
         identifiers  further columns to remove from this table, in addition to the policy's
         without_waiting  whether rows that wait for this part may be absent; they are then never published
+        other_people  whether rows that equal those of an earlier part, and people whose ids are other spellings of
+                earlier ones, are other people; you know it, and the promise relies on it
         sign    file of a private key, see ``shoal keygen``
 
         Raises InputError for people who may not appear, InfeasibleError if no part can exist. If the process is killed
@@ -167,9 +170,9 @@ class Series(Shown):
             carried = look(read, policy)
             if held.about["mode"] == "again":
                 _refuse_beyond(scope.memory, read)
-            seen = _seen(read, policy, person, held) if held.about["mode"] == "increment" else ""
+            seen = _seen(read, policy, person, held, other_people) if held.about["mode"] == "increment" else ""
             try:
-                added = _added(read, policy, person, held, scratch, without_waiting, carried, progress)
+                added = _added(read, policy, (person, other_people), held, scratch, without_waiting, carried, progress)
             except UncoveredError as error:
                 if not held.parts:
                     raise
@@ -328,29 +331,36 @@ def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder
         _refuse_other_columns(read, policy, held)
 
 
-def _seen(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> str:
+Person = tuple[str | None, bool]  # the column of persons, and whether those who look like earlier ones are others
+
+
+def _seen(read: Table, policy: Policy, person: str | None, held: series_folder.Folder, other_people: bool) -> str:
     """The keyed hash of a table's quasi-identifiers and sensitive values, without the order of its rows.
 
-    InputError if an earlier part is of the same rows and no column tells who they are: they are probably the same
-    people.
+    InputError if an earlier part is of the same rows, and this table or that part has no column that tells who they
+    are: they are probably the same people, unless the caller knows that they are others.
     """
     tuples, rows = read.counts([*policy.grouped, *policy.sensitive])
     texts = tuples.with_columns(_as_text(column) for column in tuples)
     seen = held.keyed.table(
         texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep()), rows
     )
-    if person is None and seen in held.ledger.tables:
-        number = held.ledger.tables.index(seen) + 1
-        raise InputError(
-            f"this table has the rows of part {number}, and without a column of persons they would count as new "
-            "people; name the column with ⟨person=COLUMN⟩. If they are other people, add them in one table with the "
-            "next ones"
-        )
+    for part in (i for i, table in enumerate(held.ledger.tables, 1) if table == seen and not other_people):
+        if person is None:
+            raise InputError(
+                f"this table has the rows of part {part}, and without a column of persons they would count as new "
+                "people; name the column with ⟨person=COLUMN⟩, or if they are others, say ⟨other_people=True⟩"
+            )
+        if held.ledger.known(held.keyed.column("row", increment.unnamed(part, 1))).len():
+            raise InputError(
+                f"this table has the rows of part {part}, which had no column of persons, so nobody in it is known "
+                "again; publish new people alone, or if they are others, say ⟨other_people=True⟩"
+            )
     return seen
 
 
 def _added(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, without_waiting: bool,
+    read: Table, policy: Policy, person: Person, held: series_folder.Folder, scratch: Path, without_waiting: bool,
     looked: Unassigned, progress: Progress,
 ) -> increment.Added:  # fmt: skip
     """The rows of the next part and the ledger after it, computed by the mode of the series."""
@@ -383,7 +393,7 @@ def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folde
 
 
 def _texts(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder
+    read: Table, policy: Policy, person: Person, held: series_folder.Folder
 ) -> tuple[pl.DataFrame, pl.Series | None]:
     """The table in memory as text, with one text for all values beyond a limit, and the keyed hash of each row's
     person."""
@@ -394,7 +404,7 @@ def _texts(
     whole = whole.with_columns(column.values.gather(column.codes) for column in limited)
     texts = whole.with_columns(_as_text(column) for column in whole)
     texts = texts.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
-    return texts, None if person is None else _persons(texts[person], held)
+    return texts, None if person[0] is None else _persons(texts[person[0]], held, person[1])
 
 
 def _as_text(column: pl.Series) -> pl.Series:
@@ -422,17 +432,19 @@ _EMPTY = "the table has a header and no rows, so there is nothing to publish"
 _NUMBER = "shoal number"  # name of the column of person numbers while a part is made
 
 
-def _persons(column: pl.Series, held: series_folder.Folder) -> pl.Series:
-    """The keyed hash of each row's person; InputError for a missing person, or one with another spelling before."""
+def _persons(column: pl.Series, held: series_folder.Folder, other_people: bool = False) -> pl.Series:
+    """The keyed hash of each row's person; InputError for a missing person, or one with another spelling before, unless
+    the caller knows that these are other people."""
     if missing := column.null_count():
         raise InputError(f"column {column.name!r} has no value in {several(missing, 'row')}; fill it in")
     hashed = held.keyed.column("person", column)
-    increment.refuse_respelled(column, hashed, held.ledger, held.keyed)
+    if not other_people:
+        increment.refuse_respelled(column, hashed, held.ledger, held.keyed)
     return hashed
 
 
 def _new_here(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, progress: Progress
+    read: Table, policy: Policy, person: Person, held: series_folder.Folder, progress: Progress
 ) -> increment.NewPeople:
     """The new people of a table in memory. The search gets only the columns that it judges."""
     texts, persons = _texts(read, policy, person, held)
@@ -448,7 +460,7 @@ def _new_here(
 
 
 def _new_elsewhere(
-    read: Table, policy: Policy, person: str | None, held: series_folder.Folder, scratch: Path, looked: Unassigned,
+    read: Table, policy: Policy, who: Person, held: series_folder.Folder, scratch: Path, looked: Unassigned,
     progress: Progress,
 ) -> increment.NewPeople:  # fmt: skip
     """The new people of a table that may be larger than memory and is read in slices.
@@ -456,7 +468,7 @@ def _new_elsewhere(
     Every row is published into the scratch folder with the number of its person. Hashes would take most of the memory
     that the engine is allowed.
     """
-    data, persons, many = read.without([]), None, None
+    data, persons, many, (person, other_people) = read.without([]), None, None, who
     if person is not None:
         progress("looking people up", None)
         found = DistinctValues.of(read, person)
@@ -465,7 +477,7 @@ def _new_elsewhere(
         texts = texts.set(texts == "", None)
         if many > texts.len():
             increment.refuse_twice(texts.gather(np.repeat(np.arange(texts.len()), found.rows)))
-        persons, number = increment.numbered(_persons(texts.alias(person), held))
+        persons, number = increment.numbered(_persons(texts.alias(person), held, other_people))
         data = found.exchanged(number.alias(_NUMBER))
     # the search gets a frame, which has no source file to compare the row count with
     if read.origin.records is not None:

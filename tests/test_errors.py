@@ -5,6 +5,7 @@ import inspect
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,7 +147,9 @@ def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
     path.write_text('quasi_identifiers = ["a"]\nk = 2\nmax_level = {a = 1}\n')
     with pytest.raises(PolicyError) as refused:
         shoal.Policy.read(path, publish="ranges")
-    assert str(refused.value).startswith("max_level counts levels of a hierarchy, and ranges have none; range_step")
+    assert str(refused.value).startswith(
+        "in policy.toml, max_level counts levels of a hierarchy, and ranges have none;"
+    )
     assert refusal(refused.value) == (
         "in policy.toml, max_level counts levels of a hierarchy, and ranges have none; --range-step widens ranges"
     )
@@ -156,7 +159,55 @@ def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
     assert refusal(refused.value).startswith("in policy.toml, weights.a = -1: a weight is a positive number")
     with pytest.raises(PolicyError) as refused:
         shoal.Policy.read(path, weights={"a": 1}, star="")
-    assert refusal(refused.value).startswith("--star '': the text of a suppressed value")
+    assert refusal(refused.value).startswith("--star '': a suppressed value is written as a text")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("k = 0", "in p.toml, k-anonymity: k is 0, and it has to be a whole number, at least 1"),
+        ("kk = 3", "in p.toml, 'kk' is not a setting of a policy; did you mean 'k'?"),
+        ("publish = 3", "in p.toml, '3' is not a way to publish; there is 'stars'"),
+        ("bound = true", "in p.toml, 'True' is not a choice for bound; there is 'ratio', 'none'"),
+        ("missing = 3", "in p.toml, missing = 3: say 'category', 'apart' or 'filled'"),
+        ("star = 3", "in p.toml, star = 3: a suppressed value is written as a text that is not empty"),
+        ("privacy = [{k = 3}]", "in p.toml, privacy holds a mapping that names no model; write such as {model = "),
+        ("privacy = ['k']", "in p.toml, privacy holds 'k', which is not a privacy model such as KAnonymity(5)"),
+        ("seed = -1", "in p.toml, seed = -1: a seed is a whole number from 0"),
+        ("quasi_identifiers = ['b']", "'p.toml' has a setting a second time (at line 2, column 26)"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"l": None, "person": "b"}])
+def test_what_a_policy_file_says_wrong_is_told_with_the_file(
+    line: str, said: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(f"quasi_identifiers = ['a']\n{line}\n")
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, **({"k": 2} if line[0] != "k" else {}), **options)
+    assert refusal(refused.value).startswith(said)
+
+
+def test_what_an_option_says_wrong_is_not_told_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("quasi_identifiers = ['a']\nk = 2\n")
+    with pytest.raises(PolicyError) as refused:
+        shoal.Policy.read(path, publish="range")
+    assert refusal(refused.value) == "'range' is not a way to publish; did you mean 'ranges'?"
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"threads": "x"}, "threads='x': give a whole number from 1 up"),
+        ({"threads": 1.5}, "threads=1.5: give a whole number from 1 up"),
+        ({"temporary": 3}, "temporary=3: name a folder"),
+    ],
+)
+def test_settings_of_an_engine_are_of_their_kind(setting: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n1\n")
+    with pytest.raises(PolicyError, match=re.escape(said)):
+        shoal.anonymize(tmp_path / "t.csv", quasi_identifiers=["a"], k=2, engine="duckdb", **setting)
 
 
 def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:

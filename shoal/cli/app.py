@@ -22,7 +22,7 @@ _WORDS = {  # sections of options that are not settings of a policy; settings ha
     "Columns": "quasi weight x y label value columns categories cyclic date latitude longitude plane unit id "
     "source target column boundary exclude compare_prefix shape_id layer drop_codes",
     "Request": "least epsilon population_size threshold fail_above number levels policy mode wait wait_above "
-    "without_waiting no_counterfeits signatures",
+    "without_waiting other_people no_counterfeits signatures",
     "Release": "hierarchy center grid naming names level",
     "Search": "prove rule improve objective islands unmatched tolerance order",
     "Files": "output output_table certificate record no_record no_bound internal recipient purpose decided_by "

@@ -48,9 +48,7 @@ def in_flags(sentence: str) -> str:
 def refusal(error: ShoalError) -> str:
     """An error's message for the command line. Settings from the command line are named as options, those from a policy
     file as its keys."""
-    message = error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
-    from_file = error.file is not None and set(error.settings) & set(error.keys)
-    return f"in {error.file}, {message}" if from_file else message
+    return error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
 
 
 def _key(named: Mention) -> str:

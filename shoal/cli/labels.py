@@ -218,7 +218,12 @@ def _finish(
     wrote = put(made, files.output, files.certificate, drawn=[picture], kept=kept)
     if tree is not None and files.hierarchy:
         write_hierarchy(made, files.hierarchy, *tree)
-    warnings = [*made.warnings, *payload.pop("warnings", [])]
+    unfilled = [least for least in further_levels(files.levels) if least > made.facts["records"]]
+    warnings = [*made.warnings, *payload.pop("warnings", [])] + [
+        f"all {several(made.facts['records'], 'record')} together are fewer than {least:,}, so the hierarchy has no "
+        "level of that many"
+        for least in unfilled
+    ]
     proof, facts, loads, k = made.certificate, made.facts, list(made.groups), made.parameters["k"]
     payload = {
         what: facts["rows"],

@@ -211,6 +211,9 @@ class PartRows(NamedTuple):
     without_waiting: bool = flag(
         False, "--without-waiting", "For add: waiting rows can be absent from the table; they are then never published."
     )
+    other_people: bool = flag(
+        False, "--other-people", "For add: rows and ids that look like those of an earlier part are of other people."
+    )
 
 
 class ViewColumns(NamedTuple):
@@ -275,7 +278,8 @@ def series(
             else:
                 part = held.add(
                     data, person=rows.person, identifiers=listed(rows.identifiers) or (),
-                    without_waiting=rows.without_waiting, sign=sign, progress=listener, **source._asdict(),
+                    without_waiting=rows.without_waiting, other_people=rows.other_people, sign=sign, progress=listener,
+                    **source._asdict(),
                 )  # fmt: skip
         _print_part(held, part, folder, as_json)
 
@@ -292,6 +296,9 @@ def _refuse_options_of_others(
         raise PolicyError(f"--{begins[0].replace('_', '-')} is decided once, by shoal series start")
     if rows.identifiers and action != "add":
         raise PolicyError("--identifiers belongs to shoal series add; a policy has its own")
+    for name in ("without_waiting", "other_people"):
+        if getattr(rows, name) and action != "add":
+            raise PolicyError(f"--{name.replace('_', '-')} belongs to shoal series add")
     if action == "waiting" and output is None:
         raise PolicyError("say with -o FILE where the rows that wait are written")
     if action != "waiting" and output is not None:

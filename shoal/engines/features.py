@@ -18,8 +18,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite, kind_of
-from shoal.model.notation import of_days
-from shoal.model.refusals import refuse_notations
+from shoal.model.notation import of_days, refuse_notations
 
 _CODES = {
     "category", "code", "codes", "county", "diag", "diagnosis", "district", "fips", "gender", "icd", "id", "ids",

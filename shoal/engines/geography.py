@@ -32,12 +32,12 @@ from shoal.engines.shapes import (
     restored,
     spelled,
 )
-from shoal.engines.vector import DrawnAreas, areas_of, drawing, read_drawing
+from shoal.engines.vector import DrawnAreas, FeaturesOfFile, areas_of, drawing, read_drawing
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import missing
 from shoal.model.cards import several
 from shoal.model.metric import in_degrees, is_latitude, is_longitude
-from shoal.model.refusals import refuse_notations
+from shoal.model.notation import refuse_notations
 from shoal.paths import has_layers, is_drawing
 
 _PLANE = ("x", "y")
@@ -218,7 +218,7 @@ def read(
     id: str | None = None,
     source: str | None = None,
     target: str | None = None,
-    shapes: str | Path | None = None,
+    shapes: Any = None,
     shape_id: str | None = None,
     unmatched: str = "refuse",
     tolerance: float | None = None,
@@ -229,7 +229,7 @@ def read(
     """Areas from files or frames.
 
     areas            table with a row for each area (CSV, also .gz, Parquet, Excel, or a frame), or polygons (GeoJSON,
-                     TopoJSON; others with the extra ``geo``)
+                     TopoJSON, a GeoDataFrame; others with the extra ``geo``)
     edges            table or frame with a row for each pair of neighbors; without it, areas must be polygons, or shapes
                      be
                      given, and neighbors are found from the polygons (``engines.shapes``)
@@ -237,7 +237,7 @@ def read(
                      column
     source, target   columns of edges; by default "u" and "v" or "source" and "target" if there are any, otherwise the
                      first two
-    shapes           polygons of the areas, named by the property shape_id (default: id)
+    shapes           polygons of the areas, a file or a GeoDataFrame, named by the property shape_id (default: id)
     unmatched        "refuse": ids that are only in one file are refused, with all their names; or "leave-out": areas
                      without a polygon are in no region if polygons define the neighbors, and polygons without an area
                      and pairs with an unknown area are dropped
@@ -270,13 +270,11 @@ def read(
     return replace(found, notes=(*found.notes, *look_alikes(found.ids)), facts={**found.facts, "read": how})
 
 
-def _read(
-    areas: Any, edges: Any, shapes: str | Path | None, unmatched: str, tolerance: float | None, how: Any
-) -> Geography:
+def _read(areas: Any, edges: Any, shapes: Any, unmatched: str, tolerance: float | None, how: Any) -> Geography:
     """Areas from a file or a frame, with neighbors from pairs or from polygons."""
     id, source, target, shape_id, plane = *list(how.values())[:4], how["coordinates"] == "projected"
     refuse_notations({}, how.get("decimal", {}))
-    if isinstance(areas, Path) and is_drawing(areas):
+    if has_outlines(areas) or (isinstance(areas, Path) and is_drawing(areas)):
         if "decimal" in how:
             raise PolicyError("⟨decimal=⟩ names columns of a table of areas, and the areas are polygons; leave it out")
         drawn = _drawn(areas, id, plane, layer=None if shapes is not None else how.get("layer"))
@@ -296,7 +294,8 @@ def _read(
                 "pass ⟨shapes=FILE⟩ (.geojson, .gpkg or .shp), or a second file with two columns of ids"
             )
         return _paired(geography(names, [], held), edges, source, target, unmatched)
-    drawn = _drawn(Path(shapes), shape_id or id, plane, "shape_id", how.get("layer"))
+    own = Path(shapes) if isinstance(shapes, (str, Path)) else shapes
+    drawn = _drawn(own, shape_id or id, plane, "shape_id", how.get("layer"))
     zeros = restored(names, drawn.names)
     names = [zeros.first.get(name, name) for name in names]
     drawn = drawn._replace(names=[zeros.second.get(name, name) for name in drawn.names])
@@ -326,12 +325,36 @@ def _with_drawing(given: Geography, drawn: DrawnAreas, borders: bool) -> Geograp
     return replace(given, degrees=None if plane else drawn.drawing.degrees, notes=drawn.drawing.notes)
 
 
-def _drawn(path: Path, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> DrawnAreas:
-    drawing = read_drawing(path, layer)
+def _drawn(given: Any, id: str | None, plane: bool, option: str = "id", layer: str | None = None) -> DrawnAreas:
+    """Polygons of a file or of a GeoDataFrame."""
+    name = given.name if isinstance(given, Path) else "the frame"
+    drawing = read_drawing(given, layer) if isinstance(given, Path) else _of_frame(given)
     if plane and drawing.geographic:
         drawing = drawing._replace(geographic=False, degrees=False)
-    what = f"property of {path.name} (say which is with ⟨{option}=NAME⟩)"
-    return areas_of(drawing, lambda names: _key(names, id, what), path.name, id, option)
+    what = f"property of {name} (say which is with ⟨{option}=NAME⟩)"
+    return areas_of(drawing, lambda names: _key(names, id, what), name, id, option)
+
+
+def has_outlines(given: Any) -> bool:
+    """Whether an object is a GeoDataFrame with a column of outlines."""
+    return hasattr(given, "columns") and hasattr(getattr(given, "geometry", None), "__geo_interface__")
+
+
+def _of_frame(frame: Any) -> FeaturesOfFile:
+    """The features of a GeoDataFrame. An index with a name is a column, the first one."""
+    geometry = frame.geometry
+    held = [(str(c), frame[c]) for c in frame.columns if c != geometry.name]
+    if len({name for name, _ in held}) < len(held):
+        twice = next(name for i, (name, _) in enumerate(held) if name in [n for n, _ in held[:i]])
+        raise InputError(f"the frame has several columns {twice!r}; rename or drop all but one")
+    index = getattr(frame.index, "name", None)
+    if index is not None and str(index) not in dict(held):
+        held.insert(0, (str(index), frame.index))
+    held = held or [("id", frame.index)]
+    names = [name for name, _ in held]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(values.tolist() for _, values in held), strict=True)]
+    shapes = [shape for _, shape in features(geometry.__geo_interface__)]
+    return drawing(list(zip(rows, shapes, strict=True)), frame.crs, "the frame")
 
 
 def _bordered(given: Geography, drawn: DrawnAreas, tolerance: float | None) -> Geography:
@@ -440,28 +463,15 @@ def _pairs(given: Any, source: str | None, target: str | None) -> list[tuple[str
 def from_frame(frame: Any, id: str | None = None, tolerance: float | None = None) -> Geography:
     """Areas from a GeoDataFrame, with neighbors from the geometry of its polygons, in its coordinates.
 
-    id         column with the name of an area; by default "id" if there is one, otherwise the first column that is not
-               the geometry
+    id         column, or name of the index, with the name of an area; by default "id" if there is one, otherwise the
+               index if it has a name, otherwise the first column that is not the geometry
     tolerance  as for ``read``
 
     Polygons in a projection are converted to longitude and latitude for drawing, not for measuring.
     """
-    if not hasattr(frame, "geometry"):
+    if not has_outlines(frame):
         raise InputError("from_frame needs a GeoDataFrame, with the polygon of each area; read a file with ⟨read⟩")
-    own = frame.geometry.name
-    columns = [str(c) for c in frame.columns if c != own]
-    if len(set(columns)) < len(columns):
-        twice = next(c for i, c in enumerate(columns) if c in columns[:i])
-        raise InputError(f"the frame has several columns {twice!r}; rename or drop all but one")
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*(frame[c].tolist() for c in columns), strict=True)]
-    if not columns:
-        rows, columns, id = [{"id": i} for i in frame.index.tolist()], ["id"], "id"
-    geometry = frame.geometry.__geo_interface__
-    shapes = [shape for _, shape in features(geometry)]
-    found = drawing(list(zip(rows, shapes, strict=True)), frame.crs, "the frame")
-    drawn = areas_of(found, lambda names: _key(names, id), "the frame", id)
-    given = Geography(tuple(drawn.names), np.empty((0, 2), np.int64), drawn.columns(), drawn.shapes())
-    return _bordered(_with_drawing(given, drawn, True), drawn, tolerance)
+    return read(frame, id=id, tolerance=tolerance)
 
 
 def from_graph(graph: Any) -> Geography:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
 from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import whole_number
 from shoal.paths import ending, ends, is_map, is_packed, is_part_name, kind_of
 
 OTHERS = (
@@ -376,10 +377,12 @@ class Scope(NamedTuple):
             raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")
         if self.table is not None and self.query is not None:
             raise PolicyError("give ⟨table=...⟩ or ⟨query=...⟩, not both; a query names its tables itself")
-        if self.threads is not None and (isinstance(self.threads, bool) or self.threads < 1):
-            raise PolicyError(f"⟨threads={self.threads!r}⟩: give a whole number from 1 up")
+        if self.threads is not None:
+            whole_number("threads", self.threads, "give a whole number from 1 up")
         if self.memory is not None:
             size(self.memory)
+        if self.temporary is not None and not isinstance(self.temporary, (str, Path)):
+            raise PolicyError(f"⟨temporary={self.temporary!r}⟩: name a folder")
         if self.temporary is not None and not Path(self.temporary).is_dir():
             raise InputError(f"there is no folder {str(self.temporary)!r} to spill into; make it first")
 

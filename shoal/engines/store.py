@@ -29,8 +29,8 @@ from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
-from shoal.model.cards import several
-from shoal.model.notation import numeral
+from shoal.model.arguments import no_numbers
+from shoal.model.notation import numerals
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
@@ -209,13 +209,13 @@ def column(frame: pl.DataFrame, name: str) -> pl.Series:
 def numbers(
     frame: pl.DataFrame, name: str, marks: Mapping[str, str] | None = None, *, gaps: bool = False
 ) -> np.ndarray:
-    """A column as float64[n]; InputError with the first value that isn't a finite number.
+    """A column as float64[n]; InputError with the row of the first value that isn't a finite number.
 
     marks  column of texts -> its decimal mark; None if the caller reads plain numbers alone. O(n), and O(distinct
            texts) in Python for a column with a mark.
     gaps   whether a text may be missing or empty, which is NaN
     """
-    values = column(frame, name)
+    values = _with_texts(column(frame, name))
     mark = (marks or {}).get(name)
     if values.dtype == pl.String and mark is not None:
         cast = _numerals(values, mark).cast(pl.Float64)
@@ -227,30 +227,20 @@ def numbers(
     if gaps and values.dtype == pl.String:
         bad &= values.str.strip_chars().fill_null("") != ""
     if bad.any():
-        if bad.all():
-            text = values.str.strip_chars() if values.dtype == pl.String else values.cast(pl.String)
-            if (text.is_null() | (text == "")).all():
-                raise InputError(f"column {name!r} is empty; name a column of numbers")
-            comma = text.str.contains(r"^-?\d+,\d+$").all()
-            told = "write decimal points for its commas"
-            told += "" if marks is None else f", or name its decimal mark (⟨decimal[{name!r}] = ','⟩)"
-            hint = told if comma and mark is None else f"none has the decimal mark {mark!r}" if mark else _NO_NUMBERS
-            raise InputError(f"column {name!r} holds no numbers in any row; {hint}")
-        first = int(bad.arg_max() or 0) + 1
-        marked = "" if mark is None else f" with the decimal mark {mark!r}"
-        raise InputError(
-            f"column {name!r} has no finite number{marked} in {several(int(bad.sum()), 'row')}, first in row "
-            f"{first:,}; correct these values or remove the rows"
-        )
+        texts = (values if values.dtype == pl.String else values.cast(pl.String)).to_list()
+        raise no_numbers(name, bad.to_numpy(), texts, mark, marks is not None)
     return cast.to_numpy()
 
 
-def _numerals(values: pl.Series, mark: str) -> pl.Series:
-    """The texts of numbers with a decimal mark as Python writes these numbers; null for other texts."""
-    text = values.str.strip_chars()
-    once = text.drop_nulls().unique()
-    read = pl.Series([numeral(t, mark) for t in once.to_list()], dtype=pl.String)
-    return text.replace_strict(once, read, default=None, return_dtype=pl.String)
+def _with_texts(values: pl.Series) -> pl.Series:
+    """A column whose categories are texts."""
+    return values.cast(pl.String) if isinstance(values.dtype, (pl.Categorical, pl.Enum)) else values
+
+
+def _numerals(texts: pl.Series, mark: str) -> pl.Series:
+    once = texts.drop_nulls().unique()  # a loop in Python over these alone
+    read = pl.Series(numerals(once.to_list(), mark), dtype=pl.String)
+    return texts.replace_strict(once, read, default=None, return_dtype=pl.String)
 
 
 def in_plain(frame: pl.DataFrame, marks: Mapping[str, str] | None) -> pl.DataFrame:
@@ -258,7 +248,7 @@ def in_plain(frame: pl.DataFrame, marks: Mapping[str, str] | None) -> pl.DataFra
 
     A missing number stays missing. InputError for a text that is no number.
     """
-    texts = [name for name in marks or {} if column(frame, name).dtype == pl.String]
+    texts = [name for name in marks or {} if _with_texts(column(frame, name)).dtype == pl.String]
     plain = [pl.Series(name, numbers(frame, name, marks, gaps=True)).fill_nan(None) for name in texts]
     return frame.with_columns(plain)
 
@@ -270,15 +260,12 @@ def joined_coordinates(frame: pl.DataFrame, pair: Sequence[str], marks: Mapping[
     """
     texts, marks = [], marks or {}
     for name in pair:
-        values = column(frame, name)
+        values = _with_texts(column(frame, name))
         if values.dtype == pl.String:
             numbers(frame, name, marks, gaps=True)
             values = _numerals(values, marks[name]) if name in marks else values
         texts.append(values.cast(pl.String))
     return texts[0] + " " + texts[1]
-
-
-_NO_NUMBERS = "name a column of numbers"
 
 
 def integers(frame: pl.DataFrame, name: str) -> list[int]:

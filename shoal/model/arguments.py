@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
@@ -17,6 +19,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.cards import several
+from shoal.model.notation import numerals, refuse_notations
 from shoal.model.settings import EFFORTS
 
 P = ParamSpec("P")
@@ -67,19 +71,39 @@ def seed_of(value: Any) -> int | None:
     return whole_number("seed", value, "a seed is a whole number from 0; leave it out for fresh randomness", least=0)
 
 
-def coordinates(values: Any, what: str) -> np.ndarray:
+def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None) -> np.ndarray:
     """The values as float64 of the same shape.
 
+    decimal  column of a pandas or Polars frame whose numbers are texts -> its decimal mark
+
     Missing and infinite values stay, and the caller counts them. Raises InputError, without a value, for values that
-    are not real numbers or exceed 1e150.
+    are not real numbers or exceed 1e150. For a frame, it names the column and counts the rows. O(n) for n values.
     """
-    names = list(getattr(values, "columns", ())) if hasattr(values, "to_numpy") else []
+    marks = mapping("decimal", decimal)
+    refuse_notations({}, marks)
+    in_memory = hasattr(values, "to_numpy")
+    if not in_memory and not hasattr(values, "__array__") and hasattr(type(values), "columns"):
+        raise InputError(
+            f"{what} are one {type(values).__name__}, whose rows are not in memory; pass a pandas or Polars frame, "
+            "such as relation.pl() of DuckDB, frame.toPandas() of Spark, or frame.collect() of Polars"
+        )
+    if hasattr(values, "get_coordinates"):
+        raise InputError(f"the {what} have geometries; pass their coordinates: frame.get_coordinates()")
+    names = list(getattr(values, "columns", ())) if in_memory else []
+    if marks and not names:
+        raise PolicyError(
+            f"⟨decimal=⟩ names columns of a pandas or Polars frame, and the {what} are none; leave it out"
+        )
+    for name in marks:
+        if name not in map(str, names):
+            raise PolicyError.unknown("column (⟨decimal⟩)", name, [str(n) for n in names])
+    if names and len(set(names)) == len(names):
+        # in a column of pandas a missing value becomes NaN; in a whole frame it stays an object that is no number
+        columns = [numbers_of(values[name].to_numpy(), str(name), marks.get(str(name))) for name in names]
+        values = np.column_stack(columns)
+    elif in_memory:
+        values = values.to_numpy()
     try:
-        if len(names) > 1 and len(set(names)) == len(names):
-            # in a column of pandas a missing value becomes NaN; in a whole frame it stays an object that is no number
-            values = np.column_stack([values[name].to_numpy() for name in names])
-        elif hasattr(values, "to_numpy"):
-            values = values.to_numpy()
         given = np.asarray(values)
         if given.dtype.kind == "c":
             raise TypeError("complex")
@@ -89,6 +113,62 @@ def coordinates(values: Any, what: str) -> np.ndarray:
     if (np.abs(found[np.isfinite(found)]) > FAR).any():
         raise InputError(f"{what} hold numbers beyond 1e150, whose distances no float holds; use a larger unit")
     return found
+
+
+def numbers_of(values: np.ndarray, name: str, mark: str | None) -> np.ndarray:
+    """A column of a frame as numbers, a missing value as NaN; InputError for dates and for what is no number.
+
+    values  any[n]; complex numbers stay what they are
+    mark    decimal mark of its texts; None: they are written as Python writes numbers
+
+    O(n), and O(distinct texts) for reading texts with a mark.
+    """
+    if values.dtype.kind in "mM":
+        raise InputError(f"column {name!r} holds dates or durations; turn them into numbers of one unit, such as days")
+    if values.dtype.kind == "c":
+        return values
+    if mark is None or values.dtype.kind not in "OUT":
+        with suppress(TypeError, ValueError, OverflowError):
+            return values.astype(np.float64)
+    given = values.tolist()
+    read = given if mark is None else numerals(given, mark)
+    found = [_float(text if isinstance(value, str) else value) for text, value in zip(read, given, strict=True)]
+    bad = np.array([x is None and not missing(value) for x, value in zip(found, given, strict=True)])
+    if bad.any():
+        raise no_numbers(name, bad, given, mark)
+    return np.array([math.nan if x is None else x for x in found])
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def no_numbers(name: str, bad: np.ndarray, values: Iterable[Any], mark: str | None, marks: bool = True) -> InputError:
+    """The refusal of a column that has values which are no finite numbers.
+
+    bad     bool[n]: the rows with such a value, at least one
+    values  any[n]: the column
+    mark    its decimal mark, if one is named;  marks: whether the caller takes one
+    """
+    texts = [str(v).strip() for v, wrong in zip(values, bad.tolist(), strict=True) if wrong and not missing(v)]
+    texts = [text for text in texts if text]
+    if bad.all() and not texts:
+        return InputError(f"column {name!r} is empty; name a column of numbers")
+    hint = f"none has the decimal mark {mark!r}" if mark else "name a column of numbers"
+    mend = "correct these values or remove the rows"
+    if mark is None and texts and all(re.fullmatch(r"-?\d+,\d+", text) for text in texts):
+        named = f", or name its decimal mark (⟨decimal[{name!r}] = ','⟩)" if marks else ""
+        hint = mend = f"write decimal points for its commas{named}"
+    if bad.all():
+        return InputError(f"column {name!r} holds no numbers in any row; {hint}")
+    marked = "" if mark is None else f" with the decimal mark {mark!r}"
+    return InputError(
+        f"column {name!r} has no finite number{marked} in {several(int(bad.sum()), 'row')}, first in row "
+        f"{int(bad.argmax()) + 1:,}; {mend}"
+    )
 
 
 def array_of(values: Any, what: str, says: str) -> np.ndarray:
@@ -103,7 +183,8 @@ def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, st
     """The value, if it is one of the words; otherwise PolicyError with the most similar word or with all meanings."""
     words = list(words)
     if not isinstance(value, str) or value not in words:
-        raise PolicyError.unknown(what, value if isinstance(value, str) else type(value).__name__, words, meanings)
+        shown = isinstance(value, (str, bool, int, float))  # the text of a frame holds its rows
+        raise PolicyError.unknown(what, str(value) if shown else type(value).__name__, words, meanings)
     return value
 
 

@@ -30,7 +30,7 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 
 MISSING = "missing"
 NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?$"
@@ -302,6 +302,16 @@ def numeral(text: str, mark: str) -> str | None:
     return whole if found[3] is None else f"{whole}.{found[3]}"
 
 
+def numerals(texts: Iterable[Any], mark: str) -> list[str | None]:
+    """The numbers of a column with a decimal mark, as Python writes them; None for other texts and other values.
+
+    Blanks around a text don't count. O(n), and each distinct text is read once.
+    """
+    given = list(texts)
+    read = {text: numeral(text.strip(), mark) for text in {t for t in given if isinstance(t, str)}}
+    return [read[t] if isinstance(t, str) else None for t in given]
+
+
 def limits_notation(bottom: float | None, top: float | None) -> str:
     """The notation of a column with limits: the texts for all values beyond each limit, such as ``<=18 >=90``."""
     ends_ = (("<=", bottom), (">=", top))
@@ -391,3 +401,20 @@ def named_notations(asked: Mapping[str, Any]) -> dict[str, str]:
 def of_numbers(ruler: str | None) -> bool:
     """Whether a ruler is that of numbers: plain, with a decimal mark, or with limits."""
     return ruler == "number" or ruler in MARKS or of_limits(ruler)
+
+
+def refuse_notations(dates: Mapping[str, Any], decimal: Mapping[str, Any]) -> None:
+    """PolicyError for an invalid notation of dates or decimal mark, and for a column that has both."""
+    for name, notation in dates.items():
+        if not isinstance(notation, str) or not is_notation(notation):
+            raise PolicyError(
+                f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
+                "%d.%m.%Y; %y is a year of two digits"
+            )
+    for name, mark in decimal.items():
+        if mark not in MARKS:
+            raise PolicyError(
+                f"⟨decimal[{name!r}] = {mark!r}⟩: a decimal mark is ',' or '.'; the other one separates thousands"
+            )
+        if name in dates:
+            raise PolicyError(f"column {name!r} is in both ⟨dates⟩ and ⟨decimal⟩; take it out of one of them")

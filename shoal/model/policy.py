@@ -14,11 +14,11 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.errors import PolicyError, UnaskedError
+from shoal.errors import PolicyError, Sentence, UnaskedError
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
-from shoal.model.notation import named_notations
+from shoal.model.notation import named_notations, refuse_notations
 from shoal.model.privacy import MODELS, KAnonymity, Model, PrivacyModel, describe, restore
 from shoal.model.privacy.population import counts_rows
 from shoal.model.refusals import (
@@ -29,7 +29,6 @@ from shoal.model.refusals import (
     refuse_empty_names,
     refuse_hierarchies,
     refuse_missing,
-    refuse_notations,
     refuse_population,
     refuse_regions,
     with_regions,
@@ -84,10 +83,24 @@ def take_models(values: dict[str, Any]) -> Models:
     return held
 
 
+def _refusal_of(values: Mapping[str, Any]) -> str | None:
+    """Why settings are refused; None if they are a policy."""
+    try:
+        Policy.of(values)
+    except PolicyError as error:
+        return str(error)
+    return None
+
+
 def _listed(given: Any) -> list[Model]:
     """The models that a caller lists: models, mappings as in a policy file, names of rule books."""
     models: list[Model] = []
     for item in [given] if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) else given:
+        if isinstance(item, Mapping) and "model" not in item:
+            raise PolicyError(
+                "⟨privacy⟩ holds a mapping that names no model; write such as {model = 'KAnonymity', k = 5}, with one "
+                f"of {', '.join(MODELS)}"
+            )
         if isinstance(item, Mapping):
             models.append(restore(dict(item)))
         elif isinstance(item, str) and item in RULE_BOOKS:
@@ -95,7 +108,7 @@ def _listed(given: Any) -> list[Model]:
         elif isinstance(item, Model):
             models.append(item)
         else:
-            raise PolicyError(f"privacy holds {item!r}, which is not a privacy model such as KAnonymity(5)")
+            raise PolicyError(f"⟨privacy⟩ holds {item!r}, which is not a privacy model such as KAnonymity(5)")
     return models
 
 
@@ -288,7 +301,7 @@ class Policy:
         for name in ("numeric_stars", "bound", "judge"):
             known(f"choice for ⟨{name}⟩", getattr(self, name), SETTINGS[name].words)
         if not isinstance(self.star, str) or not self.star:
-            raise PolicyError(f"⟨star={self.star!r}⟩: the text of a suppressed value is not empty")
+            raise PolicyError(f"⟨star={self.star!r}⟩: a suppressed value is written as a text that is not empty")
         object.__setattr__(self, "seed", seed_of(self.seed))
 
     def _check_columns(self) -> None:
@@ -426,6 +439,10 @@ class Policy:
             raise PolicyError(f"{str(path)!r} is a folder; name the policy file in it") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             at = re.search(r"at line \d+, column \d+|at end of document", str(error))
+            if at and "overwrite" in str(error):
+                raise PolicyError(
+                    f"{path.name!r} has a setting a second time ({at[0]}); take one of them out"
+                ) from None
             where = f" (unreadable {at[0]})" if at and ending(path) == ".toml" else ""
             raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
         for name in ("source", "certified"):
@@ -441,7 +458,9 @@ class Policy:
         try:
             return cls.of(values, **more, source=path)
         except PolicyError as error:
-            error.file, error.keys = path.name, values.keys() - {n for n, v in more.items() if v is not None}
+            error.keys = values.keys() - {n for n, v in more.items() if v is not None}
+            if error.keys & set(error.settings) or _refusal_of(values) == str(error):
+                error.args = (Sentence(f"in {path.name}, {error.sentence.marked}"),)
             raise
 
     def seeded(self, seed: int) -> Policy:

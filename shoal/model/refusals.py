@@ -16,7 +16,6 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number, whole_number
 from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
-from shoal.model.notation import MARKS, is_notation
 from shoal.model.privacy import DeltaPresence
 
 READINGS = {  # texts for the ways to treat missing values
@@ -157,7 +156,7 @@ def refuse_empty_names(asked: Any) -> None:
 def refuse_missing(asked: Any) -> None:
     """PolicyError for a treatment of missing values that can't be kept; asked is a ``Policy``."""
     if not isinstance(asked.missing, str):
-        raise PolicyError(f"missing is one {type(asked.missing).__name__}; say 'category', 'apart' or 'filled'")
+        raise PolicyError(f"⟨missing={asked.missing!r}⟩: say 'category', 'apart' or 'filled'")
     if asked.missing == "wildcard":
         raise PolicyError(
             "⟨missing='wildcard'⟩ lets one row hide in many classes, so it is a reading of shoal.audit alone; take "
@@ -338,20 +337,3 @@ def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
                 "choose another text with ⟨star='...'⟩"
             )
-
-
-def refuse_notations(dates: Mapping[str, Any], decimal: Mapping[str, Any]) -> None:
-    """PolicyError for an invalid notation of dates or decimal mark, and for a column that has both."""
-    for name, notation in dates.items():
-        if not isinstance(notation, str) or not is_notation(notation):
-            raise PolicyError(
-                f"⟨dates[{name!r}] = {notation!r}⟩: write %d, %m and %Y once each, with a mark between them, as in "
-                "%d.%m.%Y; %y is a year of two digits"
-            )
-    for name, mark in decimal.items():
-        if mark not in MARKS:
-            raise PolicyError(
-                f"⟨decimal[{name!r}] = {mark!r}⟩: a decimal mark is ',' or '.'; the other one separates thousands"
-            )
-        if name in dates:
-            raise PolicyError(f"column {name!r} is in both ⟨dates⟩ and ⟨decimal⟩; take it out of one of them")

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.frames import FrameTable
-from shoal.engines.geography import Geography, from_frame
+from shoal.engines.geography import Geography, has_outlines
 from shoal.engines.geography import read as read_areas
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope
@@ -216,8 +216,6 @@ def region_tree(areas: Any, edges: Any, by: str) -> Hierarchy:
     with within("the areas"):
         if isinstance(areas, Geography):
             given = areas
-        elif edges is None and hasattr(areas, "geometry"):  # a GeoDataFrame, whose borders tell the neighbors
-            given = from_frame(areas)
         else:
             given = read_areas(areas, edges)
         if edges is not None and given is areas:
@@ -298,11 +296,12 @@ def _points(
 
 
 def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
-    """Areas, pairs, and polygons: files as for ``shoal regions`` (also polygons instead of pairs), or two frames."""
+    """Areas, pairs, and polygons: files or GeoDataFrames as for ``shoal regions`` (also polygons instead of pairs), or
+    two frames."""
     if len(given) > 3:
         raise InputError("regions are made of areas, pairs of neighbors and polygons; name a file of each at most")
     named = asked.get("column")
-    if not all(isinstance(x, (str, Path)) for x in given):
+    if not any(map(has_outlines, given)) and not all(isinstance(x, (str, Path)) for x in given):
         if len(given) != 2:
             raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
         table, pairs = (opened(x) for x in given)
@@ -311,7 +310,7 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
-    drawn = second is not None and is_drawing(second)
+    drawn = second is not None and (has_outlines(second) or is_drawing(second))
     shapes = second if drawn else given[2] if len(given) > 2 else None
     found = read_areas(
         first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
@@ -319,4 +318,9 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto", layer=how.get("layer"),
         decimal=asked.get("decimal"),
     )  # fmt: skip
+    if lost := [name for name in asked["weight"] if name not in found.columns]:
+        raise InputError(
+            f"the areas given have no column {lost[0]!r}, by which the regions were weighed; name first the table that "
+            "has it, and after it the pairs of neighbors or the polygons"
+        )
     return Sources(*tables(found, list(found.columns), how.get("centers") or ()), shapes=found.shapes)

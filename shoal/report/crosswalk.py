@@ -324,8 +324,9 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
     figures   the result of ``publishing.crosswalks.answer_figures``; the page contains them as JSON too
     pictures  (caption, SVG or image data, "" if it couldn't be drawn), in order
     """
-    written = figures["written"]
-    name = (written.get("file") or written["certificate"]) if written else "an answer that is not written yet"
+    written = figures["written"] or {}
+    files = [written.get("file"), *(part["file"] for part in written.get("also", ()))]
+    name = next(filter(None, files), "an answer that is not written yet")
     below = f"{name}; {figures['title']}; {figures['made_at'][:10]}"
     certificate = proof(stated(figures), proof_words(figures), [CATALOGUE[figures["kind"]].proofs])
     sections = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,43 @@ def draw(window: Any) -> None:
     _points(window)
     ui.html("<h2>Areas: zip codes or counties merged into regions</h2>", sanitize=False)
     areas(window)
+
+
+def _last_result(
+    window: Any,
+    half: str,
+    action: str,
+    worded: Callable[[dict[str, Any]], str],
+    drawn: Callable[[dict[str, Any]], None],
+) -> tuple[Any, Callable[[dict[str, Any], dict[str, Any] | None], None]]:
+    """The button that starts the work of one half of the page, and below it the last result, if there is one.
+
+    half   its name in the task: "points" or "areas"
+    worded   the result in a sentence;  drawn: draws it; both take the request with its answer as "found"
+
+    Returns the work of the button, and a function that keeps and shows an answer, unless the work failed (None).
+    """
+    task, work = window.task, window.long_work(action)
+    said = ui.label().props("role=status")
+    place = ui.column().classes("wb-wide")
+
+    def show() -> None:
+        said.set_text(worded(task.placed[half]))
+        place.clear()
+        with place:
+            drawn(task.placed[half])
+
+    def keep(asked: dict[str, Any], found: dict[str, Any] | None) -> None:
+        if found is None:
+            return
+        task.placed[half] = {**asked, "found": found}
+        if not place.is_deleted:
+            show()
+        window.changed()  # other windows, and a page that was loaded again meanwhile, show it too
+
+    if half in task.placed:
+        show()
+    return work, keep
 
 
 def _points(window: Any) -> None:
@@ -46,36 +84,19 @@ def _points(window: Any) -> None:
         ).style("width: 14rem")  # fmt: skip
         named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
         degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=last.get("degrees", named))
-    work = window.long_work("Draw")
-    said = ui.label().props("role=status")
-    place = ui.column().classes("wb-wide")
+    worded = lambda held: _outcome(held["found"], held["way"])  # noqa: E731
+    work, keep = _last_result(window, "points", "Draw", worded, lambda held: _grouped(task, **held))
 
     async def run() -> None:
         least = whole(k.value)
         if least is None or least < 1:
             window.say("The least number of points in each is a whole number, at least 1.", bad=True)
             return
-        said.set_text("")
         asked = {"x": xs.value, "y": ys.value, "way": way.value, "k": least, "degrees": degrees.value}
         with work.running("grouping the points"):
-            found = await window.ask("places", long=True, source=task.source, **asked)
-        if found is not None:
-            task.placed["points"] = {**asked, "found": found}
-            show()
-            window.changed()  # other windows, and a page that was loaded again meanwhile, show it too
-
-    def show() -> None:
-        if place.is_deleted:
-            return
-        held = task.placed["points"]
-        said.set_text(_outcome(held["found"], held["way"]))
-        place.clear()
-        with place:
-            _grouped(task, **held)
+            keep(asked, await window.ask("places", long=True, source=task.source, **asked))
 
     work.start.on_click(run)
-    if last:
-        show()
 
 
 def _grouped(task: Any, x: str, y: str, way: str, k: int, degrees: bool, found: dict[str, Any]) -> None:
@@ -124,8 +145,8 @@ def areas(window: Any) -> None:
         ).style("width: min(22rem, 100%)")
         layer = ui.input("Layer of the map, if it has several", value=last.get("layer", "")).style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, for a table", value=last.get("edges", "")).classes("wb-wide")
-    work = window.long_work("Merge the areas")
-    place = ui.column().classes("wb-wide")
+    worded, drawn = lambda held: _sizes(held["found"]), lambda held: _merged(window, held["found"])
+    work, keep = _last_result(window, "areas", "Merge the areas", worded, drawn)
 
     async def run() -> None:
         try:
@@ -145,32 +166,23 @@ def areas(window: Any) -> None:
             "layer": layer.value or "", "k": least,
         }  # fmt: skip
         with work.running("merging the areas"):
-            found = await window.ask(
-                "regions", long=True, folder=str(task.folder / "regions"), stem=secrets.token_hex(4), **asked
-            )
-        if found is not None:
-            task.placed["areas"] = {**asked, "found": found}
-            show()
-            window.changed()  # other windows, and a page that was loaded again meanwhile, show it too
-
-    def show() -> None:
-        if place.is_deleted:
-            return
-        place.clear()
-        with place:
-            _merged(window, task.placed["areas"]["found"])
+            made = {"folder": str(task.folder / "regions"), "stem": secrets.token_hex(4)}
+            keep(asked, await window.ask("regions", long=True, **made, **asked))
 
     work.start.on_click(run)
-    if last:
-        show()
+
+
+def _sizes(found: dict[str, Any]) -> str:
+    """The number of regions and their sizes."""
+    out = f" {found['left_out']:,} areas are left out: alone, they are too small." if found["left_out"] else ""
+    return (
+        f"{found['areas']:,} areas become {found['regions']:,} regions, and more than {found['regions_at_most']:,} "
+        f"cannot exist; the smallest has {found['smallest']:,}, the largest {found['largest']:,}.{out}"
+    )
 
 
 def _merged(window: Any, found: dict[str, Any]) -> None:
-    """The regions that were found: figures, the map of each level, and a button that makes a hierarchy of them."""
-    out = f" {found['left_out']:,} areas are left out: alone, they are too small." if found["left_out"] else ""
-    ui.label(f"{found['areas']:,} areas become {found['regions']:,} regions, and more than "
-             f"{found['regions_at_most']:,} cannot exist; the smallest has {found['smallest']:,}, the largest "
-             f"{found['largest']:,}.{out}")  # fmt: skip
+    """The map of each level of the regions, and a button that makes a hierarchy of them."""
     quasi = window.task.named("quasi_identifiers") if window.task.source else []
     if quasi:
         with ui.row().style("align-items: end"):

@@ -437,4 +437,7 @@ def _held(window: Any) -> None:
             window.say(f"{task.title} is month {len(months['parts'])}.")
 
     add.start.on_click(run)
-    note("The folder 'private' in it is yours alone: keep it as you keep the table. All else may be sent.")
+    # no link copies it: a ledger that is older than the last part is of no use, and each copy of the key is a risk
+    private = str(Path(task.series) / "private")
+    note(f"The folder {private!r} is yours alone: keep it as you keep the table, and save it after each month. "
+         "All else in the series may be sent.")  # fmt: skip

@@ -48,6 +48,15 @@ def test_labels_writes_all_it_is_asked_for(table, tmp_path):
     assert {row[-1] for row in rows} == {"*"}
 
 
+@pytest.mark.parametrize("command", [("labels", "--label", "name"), ("intervals", "--value", "count")])
+def test_a_level_that_all_records_together_do_not_reach_is_said_to_be_missing(command, table, tmp_path):
+    asked = (command[0], table, *command[1:], "--k", 2, "--levels", "4,4000", "--json")
+    answer = run(*asked, "--count", "count", "--hierarchy", tmp_path / "h.csv").facts
+    assert any("are fewer than 4,000, so the hierarchy has no level of that many" in w for w in answer["warnings"])
+    assert not any("than 4, so" in w for w in answer["warnings"])
+    assert {line.count(";") for line in (tmp_path / "h.csv").read_text().splitlines()} == {3}
+
+
 def test_rows_are_counted_where_no_count_is_given(table):
     facts = run("labels", table, "--label", "name", "--k", 2, "--json").facts
     assert facts["records"] == len(ROWS)

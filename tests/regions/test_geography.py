@@ -15,6 +15,7 @@ from shoal.engines.adjacency import neighbors
 from shoal.engines.shapes import center, features
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 from tests.data import real
+from tests.kept import holding
 
 
 def square(x, y, side=1):
@@ -236,19 +237,32 @@ def test_other_formats_need_the_extra(tmp_path, monkeypatch):
 
 
 def test_a_geodataframe():
-    geopandas = pytest.importorskip("geopandas")
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     frame = geopandas.GeoDataFrame.from_features(grid(2, 2)["features"], crs=4326)
     found = geo.from_frame(frame)
     assert named(found) == SIDES
     assert found.whole("population").tolist() == [0, 1, 10, 11]
     assert found.centers().tolist()[3] == [1.5, 1.5]
     assert geo.from_frame(frame[["geometry"]]).ids == ("0", "1", "2", "3")
+    assert named(geo.from_frame(frame.to_crs(3857))) == SIDES
+    crossed = frame.set_index("id")
+    crossed.loc["01", "geometry"] = shapely.Polygon([(1, 0), (2, 0), (1, 1), (2, 1)])  # its sides cross
+    crossed.loc["10", "geometry"] = shapely.MultiPolygon([shapely.box(0, 1, 1, 2), shapely.box(5, 5, 6, 6)])
+    crossed.loc["11", "geometry"] = None
+    found = geo.from_frame(crossed)
+    assert found.ids == ("00", "01", "10", "11")
+    assert named(found) == {("00", "10")}
+    assert found.notes[0] == "1 feature of the frame is no polygon"
+    assert found.facts["repaired"] == 1
+    frame.columns = pd.MultiIndex.from_product([frame.columns, [""]])
+    assert len(geo.from_frame(frame, id="('id', '')").ids) == 4
 
 
 class Frame:
     """As much of a GeoDataFrame as is read of one."""
 
     crs = None
+    index = pd.RangeIndex(4)
 
     def __init__(self, held, east=0.0):
         """The features of a GeoJSON, the second one moved to the east."""
@@ -271,6 +285,35 @@ def test_a_frame_names_areas_by_a_column_and_closes_gaps_within_a_tolerance():
     assert not named(geo.from_frame(apart, tolerance=0.5))
 
 
+def test_an_index_with_a_name_names_the_areas_of_a_frame():
+    frame = Frame(grid(2, 2))
+    frame.index = pd.Index(["a", "b", "c", "d"], name="zip")
+    assert geo.from_frame(frame).ids == ("00", "01", "10", "11")  # a column "id" comes first
+    assert geo.from_frame(frame, id="zip").ids == ("a", "b", "c", "d")
+    frame.columns.remove("id")
+    assert geo.from_frame(frame).ids == ("a", "b", "c", "d")
+    assert geo.from_frame(frame).whole("population").tolist() == [0, 1, 10, 11]
+
+
+def test_a_frame_of_polygons_goes_where_files_of_polygons_go(tmp_path):
+    frame, ids = Frame(grid(2, 2)), ["00", "01", "10", "11"]
+    assert named(geo.read(frame)) == SIDES
+    pairs = pl.DataFrame({"u": ["00"], "v": ["11"]})
+    assert named(geo.read(frame, pairs)) == {("00", "11")}
+    people = pl.DataFrame({"zip": ids, "people": [5, 5, 5, 5]})
+    areas = geo.read(people, shapes=frame)
+    assert named(areas) == SIDES
+    found = shoal.regions.merge(areas.edges, areas.whole("people"), 10, seed=1)
+    made = shoal.release(found, areas, weight="people")
+    made.write(tmp_path / "c.csv", also={"outlines": tmp_path / "o.geojson"})
+    for name in ("c.csv", "o.geojson"):
+        holding(shoal.verify(tmp_path / name, tmp_path / "c.certificate.json", [people, frame]))
+    other = people.with_columns(people=pl.Series([5, 5, 5, 6]))
+    assert not shoal.verify(tmp_path / "c.csv", tmp_path / "c.certificate.json", [other, frame]).holds
+    with pytest.raises(InputError, match="the areas given have no column 'people', by which the regions were weighed"):
+        shoal.verify(tmp_path / "o.geojson", tmp_path / "c.certificate.json", frame)
+
+
 @pytest.mark.parametrize("gone", [None, float("nan"), pd.NA])
 def test_a_frame_whose_areas_lack_ids_is_refused_and_never_merges_them(gone):
     frame = Frame(grid(2, 2))
@@ -280,7 +323,7 @@ def test_a_frame_whose_areas_lack_ids_is_refused_and_never_merges_them(gone):
 
 
 def test_what_is_no_frame_of_polygons_is_refused_by_name():
-    for frame in (pd.DataFrame({"id": ["a"]}), pl.DataFrame({"id": ["a"]})):
+    for frame in (pd.DataFrame({"id": ["a"], "geometry": ["POINT (0 0)"]}), pl.DataFrame({"id": ["a"]})):
         with pytest.raises(shoal.InputError, match="from_frame needs a GeoDataFrame"):
             geo.from_frame(frame)
     frame = Frame(grid(2, 1))
@@ -328,3 +371,15 @@ def test_a_number_with_a_decimal_mark_may_be_missing_until_it_is_asked_for(of):
         found.number("rent")
     with pytest.raises(InputError, match="decimal mark ',' in 1 row, first in row 2"):
         geo.read(of(pl.DataFrame({"id": ["a", "b"], "rent": ["1,5", "1.5"]})), pairs[:1], decimal={"rent": ","})
+
+
+def test_edges_that_name_areas_are_refused_where_row_numbers_are_meant():
+    frame = pl.DataFrame({"id": ["a", "b", "c"], "people": [3, 3, 3]})
+    found = shoal.regions.merge([(0, 1), (1, 2)], frame["people"], 6, seed=1)
+    assert shoal.release(found, frame, weight="people", edges=[(0, 1), (1, 2)]).facts["groups"] == 1
+    named = pl.DataFrame({"u": ["a", "b"], "v": ["b", "c"], "km": ["1.5", "2"]})
+    for edges in (named, named[["u", "v"]], named.to_pandas(), [(1.5, 2.0)], [[0, 1, 2]]):
+        with pytest.raises(InputError, match=r"edges are pairs of row numbers, and these are not; .*geography\.read"):
+            shoal.release(found, frame, weight="people", edges=edges)
+    with pytest.raises(InputError, match=r"the edges name rows that the table does not have; .*geography\.read"):
+        shoal.release(found, frame, weight="people", edges=[(0, 7)])

@@ -269,3 +269,13 @@ def test_every_line_of_the_request_is_in_words(tmp_path: Path, kind: str) -> Non
     stated = re.search(r"(?s)why no release loses less(.*?)</tr>", text)[1]
     assert re.search(r"<td[^>]*>\s*[A-Z][^<]*\. \(docs/", stated) or "The proof." in stated, "plain words first"
     assert not dead_links(text)
+
+
+def test_a_page_is_named_after_the_first_file_of_an_answer(tmp_path):
+    points = pl.DataFrame({"x": [0, 1, 2, 3], "y": [0, 1, 0, 1]})
+    made = shoal.release(shoal.tiles.split(points, 2), points, x="x", y="y")
+    assert "<title>Release report: an answer that is not written yet" in made.report(tmp_path / "r.html").read_text()
+    made.write(None, also={"tiles": tmp_path / "tiles.csv"})
+    assert "<title>Release report: tiles.csv" in made.report(tmp_path / "s.html").read_text()
+    made.write(tmp_path / "places.csv", also={"tiles": tmp_path / "again.csv"})
+    assert "<title>Release report: places.csv" in made.report(tmp_path / "t.html").read_text()

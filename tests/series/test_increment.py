@@ -360,6 +360,12 @@ def test_people_in_another_spelling_are_not_new(mode, engine, tmp_path):
         with pytest.raises(shoal.InputError, match=r"column 'id' has 8 people who seem new, .* another spelling"):
             series.add(tmp_path / "t.csv", person="id", engine=engine)
         assert seen(tmp_path / "s") == before
+    sevens = first.with_columns(id=pl.Series([str(i) for i in range(10, 18)]))
+    known = shoal.Series.start(tmp_path / "known", policy(), mode=mode)
+    known.add(first.with_columns(id=pl.Series([f"{i:05}" for i in range(10, 18)])), person="id")
+    sevens.write_csv(tmp_path / "t.csv")
+    known.add(tmp_path / "t.csv", person="id", engine=engine, other_people=True)
+    assert known.status()["people"] == 16
     # a person with another spelling of an id that someone still has is someone else
     mixed = [f"{i:05}" for i in range(10, 18)] + [str(i) for i in range(10, 18)]
     if mode == "again":
@@ -421,6 +427,29 @@ def test_the_rows_of_an_earlier_part_are_refused_where_no_column_tells_who_they_
             series.add(given(again))
     assert seen(tmp_path / "s") == before
     assert series.add(given(people(2, 24).drop("id"))).rows == 24  # other rows
+    assert series.verify().holds
+
+
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+def test_the_rows_of_a_part_without_persons_are_refused_with_persons_too(engine, tmp_path):
+    """Nobody in that part is known again, so only the caller can know that these are other people."""
+    if engine is not None:
+        pytest.importorskip("duckdb")
+    people(0).write_csv(tmp_path / "t.csv")
+    series = shoal.Series.start(tmp_path / "s", policy())
+    series.add(tmp_path / "t.csv", identifiers="id", engine=engine)
+    before = seen(tmp_path / "s")
+    with pytest.raises(shoal.InputError, match=r"has the rows of part 1, which had no column of .*other_people"):
+        series.add(tmp_path / "t.csv", person="id", engine=engine)
+    with pytest.raises(shoal.InputError, match=r"has the rows of part 1, .*or if they are others, say other_people"):
+        series.add(tmp_path / "t.csv", identifiers="id", engine=engine)
+    assert seen(tmp_path / "s") == before
+    assert series.add(people(1, 16), person="id").rows == 16  # other rows
+    assert series.add(tmp_path / "t.csv", person="id", engine=engine, other_people=True).rows == 8
+    assert series.add(tmp_path / "t.csv", identifiers="id", engine=engine, other_people=True).rows == 8
+    with pytest.raises(shoal.InputError, match="8 people of this table are in an earlier part"):
+        series.add(tmp_path / "t.csv", person="id", engine=engine, other_people=True)
+    assert series.status()["people"] == 40
     assert series.verify().holds
 
 

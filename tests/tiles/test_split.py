@@ -1,13 +1,18 @@
 """Tiles against every partition there is, the theorem's factor, the tight families and the date line."""
 
+import datetime
+import types
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.problems.catalogue import names
-from shoal.problems.tiles import levels, split
+from shoal.problems.tiles import grid, levels, split
 from shoal.problems.tiles.cells import KM_PER_DEGREE, round_cuts
 from shoal.watching import listening
 from tests.families.tiles import bare_cross, pinwheel, tight_cross
@@ -296,6 +301,94 @@ def test_degrees_of_longitude_shrink_with_latitude():
 def test_refusals(points, k, more, error, says):
     with pytest.raises(error, match=says):
         split(points, k, **more)
+
+
+PLACES = [(i * 7 % 13 / 4, i * 5 % 11 / 8) for i in range(24)]
+
+
+def framed(kind, x, y, **more):
+    frame = pl.DataFrame({"lon": x, "lat": y, **more}, strict=False)
+    return frame if kind == "polars" else frame.to_pandas()
+
+
+def with_commas(values):
+    return [f"{v:.3f}".replace(".", ",") for v in values]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("held", [pl.String, pl.Categorical])
+def test_texts_with_a_decimal_mark_are_cut_as_numbers(kind, held, tmp_path):
+    x, y = zip(*PLACES, strict=True)
+    plain = split(PLACES, 3)
+    frame = framed(kind, pl.Series(with_commas(x), dtype=held), pl.Series(with_commas(y), dtype=held))
+    marks = {"lon": ",", "lat": ","}
+    found = split(frame, 3, decimal=marks)
+    assert np.array_equal(found.bounds, plain.bounds)
+    assert np.array_equal(found.labels, plain.labels)
+    assert levels(frame, [2, 4], decimal=marks).labels == levels(PLACES, [2, 4]).labels
+    assert grid(frame, [0.5, 1], decimal=marks).labels == grid(PLACES, [0.5, 1]).labels
+    made = shoal.release(found, frame, x="lon", y="lat", decimal=marks)
+    made.write(tmp_path / "places.csv")
+    assert made.certificate == plain.certificate
+    data = tmp_path / "points.csv"
+    pl.DataFrame({"lon": with_commas(x), "lat": with_commas(y)}).write_csv(data, separator=";")
+    assert shoal.verify(tmp_path / "places.csv", tmp_path / "places.certificate.json", data).holds
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("held", "marks", "says"),
+    [
+        (["1,5", "2,5", "3,5"], {}, r"'lon' holds no numbers in any row; .*decimal mark \(decimal\['lon'\] = ','"),
+        (["1,5", "2", "3"], {}, r"'lon' has no finite number in 1 row, first in row 1; .* mark \(decimal\['lon'"),
+        (["1.5", "2,5", "3"], {"lon": ","}, "'lon' has no finite number with the decimal mark ',' in 1 row, first"),
+        (["1.5", "two", "3"], {}, "'lon' has no finite number in 1 row, first in row 2; correct these values"),
+        ([1.5, None, 3.0], {}, "'lon' has no finite number in 1 row, first in row 2; correct these values"),
+        ([1.5, np.inf, 3.0], {}, "'lon' has no finite number in 1 row, first in row 2; correct these values"),
+        ([None, None, None], {}, "'lon' is empty; name a column of numbers"),
+        ([datetime.date(2020, 1, 1)] * 3, {}, "'lon' holds dates or durations; turn them into numbers"),
+        ([1, 2, 3], {"long": ","}, "'long' is not a column .*; did you mean 'lon'"),
+        ([1, 2, 3], {"lon": ";"}, "a decimal mark is ',' or '.'"),
+    ],
+)  # fmt: skip
+def test_a_column_without_numbers_is_named(kind, held, marks, says):
+    with pytest.raises(shoal.ShoalError, match=says) as told:
+        split(framed(kind, held, [1, 2, 3]), 2, decimal=marks)
+    assert "two" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_frame_of_points_has_two_columns(kind):
+    with pytest.raises(InputError, match=r"this frame has 3; pass two, such as frame\[\['lon', 'lat'\]\]"):
+        split(framed(kind, [1, 2], [1, 2], age=[3, 4]), 1)
+    with pytest.raises(InputError, match="this frame has 1; pass two"):
+        split(framed(kind, [1, 2], [1, 2])[["lon"]], 1)
+    with pytest.raises(PolicyError, match="names columns of a pandas or Polars frame, and the points are none"):
+        split(PLACES, 2, decimal={"lon": ","})
+    with pytest.raises(InputError, match=r"not in memory; pass a pandas .* frame\.collect\(\) of Polars"):
+        split(pl.LazyFrame({"lon": [1], "lat": [1]}), 1)
+    with pytest.raises(InputError, match=r"the points have geometries; pass .*: frame\.get_coordinates\(\)"):
+        split(types.SimpleNamespace(get_coordinates=None, to_numpy=None, columns=["geometry"]), 1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_latitudes_before_longitudes_are_refused_by_their_names(kind):
+    frame = framed(kind, [1.0, 2.0], [3.0, 4.0])
+    with pytest.raises(PolicyError, match=r"'lat' is a column of latitudes .*: frame\[\['lon', 'lat'\]\]"):
+        split(frame[["lat", "lon"]], 1, coordinates="geographic")
+    assert len(split(frame[["lat", "lon"]], 1)) == 2  # a plane
+    assert len(split(frame, 1, coordinates="geographic")) == 2
+    with pytest.raises(PolicyError, match=r"'lon' is a column of longitudes .*: frame\[\['lat', 'lon'\]\]"):
+        shoal.gathering.gather(frame, 1, metric="great-circle")
+    assert shoal.gathering.gather(frame[["lat", "lon"]], 2, metric="great-circle").clusters == 1
+
+
+def test_a_release_of_other_columns_than_were_cut_is_refused_with_the_way_out(tmp_path):
+    frame = pl.DataFrame({"x": [p[0] for p in PLACES], "y": [-p[1] for p in PLACES]})
+    made = shoal.release(split(frame, 3), frame, x="y", y="x")
+    with pytest.raises(shoal.VerificationError, match="Pass the data that the answer was made of, with the same col"):
+        made.write(tmp_path / "places.csv")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_best_cuts_refuses_more_rectangles_than_fit():

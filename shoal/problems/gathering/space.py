@@ -22,10 +22,7 @@ from shoal.kernels import quick
 from shoal.kernels.gathering import clusters
 from shoal.kernels.gathering.clusters import Records
 from shoal.model.arguments import coordinates, known, mapping, number
-from shoal.model.cards import several
-from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, on_sphere
-from shoal.model.notation import numeral
-from shoal.model.refusals import refuse_notations
+from shoal.model.metric import EARTH_KM, LARGEST_MATRIX, NORMS, Category, Metric, Number, Place, kind_of, on_sphere
 from shoal.threads import each
 from shoal.watching import done
 
@@ -495,6 +492,11 @@ def space_of(
         if metric == "great-circle":
             if table.shape[1] != 2:
                 raise InputError(f"great-circle needs two columns, latitude and longitude; there are {table.shape[1]}")
+            if names and kind_of(*names) == "geographic":
+                raise PolicyError(
+                    f"{names[0]!r} is a column of longitudes and {names[1]!r} one of latitudes; exchange the two: "
+                    f"frame[[{names[1]!r}, {names[0]!r}]]"
+                )
             return Space(Metric.great_circle(), [table], names)
         known("metric", metric, [*NORMS, "great-circle", "precomputed"])
         width = table.shape[1]
@@ -542,67 +544,8 @@ def split(table: np.ndarray, metric: Metric) -> list[np.ndarray]:
     return columns
 
 
-def _refuse_columns(frame: Any) -> None:
-    """InputError, with its name, for a column of a frame that holds dates or what is no number, and for rows that
-    aren't in memory."""
-    if not hasattr(frame, "to_numpy") and not hasattr(frame, "__array__"):
-        raise InputError(
-            f"points are one {type(frame).__name__}, whose rows are not in memory; pass a pandas or Polars frame, such "
-            "as relation.pl() of DuckDB or frame.toPandas() of Spark"
-        )
-    for name in dict.fromkeys(frame.columns) if hasattr(frame, "to_numpy") else ():
-        values = frame[name].to_numpy()
-        if values.dtype.kind in "mM":
-            raise InputError(
-                f"column {name!r} holds dates or durations; turn them into numbers of one unit, such as days"
-            )
-        try:
-            values.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"column {name!r} holds what is no number; name its decimal mark (⟨decimal[{name!r}] = ','⟩), remove "
-                "these rows, or leave the column out"
-            ) from None
-
-
-def _marked(values: np.ndarray, name: str, mark: str) -> np.ndarray:
-    """A column of texts as numbers, missing texts as NaN.  O(n), and O(distinct texts) for reading.
-
-    InputError with the first row whose text is no number with this decimal mark.
-    """
-    texts = values.tolist()
-    read = {text: numeral(text.strip(), mark) for text in texts if isinstance(text, str)}
-    bad = [i for i, text in enumerate(texts) if isinstance(text, str) and read[text] is None]
-    if bad:
-        raise InputError(
-            f"column {name!r} has no number with the decimal mark {mark!r} in {several(len(bad), 'row')}, first in row "
-            f"{bad[0] + 1:,}; correct these values or remove the rows"
-        )
-    numbers = {text: float(number) for text, number in read.items() if number is not None}
-    return np.array([numbers[text] if isinstance(text, str) else np.nan for text in texts])
-
-
-def _in_numbers(frame: Any, marks: Mapping[str, str]) -> np.ndarray:
-    """The columns of a frame side by side, those of texts with a decimal mark as numbers."""
-    if not hasattr(frame, "columns") or not hasattr(frame, "to_numpy"):
-        raise PolicyError("⟨decimal=⟩ names columns of a pandas or Polars frame, and the points are none; leave it out")
-    refuse_notations({}, marks)
-    names = [str(name) for name in frame.columns]
-    for name in marks:
-        if name not in names:
-            raise PolicyError.unknown("column (⟨decimal⟩)", name, names)
-    columns = {name: frame[name].to_numpy() for name in frame.columns}
-    texts = [n for n, v in columns.items() if n in marks and v.dtype.kind in "OUT"]
-    _refuse_columns(frame[[n for n in columns if n not in texts]])
-    return np.column_stack([_marked(v, n, marks[n]) if n in texts else v for n, v in columns.items()])
-
-
 def _array(points: Any, marks: Mapping[str, str]) -> np.ndarray:
-    if marks:
-        points = _in_numbers(points, marks)
-    elif hasattr(points, "columns"):
-        _refuse_columns(points)
-    table = coordinates(points, "points")
+    table = coordinates(points, "points", marks)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.arguments import coordinates as coordinates_of
-from shoal.model.arguments import known, number, whole_number
+from shoal.model.arguments import known, mapping, no_numbers, number, whole_number
 from shoal.model.cards import several
+from shoal.model.metric import kind_of
 
 COORDINATES = ("projected", "geographic")
 
@@ -79,19 +81,36 @@ def as_places(
     *,
     side: np.ndarray | None = None,
     grid: float | None = None,
+    decimal: Mapping[str, str] | None = None,
 ) -> Places:
     """Check points float[n, 2] and weights int[n], and merge coincident points of one side. O(n log n).
 
-    side  int64[n]: side of the boundary of each point, 0 .. q - 1
-    grid  points in one square are one place
+    side     int64[n]: side of the boundary of each point, 0 .. q - 1
+    grid     points in one square are one place
+    decimal  column of a frame of points whose numbers are texts -> its decimal mark
     """
     known("kind of coordinates", coordinates, COORDINATES)
-    p = coordinates_of(points, "points")
+    p = coordinates_of(points, "points", decimal)
+    names = list(points.columns) if hasattr(points, "columns") else []
+    if names and p.shape[1:] != (2,):
+        raise InputError(
+            f"points have two columns, x and y or longitude and latitude, and this frame has {len(names):,}; pass two, "
+            "such as frame[['lon', 'lat']]"
+        )
+    if names and coordinates == "geographic" and kind_of(str(names[1]), str(names[0])) == "geographic":
+        raise PolicyError(
+            f"{names[0]!r} is a column of latitudes and {names[1]!r} one of longitudes; exchange the two: "
+            f"frame[[{names[1]!r}, {names[0]!r}]]"
+        )
     if p.ndim != 2 or p.shape[1] != 2:
         raise InputError(f"points must be an array of shape (n, 2), x and y; this one has shape {p.shape}")
     if not np.isfinite(p).all():
-        bad = int((~np.isfinite(p)).any(axis=1).sum())
-        raise InputError(f"a coordinate is not a finite number in {several(bad, 'point')}; repair or remove them")
+        bad = ~np.isfinite(p)
+        if names:
+            j = int(bad.any(axis=0).argmax())
+            raise no_numbers(str(names[j]), bad[:, j], points[names[j]], mapping("decimal", decimal).get(str(names[j])))
+        amount = several(int(bad.any(axis=1).sum()), "point")
+        raise InputError(f"a coordinate is not a finite number in {amount}; repair or remove them")
     n = p.shape[0]
     w = np.ones(n, np.int64) if weights is None else _whole(weights, n)
     x, y = p[:, 0] + 0.0, p[:, 1] + 0.0  # + 0.0 makes negative zero positive

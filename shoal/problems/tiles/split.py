@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -70,11 +70,12 @@ def split(
     coordinates: str = "projected",
     effort: str | float = "balanced",
     rule: str = "widest",
+    decimal: Mapping[str, str] | None = None,
     **conditions: Unpack[Conditions],
 ) -> Tiles:
     """Rectangles with at least k records each, cut from points in the plane; coincident points stay together.
 
-    points       float[n, 2]: x and y, or longitude and latitude
+    points       float[n, 2], or a pandas or Polars frame: x and y, or longitude and latitude
     k            least number of records in a tile
     weights      int[n]: records at each point, one by default; a point of weight 0 is in a tile and counts nothing
     method       "auto" or a name in the catalogue: "kd_tree", "mondrian", "least_waste", "proportional", "best_cuts"
@@ -86,6 +87,7 @@ def split(
     effort       "fast", "balanced", "thorough", or seconds, for the searching methods: fixes the work before the run,
                  so that results do not depend on the machine's speed
     rule         cut rule of "kd_tree": "widest", "median", or "least_waste"
+    decimal      {"lon": ","}: columns of the frame whose numbers are texts, with their decimal mark
     conditions   what tiles must also satisfy, by keyword: boundary, sensitive with l or distinct_l, person, household,
                  max_width, grid, extent, center, sparse, seed; ``shoal.tiles.Conditions`` describes each
 
@@ -108,7 +110,7 @@ def split(
     known("cut rule", rule, RULES)
     n = len(points) if hasattr(points, "__len__") else 0
     asked, side = terms_of(conditions, weights, n)
-    places = as_places(points, weights, coordinates, side=side, grid=conditions.get("grid"))
+    places = as_places(points, weights, coordinates, side=side, grid=conditions.get("grid"), decimal=decimal)
     k = require(places, k)
     columns = [(name, conditions.get(name)) for name in ("sensitive", "person", "household")]
     w = np.ones(n, np.int64) if weights is None else np.asarray(weights).astype(np.int64)
@@ -342,12 +344,14 @@ def levels(
     coordinates: str = "projected",
     objective: str = "tiles",
     effort: str | float = "balanced",
+    decimal: Mapping[str, str] | None = None,
 ) -> PlaceLevels:
     """Nested tiles: shoal cuts for the largest k first, and then each tile again for the next smaller k.
 
-    ks  any distinct k; tiles of level i, from fine to coarse, have at least the i-th smallest
+    ks       any distinct k; tiles of level i, from fine to coarse, have at least the i-th smallest
+    decimal  column of a frame of points whose numbers are texts -> its decimal mark
     """
-    places = as_places(points, weights, coordinates)
+    places = as_places(points, weights, coordinates, decimal=decimal)
     wanted = sorted({require(places, k) for k in ks})
     if not wanted:
         raise PolicyError("levels of tiles need at least one k")
@@ -371,14 +375,21 @@ def levels(
 
 
 def grid(
-    points: Any, sizes: Sequence[float], *, origin: tuple[float, float] = (0.0, 0.0), coordinates: str = "projected"
+    points: Any,
+    sizes: Sequence[float],
+    *,
+    origin: tuple[float, float] = (0.0, 0.0),
+    coordinates: str = "projected",
+    decimal: Mapping[str, str] | None = None,
 ) -> PlaceLevels:
     """Squares of the given sizes, each a whole multiple of the previous one, in the unit of the coordinates.
 
     Coordinates and sizes are read as the decimal numbers that you write, so that 0.3 is on the line at 0.3 of a grid of
     0.1. A square includes its low sides.
+
+    decimal  column of a frame of points whose numbers are texts -> its decimal mark
     """
-    places = as_places(points, None, coordinates)
+    places = as_places(points, None, coordinates, decimal=decimal)
     if not len(sizes) or not all(math.isfinite(s) and s > 0 for s in sizes):
         raise PolicyError(f"sizes of the grid are {list(sizes)}; they must be positive numbers, at least one")
     exact = [Fraction(repr(float(s))) for s in sizes]

@@ -260,6 +260,9 @@ def _title_and_note(levels: Sequence[Any], areas: int, names: Sequence[str]) -> 
     )
 
 
+_BY_NAMES = "if they name areas, pass what shoal.engines.geography.read(areas, edges) returns in place of the frame"
+
+
 def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     """A given Geography; or areas from a frame, with neighbors by row number, int[m, 2]."""
     if isinstance(data, Geography):
@@ -271,9 +274,12 @@ def areas_of(data: Any, edges: Any, id: str | None) -> Geography:
     if name not in frame.columns:
         raise PolicyError.unknown("column of the areas", name, frame.columns)
     ids = frame[name].to_list()
-    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+    pairs = np.asarray(edges)
+    if (pairs.dtype.kind not in "iu" and pairs.size) or pairs.shape[1:] not in ((), (2,)):
+        raise InputError(f"edges are pairs of row numbers, and these are not; {_BY_NAMES}")
+    pairs = pairs.astype(np.int64).reshape(-1, 2)
     if pairs.size and not 0 <= pairs.min() <= pairs.max() < len(ids):
-        raise InputError("the edges name rows that the table does not have")
+        raise InputError(f"the edges name rows that the table does not have; {_BY_NAMES}")
     return geography(ids, [(ids[a], ids[b]) for a, b in pairs.tolist()], {c: frame[c].to_list() for c in frame.columns})
 
 

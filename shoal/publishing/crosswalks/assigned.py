@@ -34,8 +34,7 @@ from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
-from shoal.model.notation import MARKS, reader_of
-from shoal.model.refusals import refuse_notations
+from shoal.model.notation import MARKS, reader_of, refuse_notations
 from shoal.paths import TABLE, certificate_path, is_json, is_map, kind_of, record_path, usual_separator
 from shoal.problems.catalogue import CATALOGUE
 from shoal.publishing.crosswalks.answers import features_asked

@@ -375,6 +375,7 @@ def refuse_unless(results: list[Finding]) -> list[Finding]:
         if not found.holds:
             raise VerificationError(
                 f"what would be written differs from what was decided ({found.check}: {found.found}); nothing was "
-                "published. This is a defect of shoal: please report it"
+                "published. Pass the data that the answer was made of, with the same columns and rows in the same "
+                "order; if these are the data, this is a defect of shoal: please report it"
             )
     return results

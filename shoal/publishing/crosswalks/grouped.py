@@ -25,8 +25,7 @@ from shoal.engines.unassigned import refuse_identifying, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
 from shoal.model.conditions import TILE_CONDITIONS
-from shoal.model.notation import reader_of
-from shoal.model.refusals import refuse_notations
+from shoal.model.notation import reader_of, refuse_notations
 from shoal.paths import DRAWING, MAP, TABLE, TILES
 from shoal.publishing.crosswalks.answer_figures import tally
 from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless

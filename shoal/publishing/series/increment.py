@@ -350,8 +350,7 @@ def add(
     published = new.publish()
     if persons is None:
         many = int(published.select(pl.len()).collect().item())
-        rows = pl.Series([f"{ledger.number + 1} {i}" for i in range(many)], dtype=pl.String)
-        persons, number = numbered(keyed.column("row", rows))
+        persons, number = numbered(keyed.column("row", unnamed(ledger.number + 1, many)))
         published = pl.concat([published, number.alias(new.number).to_frame().lazy()], how="horizontal")
     names, waiting = list(policy.grouped), dict[str, int]()
     if wait and new.persons is not None:
@@ -370,6 +369,11 @@ def add(
         published = _others(published, waits, scratch) if waiting else published
     lines = _entered(published, persons, new.number, ledger, keyed, names, list(policy.sensitive))
     return Added(published.drop(new.number), ledger.after(lines, waiting=waiting), waiting=len(waiting))
+
+
+def unnamed(part: int, rows: int) -> pl.Series:
+    """The names of the people of a part without a column of persons: the numbers of their rows."""
+    return pl.Series([f"{part} {i}" for i in range(rows)], dtype=pl.String)
 
 
 def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
@@ -428,7 +432,8 @@ def refuse_respelled(persons: pl.Series, hashed: pl.Series, ledger: Ledger, keye
     if found:
         raise InputError(
             f"column {persons.name!r} has {found:,} people who seem new, and whom an earlier part has under another "
-            "spelling, such as one with leading zeros; write the people as in the earlier tables"
+            "spelling, such as one with leading zeros; write the people as in the earlier tables, or if they are "
+            "other people, say ⟨other_people=True⟩"
         )
 
 

@@ -39,7 +39,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
-from shoal.paths import certificate_of, has_tables, is_server, kind_of, without_secrets
+from shoal.paths import MAP, certificate_of, ends, has_tables, is_server, kind_of, without_secrets
 from shoal.publishing.documents import signature
 from shoal.publishing.sources import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import (
@@ -335,6 +335,11 @@ def verify(
                 encoding=encoding, hierarchies=hierarchies, areas=areas, edges=edges, signer=signer, table=table,
                 query=query, progress=progress,
             )  # fmt: skip
+    if ends(release, MAP.endings):
+        name = Path(release).name
+        raise InputError(
+            f"{name!r} is a page or a picture, which no certificate covers; name the release that it shows"
+        )
     beside_it = certificate_of(lakes.folder_of(release), certificate)
     path = _in_lake(release, beside_it) if lakes.is_lake(release) else Path(release)
     given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
