@@ -26,7 +26,7 @@ from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.series import certificate_of as part_of_series
-from shoal.judge.series import judge_series, refuse_other
+from shoal.judge.series import judge_series, refuse_malformed, refuse_other
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
@@ -51,7 +51,17 @@ from shoal.publishing.verifying.own_rows import (
     own_findings,
     unchanged_columns,
 )
-from shoal.publishing.verifying.recheck import Record, belongs, contents, parsed, ratio_stated, read_record, recheck
+from shoal.publishing.verifying.recheck import (
+    Record,
+    belongs,
+    contents,
+    parsed,
+    ratio_stated,
+    read_record,
+    recheck,
+    refuse_other_stamp,
+    refuse_policy,
+)
 from shoal.watching import watched
 
 RULED = ("a zip code", "a birth date or age")  # columns that Safe Harbor recodes, as recognized by name
@@ -489,6 +499,10 @@ def verify_series(
     """
     place = Path(place)
     refuse_other(place)
+    about = read_json(place / "series.json", "series")
+    refuse_malformed(about)
+    refuse_other_stamp(about)
+    refuse_policy(about["policy"])
     policy = Policy.read(place / "series.json")
     numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
     if numbers != list(range(1, len(numbers) + 1)):
