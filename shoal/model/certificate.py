@@ -21,7 +21,18 @@ from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
 from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
-from shoal.model.conditions import OTHERS, Each, is_null, is_number, is_text, is_whole, misfit, request_form
+from shoal.model.conditions import (
+    OTHERS,
+    Each,
+    is_flag,
+    is_null,
+    is_number,
+    is_text,
+    is_whole,
+    misfit,
+    misstated,
+    request_form,
+)
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS, SHORTHANDS
 
@@ -585,15 +596,13 @@ def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> boo
 
 
 def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
-    """The entries of a crosswalk's record that no record of its kind has, in its facts, file, and certificate."""
-    own = {*(name for names in FACTS.values() for name in names), *_RECORDED} if record["kind"] in OTHERS else None
-    known = {"facts": own, "release": RELEASES, "certificate": _CERTIFIED}
-    parts = [(record.get(name), names) for name, names in known.items() if names is not None]
-    return [entry for part, names in parts if isinstance(part, Mapping) for entry in sorted(set(part) - names)]
+    """The entries of a crosswalk's record that no record of its kind has, or has in another form."""
+    own = {*(name for names in FACTS.values() for name in names), *_RECORDED}
+    odd = misfit(record, _RECORD) or misstated(record["kind"], record["parameters"], private=True)
+    return [*sorted(set(record["facts"]) - own), *([] if odd is None else [odd])]
 
 
 _SEARCHED = ("every grouping was looked at", "exhaustive search, finished")  # of labels, if the answer is optimal
-_CERTIFIED = {"cost", "lower_bound", "unit", "ratio", "optimal", "guarantee", "bound", "details"}
 _RECORDED = {"points", "left_out", "may_be_left_out", "centers_replaced", "codes_left_out", "rows_left_out"}
 _RECORDED |= {"center_decimals", "regions_at_most", "variance_inside", "levels"}
 _LIMITS = ("l", "distinct_l", "person", "household", "max_width")  # conditions of tiles without a theorem
@@ -618,6 +627,17 @@ _DOCUMENT = {  # of a crosswalk; ``misstated`` has the form of its request
     "release": ({**_STATED_FILE, "rows": is_whole}, {"file": is_text, "separator": is_text}, is_null),
     "also?": [{**_STATED_FILE, "part": is_text, "rows?": is_whole, "order?": is_text}],
     "parameters": Each(lambda _: True), "certificate": Each(lambda _: True), "seal": is_text,
+}  # fmt: skip
+
+
+_PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
+_RECORD = {  # of a crosswalk; its details are those of a method
+    **_DOCUMENT, "private": lambda held: held is True, "facts": Each(lambda _: True), "method": is_text,
+    "separator": (is_text, is_null),
+    "certificate": {
+        "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
+        "optimal": is_flag, "guarantee": _PROMISE, "details": Each(lambda _: True),
+    },
 }  # fmt: skip
 
 

@@ -393,6 +393,9 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     refuse_policy(record["policy"], private=PRIVATE in record)
+    if PRIVATE in record and set(record) - {"seal"} != _RECORD_ENTRIES:
+        differing = sorted((set(record) - {"seal"}) ^ _RECORD_ENTRIES)
+        raise InputError(f"the record lacks {differing[0]!r}, or has it and no record of a table has")
     if PRIVATE not in record:
         unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
@@ -453,6 +456,12 @@ _TABLE: dict[str, Any] = {  # a certificate file of a table; ``refuse_policy`` h
     "separator": is_text, "certificate": Each(lambda _: True), "seal": is_text, "signature?": Each(is_text),
     "series?": Each(lambda _: True),
 }  # fmt: skip
+
+
+_RECORD_ENTRIES = (set(_TABLE) - {"series?", "signature?", "seal"}) | {
+    *("private", "method", "persons", "incomplete", "filled", "limited", "population", "exposed"),
+    *("before", "attempts", "seconds"),
+}
 
 
 def refuse_policy(asked: Any, private: bool = False) -> None:
