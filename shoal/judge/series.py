@@ -178,10 +178,13 @@ def _within(small: Members, large: Members) -> bool:
 
 _OWN = {"identifiers"}  # settings that a part may add to: the column of persons, and others of its table
 _OF_VIEW = {  # settings that a view has of its own
-    *("quasi_identifiers", "sensitive", "insensitive", "privacy", "publish", "hierarchies", "weights", "max_level"),
-    *("range_step", "dates", "decimal", "top", "bottom", "global_recoding", "coarsen", "max_suppressed"),
-    *("max_average_risk", "preset"),
+    *("quasi_identifiers", "sensitive", "privacy", "publish", "hierarchies", "weights", "range_step", "dates"),
+    *("decimal", "top", "bottom"),
 }
+_UNASKED_OF_VIEW: dict[str, Any] = {  # settings that every view has
+    "insensitive": [], "max_level": {}, "global_recoding": False, "coarsen": None, "max_suppressed": 0.0,
+    "max_average_risk": None, "preset": None,
+}  # fmt: skip
 
 
 def judge_series(
@@ -287,7 +290,7 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
         (i, n)
         for i, c in enumerate(certificates, start=1)
         for n in sorted({*asked, *c["policy"]} - _OWN - (_OF_VIEW if views and i > 1 else set()))
-        if c["policy"].get(n) != asked.get(n)
+        if c["policy"].get(n) != (asked | _UNASKED_OF_VIEW if views and i > 1 else asked).get(n)
     ]
     gone = {*asked["identifiers"], about["policy"]["person"]} - {None}
     odd += [(i, "identifiers") for i, c in enumerate(certificates, start=1)

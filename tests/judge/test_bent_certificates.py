@@ -722,13 +722,15 @@ def test_settings_have_the_forms_of_settings(tmp_path: Path, alone: bool) -> Non
 OPEN = ["made_by", "made_at", "release.file", "ratio_at_most"]
 OPEN_OF: dict[str, list[str]] = {
     "table": ["identifiers", "population", "person", "household", "max_suppressed", "max_average_risk", "effort",
-              "method", "global_recoding", "bound", "numeric_stars", "hierarchies", "max_level"],
+              "method", "global_recoding", "bound", "numeric_stars", "hierarchies", "max_level", "policy.privacy",
+              "policy.star"],
     "labels": ["parameters.column", "parameters.count", "parameters.k"],
     "intervals": ["parameters.column", "parameters.count", "parameters.k"],
     "regions": [*(f"parameters.{n}" for n in (
         "column", "source", "target", "drawn", "weight", "k", "boundary", "fixed", "soft_boundary", "apart", "at_most",
         "sensitive", "similar", "max_diameter", "geographic")), "certificate.unit"],
-    "tiles": [*(f"parameters.{n}" for n in ("weight", "k", "seam", "sensitive", "decimal", "boundary", "person", "household"))],
+    "tiles": [*(f"parameters.{n}" for n in (
+        "weight", "k", "seam", "sensitive", "decimal", "boundary", "person", "household"))],
     "clusters": [*(f"parameters.{n}" for n in ("r", "epsilon", "l", "distinct_l", "eligible", "features.0.weight",
                  "max_diameter", "setup_cost", "max_clusters"))],
     "series": ["identifiers", "wait", "signatures", "counterfeits", "person", "series.made_up"],

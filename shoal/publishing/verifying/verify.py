@@ -500,11 +500,14 @@ def verify_series(
     place = Path(place)
     refuse_other(place)
     about = read_json(place / "series.json", "series")
-    refuse_malformed(about)
-    refuse_other_stamp(about)
-    refuse_policy(about["policy"])
-    policy = Policy.read(place / "series.json")
     numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
+    try:
+        refuse_malformed(about)
+        refuse_other_stamp(about)
+        refuse_policy(about["policy"])
+    except InputError as error:
+        return SeriesVerdict(holds=False, findings=(Finding("series", False, str(error)),), parts=len(numbers))
+    policy = Policy.read(place / "series.json")
     if numbers != list(range(1, len(numbers) + 1)):
         wrong = Finding("chain", False, "a part is missing: the numbers of the parts have a gap")
         return SeriesVerdict(holds=False, findings=(wrong,), parts=len(numbers))
