@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from shoal.judge.tables.large import count_release
 from shoal.judge.tables.privacy import judge
 from shoal.model.cards import several
 from shoal.model.certificate import read_json
+from shoal.model.conditions import Each, is_flag, is_null, is_number, is_positive, is_text, is_whole, misfit
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
 from shoal.model.notation import named_notations
@@ -174,7 +176,15 @@ def _within(small: Members, large: Members) -> bool:
                                        or (small.open and small.high <= large.high))  # fmt: skip
 
 
-_SAME = ("quasi_identifiers", "sensitive", "privacy", "publish", "star")
+_OWN = {"identifiers"}  # settings that a part may add to: the column of persons, and others of its table
+_OF_VIEW = {  # settings that a view has of its own
+    *("quasi_identifiers", "sensitive", "privacy", "publish", "hierarchies", "weights", "range_step", "dates"),
+    *("decimal", "top", "bottom"),
+}
+_UNASKED_OF_VIEW: dict[str, Any] = {  # settings that every view has
+    "insensitive": [], "max_level": {}, "global_recoding": False, "coarsen": None, "max_suppressed": 0.0,
+    "max_average_risk": None, "preset": None,
+}  # fmt: skip
 
 
 def judge_series(
@@ -193,7 +203,7 @@ def judge_series(
         _sealed(about),
         *chain(place, about, certificates),
         _one_request(about, certificates),
-        _only_published(place, number),
+        _only_published(place, about, number),
     ]
     if not all(f.holds for f in found):
         return found  # the checks below assume that the parts belong to one series
@@ -216,15 +226,10 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
     wrong = []
     for i, certificate in enumerate(certificates, start=1):
         stated = certificate.get("series")
-        good = isinstance(stated, dict) and (
-            stated.get("id"),
-            stated.get("mode"),
-            stated.get("number"),
-            stated.get("previous"),
-        )
-        if good != (about.get("id"), about.get("mode"), i, before) or not _states_a_part(
-            stated, about.get("mode") == "views"
-        ):
+        good = isinstance(stated, dict) and [stated.get(name) for name in ("id", "mode", "number", "previous")]
+        same = good == [about.get("id"), about.get("mode"), i, before]
+        named = certificate["release"]["file"] == RELEASE
+        if not same or not named or not _states_a_part(stated, about, int(certificate["release"]["rows"])):
             wrong.append(i)
         before = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
     text = f"{several(len(certificates), 'part')}, each names the one before; the last certificate is {before}"
@@ -233,12 +238,42 @@ def chain(place: Path, about: Mapping[str, Any], certificates: Sequence[Mapping[
     return [Finding("chain", not wrong, text)]
 
 
-def _states_a_part(stated: Any, views: bool) -> bool:
-    """Whether a certificate's entry about its series has the keys of a part, and a number of made-up rows."""
-    keys = {"id", "mode", "number", "previous", "made_up"}
-    allowed = keys | {"view", "others"} if views and stated["number"] != 1 else keys
-    made_up = stated.get("made_up")
-    return keys <= set(stated) <= allowed and type(made_up) is int and made_up >= 0 and not (views and made_up)
+def _states_a_part(stated: Any, about: Mapping[str, Any], rows: int) -> bool:
+    """Whether a certificate's entry about its series has the form of a part. Only mode "again" has made-up rows, fewer
+    than all, if the series has not refused them.
+    """
+    form: dict[str, Any] = {
+        "id": is_text,
+        "mode": is_text,
+        "number": is_positive,
+        "previous": is_text,
+        "made_up": is_whole,
+    }
+    if about["mode"] == "views" and stated["number"] != 1:
+        form |= {"view": Each(lambda _: True), "others": [{**_VIEW, "number": is_positive, "certificate": is_text}]}
+    return misfit(stated, form) is None and stated["made_up"] < (rows if about.get("counterfeits") else 1)
+
+
+_VIEW = {"columns": [is_text], "publish": is_text, "levels?": Each(is_whole)}
+_STATED_SERIES: dict[str, Any] = {  # ``refuse_policy`` has the form of the policy
+    "format": lambda held: type(held) is int and held == 1, "kind": lambda held: held == "series",
+    "made_by": Each(is_text), "made_at": is_text, "seal": is_text,
+    "id": lambda held: is_text(held) and re.fullmatch("[0-9a-f]{32}", held) is not None,
+    "mode": lambda held: held in [*_SETTINGS], "policy": Each(lambda _: True), "hierarchies": Each({"sha256": is_text}),
+}  # fmt: skip
+_WAITING = {"wait": is_whole, "wait_above": lambda held: is_number(held) and held <= 1}
+_SETTINGS: dict[str, dict[str, Any]] = {  # of each mode
+    "increment": _WAITING,
+    "again": {**_WAITING, "counterfeits": is_flag, "signatures": (is_positive, is_null)},
+    "views": {},
+}
+
+
+def refuse_malformed(about: Mapping[str, Any]) -> None:
+    """InputError for a series.json that lacks an entry, or has one that no series has."""
+    odd = misfit(about, {**_STATED_SERIES, **_SETTINGS.get(str(about.get("mode")), {})})
+    if odd is not None:
+        raise InputError(f"'series.json' lacks {odd!r}, or states it in a wrong form")
 
 
 def _sealed(about: Mapping[str, Any]) -> Finding:
@@ -248,15 +283,18 @@ def _sealed(about: Mapping[str, Any]) -> Finding:
 
 def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, Any]]) -> Finding:
     """Whether all parts promise what series.json requests."""
-    asked = about["policy"]
+    asked = {**about["policy"], "person": None}  # each person has one row, so a part's rows are persons
     # views after the first part promise less: only about the columns that they show
     views = about.get("mode") == "views"
     odd = [
         (i, n)
         for i, c in enumerate(certificates, start=1)
-        for n in (_SAME if i == 1 or not views else ("star",))
-        if c.get("policy", {}).get(n) != asked.get(n)
+        for n in sorted({*asked, *c["policy"]} - _OWN - (_OF_VIEW if views and i > 1 else set()))
+        if c["policy"].get(n) != (asked | _UNASKED_OF_VIEW if views and i > 1 else asked).get(n)
     ]
+    gone = {*asked["identifiers"], about["policy"]["person"]} - {None}
+    odd += [(i, "identifiers") for i, c in enumerate(certificates, start=1)
+            if not (views and i > 1) and not gone <= set(c["policy"]["identifiers"])]  # fmt: skip
     if views:
         odd += [
             (i, "privacy")
@@ -268,17 +306,20 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
     return Finding("request", not odd, text)
 
 
-def _only_published(place: Path, parts: int) -> Finding:
-    """Whether each part's folder has nothing but its table and its certificate. Files that begin with a dot are those
-    of the file system's own tools.
+def _only_published(place: Path, about: Mapping[str, Any], parts: int) -> Finding:
+    """Whether the folder has nothing but series.json, its hierarchies, the parts, and the private folder, and each
+    part nothing but its table and its certificate. Files that begin with a dot are those of the file system's own
+    tools.
     """
-    for part in (place / f"{i:04d}" for i in range(1, parts + 1)):
-        foreign = sorted(
-            p.name for p in part.iterdir() if p.name not in (RELEASE, CERTIFICATE) and not p.name.startswith(".")
-        )
+    folders = [place / f"{i:04d}" for i in range(1, parts + 1)]
+    own = {"series.json", "private", *dict(about["policy"]["hierarchies"]).values(), *(part.name for part in folders)}
+    for folder, known in ((place, own), *((part, {RELEASE, CERTIFICATE}) for part in folders)):
+        there = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+        foreign = [name for name in there if name not in known]
         if foreign:
+            named = foreign[0] if folder == place else f"{folder.name}/{foreign[0]}"
             text = (
-                f"{part.name}/{foreign[0]} is not part of the series, and nothing shows what it tells about people; "
+                f"{named} is not part of the series, and nothing shows what it tells about people; "
                 "move it out of this folder, which is published"
             )
             return Finding("files", False, text)

@@ -21,7 +21,18 @@ from typing import Any, NoReturn
 
 from shoal.errors import CertificateError, InputError
 from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
-from shoal.model.conditions import CONDITIONS
+from shoal.model.conditions import (
+    OTHERS,
+    Each,
+    is_flag,
+    is_null,
+    is_number,
+    is_text,
+    is_whole,
+    misfit,
+    misstated,
+    request_form,
+)
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
 from shoal.model.settings import SETTINGS, SHORTHANDS
 
@@ -151,16 +162,16 @@ class PublicCertificate:
             unknown_entries = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
             if unknown_entries:
                 raise CertificateError(f"not a public certificate: it states {unknown_entries[0]!r}")
-            ratio, cost = data["ratio_at_most"], data["cost"]
+            ratio, cost, promise = data["ratio_at_most"], data["cost"], data["guarantee"]
+            if isinstance(ratio, bool) or not isinstance(promise, dict) or len(promise) != len(Guarantee().as_dict()):
+                raise TypeError("the ratio or the guarantee")
             if not isinstance(ratio, (str, type(None))):
                 ratio = float(ratio)
             if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
                 raise TypeError("the cost")
             if not isinstance(data["unit"], str):
                 raise TypeError("the unit")
-            return cls(
-                unit=data["unit"], cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(data["guarantee"])
-            )
+            return cls(unit=data["unit"], cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(promise))
 
     def __repr__(self) -> str:
         least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
@@ -468,43 +479,6 @@ FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the
 
 # names of promises to people, and those of them that a kind of crosswalk keeps and its judge counts
 PROMISES = {*SHORTHANDS, "r", "privacy", "preset", "minimality", "person", "household"}
-_CLUSTERS = {"problem", "columns", "place", "features", "norm", "unit", "center", "hierarchies", "eligible"}
-_AREAS = {"column", "source", "target", "drawn", "weight", "k", "objective", "geographic", "joined", "levels"}
-_AREAS |= {"decimal"}
-REQUESTS: dict[str, set[str]] = {  # the names in a request that ``CONDITIONS`` doesn't have
-    "labels": {"column"},
-    "intervals": {"column", "notation"},
-    "regions": _AREAS,
-    "tiles": {"x", "y", "weight", "k", "objective", "coordinates", "seam", "identifiers", "insensitive", "decimal"},
-    "gather": _CLUSTERS,
-    "cellular": _CLUSTERS,
-}
-_NAME = {"column", "count", "source", "target", "boundary", "soft_boundary", "fixed", "apart", "water", "person"}
-_NAME |= {"household", "x", "y"}
-_NAMES = {"columns", "similar", "joined", "identifiers", "insensitive", "sum", "mean", "features"}
-_NUMBER = {"max_width", "max_diameter", "grid", "epsilon"}
-
-
-def misstated(kind: str, asked: Mapping[str, Any]) -> str | None:
-    """The first name in the request of a crosswalk whose value has another form than any request has."""
-    for name, value in asked.items():
-        texts = {"sensitive": kind != "tiles", "weight": kind == "regions"}.get(name)
-        if texts or name in _NAMES:
-            fits = isinstance(value, list) and (name != "features" or bool(value))
-            fits = fits and (name in ("features", "joined") or all(isinstance(x, str) for x in value))
-        elif texts is False or name in _NAME:
-            fits = value is None or isinstance(value, str)
-        elif name in _NUMBER or (name == "setup_cost" and value != "per record"):
-            fits = value is None or (type(value) in (int, float) and 0 <= value < math.inf)
-        elif name == "seam":
-            fits = value is None or (type(value) in (int, float) and -360 <= value <= 360)
-        else:
-            fits = name not in ("at_most", "drawn", "hierarchies", "decimal") or isinstance(value, Mapping)
-        if not fits:
-            return name
-    return None
-
-
 KEPT: dict[str, tuple[str, ...]] = {
     "labels": ("k",),
     "intervals": ("k",),
@@ -622,15 +596,13 @@ def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> boo
 
 
 def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
-    """The entries of a crosswalk's record that no record of its kind has, in its facts, file, and certificate."""
-    own = {*(name for names in FACTS.values() for name in names), *_RECORDED} if record["kind"] in REQUESTS else None
-    known = {"facts": own, "release": RELEASES, "certificate": _CERTIFIED}
-    parts = [(record.get(name), names) for name, names in known.items() if names is not None]
-    return [entry for part, names in parts if isinstance(part, Mapping) for entry in sorted(set(part) - names)]
+    """The entries of a crosswalk's record that no record of its kind has, or has in another form."""
+    own = {*(name for names in FACTS.values() for name in names), *_RECORDED}
+    odd = misfit(record, _RECORD) or misstated(record["kind"], record["parameters"], private=True)
+    return [*sorted(set(record["facts"]) - own), *([] if odd is None else [odd])]
 
 
 _SEARCHED = ("every grouping was looked at", "exhaustive search, finished")  # of labels, if the answer is optimal
-_CERTIFIED = {"cost", "lower_bound", "unit", "ratio", "optimal", "guarantee", "bound", "details"}
 _RECORDED = {"points", "left_out", "may_be_left_out", "centers_replaced", "codes_left_out", "rows_left_out"}
 _RECORDED |= {"center_decimals", "regions_at_most", "variance_inside", "levels"}
 _LIMITS = ("l", "distinct_l", "person", "household", "max_width")  # conditions of tiles without a theorem
@@ -649,6 +621,50 @@ def content(
     }
 
 
+_STATED_FILE = {"file": is_text, "separator": is_text, "sha256": is_text, "bytes": is_whole}
+_DOCUMENT = {  # of a crosswalk; ``misstated`` has the form of its request
+    "format": is_whole, "kind": is_text, "made_by": Each(is_text), "made_at": is_text, "separator": is_text,
+    "release": ({**_STATED_FILE, "rows": is_whole}, {"file": is_text, "separator": is_text}, is_null),
+    "also?": [{**_STATED_FILE, "part": is_text, "rows?": is_whole, "order?": is_text}],
+    "parameters": Each(lambda _: True), "certificate": Each(lambda _: True), "seal": is_text,
+}  # fmt: skip
+
+
+_PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
+_RECORD = {  # of a crosswalk; its details are those of a method
+    **_DOCUMENT, "private": lambda held: held is True, "facts": Each(lambda _: True), "method": is_text,
+    "separator": (is_text, is_null),
+    "certificate": {
+        "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
+        "optimal": is_flag, "guarantee": _PROMISE, "details": Each(lambda _: True),
+    },
+}  # fmt: skip
+
+
+def malformed(public: Mapping[str, Any]) -> str | None:
+    """The first entry of a crosswalk's certificate file that is missing or has another form than in any such file.
+
+    The facts are those that the files show, and the cost is stated if they show it.
+    """
+    kind, asked, release = str(public["kind"]), public["parameters"], public.get("release")
+    whole_file = isinstance(release, Mapping) and "sha256" in release
+    names = FACTS[kind] if whole_file else COMPANIONS.get(kind, ())
+    form: dict[str, Any] = {name: is_number if name == "radius" else is_whole for name in names}
+    if asked.get("levels"):
+        own = LEVEL if whole_file else _OF_LEVEL.get(kind, ())
+        form["levels"] = [dict.fromkeys(own, is_whole)]
+    odd = misfit(public, {**_DOCUMENT, "facts": form, "signature?": Each(is_text)})
+    if odd is not None:
+        return odd
+    files = [about for about in (release, *public.get("also", [])) if about is not None]
+    if public["separator"] not in [about["separator"] for about in files]:
+        return "separator"
+    levels = public["facts"].get("levels", asked.get("levels"))
+    if len(levels or ()) != len(asked.get("levels") or ()):
+        return "levels"
+    return "cost" if (public["certificate"].get("cost") is None) is shows_cost(kind, asked, whole_file) else None
+
+
 def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     """The entries of a certificate file that no file of its kind has."""
     known, found = public.get("facts"), public.get("certificate")
@@ -657,8 +673,7 @@ def unknown_entries(public: Mapping[str, Any]) -> list[str]:
     kind = str(public["kind"])
     if isinstance(asked, Mapping):
         odd += sorted((set(asked) & PROMISES) - set(KEPT.get(kind, PROMISES)))
-        named = REQUESTS.get(kind, set(asked)) | {entry.key for entry in CONDITIONS.get(kind, {}).values()}
-        odd += sorted(set(asked) - named)
+        odd += sorted(set(asked) - {name.removesuffix("?") for name in request_form(kind)}) if kind in OTHERS else []
     others = public.get("also") or []
     for about in (public.get("release"), *(others if isinstance(others, list) else ())):
         odd += sorted(set(about) - RELEASES) if isinstance(about, Mapping) else []

@@ -1,11 +1,13 @@
 """The conditions on groups of the other problems, such as regions or clusters: one table for each problem.
 
 Each entry defines the option of the command line, the argument of the problem's function, the line on the certificate,
-the sentence in the report, and the question of ``prove``.
+the sentence in the report, and the question of ``prove``. The module also defines which form each entry of a request
+has on a certificate.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -206,3 +208,157 @@ CONDITIONS: Mapping[str, Mapping[str, Condition]] = {
 def complete(table: Mapping[str, Condition], given: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every condition of a table: the given one, otherwise its default."""
     return {name: given.get(name, entry.setting.default) for name, entry in table.items()}
+
+
+Form = Any  # see ``misfit``
+
+
+class Each(NamedTuple):
+    """The form of an object with any names: each of its values has this form."""
+
+    form: Form
+
+
+def is_text(held: Any) -> bool:
+    """Whether a value of JSON is a text."""
+    return isinstance(held, str)
+
+
+def is_flag(held: Any) -> bool:
+    """Whether it is true or false."""
+    return isinstance(held, bool)
+
+
+def is_whole(held: Any) -> bool:
+    """Whether it is a whole number from 0."""
+    return type(held) is int and held >= 0
+
+
+def is_positive(held: Any) -> bool:
+    """Whether it is a whole number from 1."""
+    return type(held) is int and held >= 1
+
+
+def is_number(held: Any) -> bool:
+    """Whether it is a number from 0, and finite."""
+    return type(held) in (int, float) and 0 <= held < math.inf
+
+
+def is_null(held: Any) -> bool:
+    """Whether it is null."""
+    return held is None
+
+
+def misfit(held: Any, form: Form, name: str = "") -> str | None:
+    """The name of the first entry of a value of JSON that has another form, is missing, or has no form; None: all fit.
+
+    form  a function of the value; a tuple of forms, of which one fits; a list of one form, for every item; ``Each``; or
+          a mapping from names to forms. An object has all these names and no others; it may lack "name?"
+
+    O(entries).
+    """
+    if callable(form):
+        return None if form(held) else name
+    if isinstance(form, Each):
+        if not isinstance(held, dict):
+            return name
+        return next((odd for n, x in held.items() if (odd := misfit(x, form.form, n)) is not None), None)
+    if isinstance(form, tuple):
+        return None if any(misfit(held, one, name) is None for one in form) else name
+    if isinstance(form, list):
+        return None if isinstance(held, list) and all(misfit(x, form[0], name) is None for x in held) else name
+    if not isinstance(held, dict):
+        return name
+    known = {n.removesuffix("?"): own for n, own in form.items()}
+    others = [n for n in form if n not in held and not n.endswith("?")] + [n for n in held if n not in known]
+    return (
+        others[0] if others else next((o for n, x in held.items() if (o := misfit(x, known[n], n)) is not None), None)
+    )
+
+
+def is_above(held: Any) -> bool:
+    """Whether it is a number above 0, and finite."""
+    return is_number(held) and held > 0
+
+
+def _pair(form: Form) -> Form:
+    return lambda held: misfit(held, [form]) is None and len(held) == 2
+
+
+MAYBE = (is_text, is_null)  # a column, or none
+_BY_KIND: dict[str, Form] = {
+    "text": MAYBE, "names": [is_text], "number": (is_number, is_null), "whole": (is_whole, is_null),
+    "levels": (is_positive, is_null), "mapping": Each(is_number),
+}  # fmt: skip
+_NUMBERED = {
+    "name": is_text,
+    "columns": [is_text],
+    "weight": is_above,
+    "unit": is_text,
+    "notation?": is_text,
+    "period?": is_number,
+}
+_PLACED = {**_NUMBERED, "geometry": is_text}
+_FEATURES: dict[str, Form] = {  # of clusters, by their kind
+    "category": {"name": is_text, "columns": [is_text], "weight": is_above, "levels": is_whole},
+    "number": _NUMBERED,
+    "date": _NUMBERED,
+    "place": _PLACED,
+    "coded place": _PLACED,
+}
+_CLUSTERED: dict[str, Form] = {
+    "problem": is_text, "columns": [is_text], "place": (_pair(is_text), is_null), "features": lambda held: bool(held),
+    "norm": is_text, "unit": is_text, "center": is_text, "hierarchies": Each({"source": is_text, "sha256": MAYBE}),
+    "eligible": is_flag, "r": is_positive, "epsilon": is_number, "l": [is_number], "distinct_l": [is_whole],
+}  # fmt: skip
+_JOINED = {"joined": [[is_text]], "regions": (is_positive, is_null), "at_most": Each(is_number), "k": [is_positive]}
+_DRAWN = {
+    "shape_id": MAYBE, "coordinates": MAYBE, "layer?": is_text, "tolerance": (is_number, is_null), "unit": MAYBE,
+    "centers": _pair(MAYBE),
+}  # fmt: skip
+OTHERS: dict[str, dict[str, Form]] = {  # entries of a request besides its conditions, and conditions of another form
+    "labels": {"column": MAYBE, "k": is_positive},
+    "intervals": {"column": MAYBE, "k": is_positive, "notation?": is_text},
+    "regions": {
+        "column": MAYBE, "source": MAYBE, "target": MAYBE, "drawn": _DRAWN, "weight": [is_text], "objective": is_text,
+        "geographic": is_flag, "decimal?": Each(is_text), "l": is_positive, **_JOINED, "levels?": [_JOINED],
+    },
+    "tiles": {
+        "x": is_text, "y": is_text, "weight": MAYBE, "k": is_positive, "objective": is_text, "coordinates": is_text,
+        "seam": (is_null, lambda held: type(held) in (int, float) and -360 <= held <= 360),
+        "identifiers?": [is_text], "insensitive?": [is_text], "decimal?": Each(is_text),
+    },
+    "gather": _CLUSTERED,
+    "cellular": {
+        **_CLUSTERED, "max_diameter": (is_above, is_null), "setup_cost": (is_number, lambda held: held == "per record"),
+    },
+}  # fmt: skip
+
+
+def request_form(kind: str) -> dict[str, Form]:
+    """The form of the request of a problem other than tables on its certificate, for ``misfit``."""
+    entries = CONDITIONS[kind].values()
+    stated = {e.key + "?" * (e.setting.stated == "asked"): _BY_KIND[e.setting.kind] for e in entries
+              if e.setting.stated != "never"}  # fmt: skip
+    return {**stated, **OTHERS[kind]}
+
+
+def misstated(kind: str, asked: Any, private: bool = False) -> str | None:
+    """The first name in the request of a problem other than tables that is missing, or whose value has another form
+    than any request has.
+
+    private  whether it is the request of a record, which has the scales of features
+    """
+    odd = misfit(asked, request_form(kind), "parameters")
+    if odd is not None or "features" not in asked:
+        return odd
+    for feature in asked["features"] if isinstance(asked["features"], list) else [None]:
+        kind_of_it = feature.get("kind") if isinstance(feature, dict) else None
+        own = _FEATURES.get(kind_of_it) if isinstance(kind_of_it, str) else None
+        if own is None or misfit(feature, own | {"kind": is_text} | _scaled(own, private)) is not None:
+            return "features"
+    return None
+
+
+def _scaled(form: Mapping[str, Form], private: bool) -> dict[str, Form]:
+    return {"scale": is_number} if private and "unit" in form else {}

@@ -6,7 +6,7 @@
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from shoal.judge.file import seal
@@ -28,6 +28,64 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         for at in range(len(value)):
             yield (*way, at)
             yield from places(value[at], (*way, at))
+
+
+def each_entry(record: dict[str, Any], without: Container[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Copies of a record with one entry dropped, changed, or added, and what was changed: all of them, not at random.
+
+    without  entries of the record that stay as they are
+    """
+    for way in [(), *places(record)]:
+        if way and way[0] in without:
+            continue
+        held: Any = record
+        for step in way:
+            held = held[step]
+        named = ".".join(map(str, way))
+        for how, value in _changed(held):
+            yield f"{named} {how}", _put(record, way, value)
+        if way:
+            yield f"{named} dropped", _put(record, way, _DROPPED)
+
+
+_DROPPED = object()
+_OTHERS: list[Any] = [None, True, False, 0, 1, "x", [], {}]
+
+
+def _changed(held: Any) -> Iterator[tuple[str, Any]]:
+    """Other values for an entry: one a little different, and one of each type."""
+    if isinstance(held, dict):
+        yield "with a key more", {**held, "who": "Ann"}
+    elif isinstance(held, list):
+        yield "with an item more", [*held, "Ann"]
+        if held:
+            yield "with an item twice", [*held, held[-1]]
+        if held != held[::-1]:
+            yield "in another order", held[::-1]
+    elif isinstance(held, str):
+        yield "with a letter more", held + "x"
+    elif type(held) in (int, float):
+        for by in (-1, 1):
+            yield f"{by:+}", held + by
+        yield "and a half", held + 0.5
+    for other in _OTHERS:
+        if other != held or isinstance(other, bool) is not isinstance(held, bool):  # 1.0 and 1 are the same in JSON
+            yield f"= {other!r}", other
+
+
+def _put(record: Any, way: tuple[Any, ...], value: Any) -> Any:
+    """A copy of a record with another value at one place."""
+    if not way:
+        return value
+    made = copy.deepcopy(record)
+    held = made
+    for step in way[:-1]:
+        held = held[step]
+    if value is _DROPPED:
+        del held[way[-1]]
+    else:
+        held[way[-1]] = value
+    return made
 
 
 def bend(record: dict[str, Any], rng: random.Random) -> None:

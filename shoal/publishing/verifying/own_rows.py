@@ -379,8 +379,8 @@ def _agrees(record: Record) -> Finding:
         return _no("its statements about the order of its rows contradict each other")
     if stated.guarantee != _guarantee(raw, stated):
         return _no("it promises what no theorem does")
-    if raw["policy"].get("bound", "ratio") == "none" and stated.ratio_at_most is not None:
-        return _no("it states a ratio, and its policy asks that none be stated")
+    if stated.ratio_at_most is not None and (raw["policy"]["bound"] == "none" or "series" in raw):
+        return _no("it states a ratio, and its policy asks that none be stated, or it is a part of a series")
     if any(name in raw["policy"] for name in PRIVATE_SETTINGS):
         return _no("its policy holds what belongs into the record")
     if raw.get("seal") != seal(raw):
@@ -582,7 +582,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
         if name in apart:  # not without population or persons; ``population_of`` and ``persons`` report what is stated
             continue
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
-        if level is not None and not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
+        if bool(found) if level is None else not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
             return Finding("levels", False, f"it states {name} = {level}, which the release does not have")
     return Finding("levels", True, ", ".join(f"{n} = {v:.6g}" for n, v in record.levels.items() if v is not None))
 

@@ -27,25 +27,25 @@ from shoal.model.certificate import (
     LADDER,
     MORE,
     PRIVATE_SETTINGS,
-    RELEASES,
     Certificate,
     PublicCertificate,
     differs,
+    malformed,
     may_promise,
     may_record,
-    misstated,
     ratio_step,
     read_json,
     unknown_entries,
     unknown_in_record,
 )
+from shoal.model.conditions import Each, is_above, is_flag, is_null, is_number, is_text, is_whole, misfit, misstated
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
 from shoal.model.refusals import READINGS
 from shoal.model.rule_books import NAME, RULE_BOOKS, RULES, SafeHarbor
 from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.paths import kind_of
-from shoal.problems.catalogue import crosswalk_problems
+from shoal.problems.catalogue import CATALOGUE, crosswalk_problems
 from shoal.publishing.sources import OUTLINES, findings, outlined, sources_of
 
 Proof = TypeVar("Proof", Certificate, PublicCertificate)  # of a record, or of a certificate file
@@ -84,9 +84,9 @@ def recheck(
         )
     about, stated = _parts(record, path.name, own, PublicCertificate)
     _one_character(record.get("separator"))
-    wrong = misstated(kind, record["parameters"])
+    wrong = misstated(kind, record["parameters"]) or malformed(record)
     if wrong is not None:
-        raise InputError(f"the certificate file states {wrong!r} of its request in a wrong form")
+        raise InputError(f"the certificate file lacks {wrong!r}, or states it in a wrong form")
     part = about.get("part")
     drawn, more = isinstance(part, str) and part.startswith(OUTLINES), list[Finding]()
     if drawn or part == "hierarchy":
@@ -286,9 +286,9 @@ def read_record(path: str | Path, private: bool = False) -> dict[str, Any]:
                 "of which file"
             )
         raise InputError(f"{path.name!r} is not a certificate file of shoal (no release, policy, stars or certificate)")
-    if record.get("format") != FORMAT:
+    if record.get("format") != FORMAT or type(record["format"]) is not int:
         raise InputError(f"{path.name!r} has another format than this version reads; make the release again")
-    _refuse_other_stamp(record)
+    refuse_other_stamp(record)
     if record.get(PRIVATE, False) is not private:
         kinds = ("a certificate", "a record")
         raise InputError(
@@ -303,15 +303,15 @@ _NUMBER = re.compile(r"\d[\w.+-]{0,40}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+00:00|Z)")
 
 
-def _refuse_other_stamp(record: Mapping[str, Any]) -> None:
+def refuse_other_stamp(record: Mapping[str, Any]) -> None:
     """InputError if a file states more about its making than versions and a time."""
     by, at = record.get("made_by"), record.get("made_at")
     versions = dict(by) if isinstance(by, dict) else {}
-    good = by is None or (isinstance(by, dict) and set(versions) <= _KNOWN_VERSIONS)
-    good = good and all(isinstance(v, str) and _NUMBER.fullmatch(v) for v in versions.values())
-    if not good:
+    if set(versions) != _KNOWN_VERSIONS or not all(
+        isinstance(v, str) and _NUMBER.fullmatch(v) for v in versions.values()
+    ):
         raise InputError("the certificate file states in 'made_by' what is no version")
-    if at is not None and not (isinstance(at, str) and _TIME.fullmatch(at)):
+    if not (isinstance(at, str) and _TIME.fullmatch(at)):
         raise InputError("the certificate file states in 'made_at' what is no time in UTC")
 
 
@@ -392,25 +392,19 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
 def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
+    refuse_policy(record["policy"], private=PRIVATE in record)
+    if PRIVATE in record and set(record) - {"seal"} != _RECORD_ENTRIES:
+        differing = sorted((set(record) - {"seal"}) ^ _RECORD_ENTRIES)
+        raise InputError(f"the record lacks {differing[0]!r}, or has it and no record of a table has")
     if PRIVATE not in record:
         unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
         )
         if unknown_entries:
             raise InputError(f"the certificate file holds {unknown_entries[0]!r}, which no certificate of a table has")
-        stated = record["release"]
-        other = sorted(set(stated) - RELEASES - {"folder", "parts"})
-        if other:
-            raise InputError(f"the certificate file holds {other[0]!r} of its release, where no certificate has it")
-        numbers = all(type(stated.get(name, 0)) is int for name in ("rows", "bytes", "parts"))
-        texts = all(isinstance(stated.get(name, ""), str) for name in ("file", "table", "sha256"))
-        if (
-            not numbers
-            or not texts
-            or stated.get("folder", True) is not True
-            or ("folder" in stated) < ("parts" in stated)
-        ):
-            raise InputError("the certificate file states something of its release in a wrong form")
+        odd = misfit(record, _TABLE)
+        if odd is not None or ("folder" in record["release"]) is not ("parts" in record["release"]):
+            raise InputError(f"the certificate file lacks {odd or 'folder'!r}, or states it in a wrong form")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),
@@ -421,7 +415,8 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         "safe_harbor": policy.preset == NAME,
     }
     for name, wanted in asked.items():
-        if record.get(name) and not wanted:
+        told = record.get(name) is not None if name in ("rule_book", "safe_harbor") else record.get(name)
+        if told and not wanted:
             raise InputError(f"the certificate file tells of {name!r}, which its policy does not ask for")
     trees = record["policy"]["hierarchies"]
     known = {"policy": SETTINGS, "carried": CARRIED, "hierarchies": trees, "orders": policy.sensitive}
@@ -430,9 +425,6 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
             raise InputError(f"the certificate file holds {name!r} in its {part}, where no certificate has it")
     if record.get("missing_values", READINGS[policy.missing]) != READINGS[policy.missing]:
         raise InputError("the certificate file tells of another reading of missing values than its policy asks for")
-    for name, value in record["policy"].items():
-        if not _has_form(name, value):
-            raise InputError(f"the certificate file states {name!r} of its policy in a wrong form")
     highest = record["policy"].get("max_level", {})
     if not set(highest) <= set(policy.quasi_identifiers) or not all(
         type(x) is int and x >= 0 for x in highest.values()
@@ -441,12 +433,53 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     if not set(policy.insensitive) <= set(record["carried"]["columns"]):
         raise InputError("the certificate file names an insensitive column that it does not list as unchanged")
     entry = record.get("rule_book")
-    if book is not None and (
-        not isinstance(entry, dict) or (entry.get("name"), entry.get("k")) != (policy.preset, book.k)
-    ):
+    if book is not None and entry != {"name": policy.preset, **book.as_dict()}:
         raise InputError(f"the certificate file tells of another rule book than {policy.preset!r}, which was asked for")
     if policy.preset == NAME and record.get("safe_harbor") is None:
         raise InputError("the certificate file does not say which columns the Safe Harbor allowed, and how")
+
+
+_FIGURE = (is_number, is_null)
+_TABLE: dict[str, Any] = {  # a certificate file of a table; ``refuse_policy`` has the form of its policy
+    "format": is_whole, "kind": is_text, "made_by": Each(is_text), "made_at": is_text,
+    "release": {
+        "file": is_text, "rows": is_whole, "sha256": is_text, "bytes": is_whole, "folder?": lambda held: held is True,
+        "parts?": is_whole, "table?": is_text, "starred_as_missing?": [is_text],
+    },
+    "policy": Each(lambda _: True), "hierarchies": Each({"sha256": is_text}), "shuffled": is_flag, "order": is_text,
+    "orders": Each([is_text]), "missing_values": is_text, "groups": is_whole, "smallest_group": is_whole,
+    "privacy": Each(_FIGURE), "loss": {"stars": _FIGURE, "suppressed_tuples": _FIGURE, "ncp": _FIGURE},
+    "stars": Each(is_whole), "changed": Each((is_whole, is_null)),
+    "carried": {"columns": [is_text], "insensitive": [is_text], "alone": Each(is_whole), "together": is_whole},
+    "rule_book": (Each(lambda _: True), is_null),
+    "safe_harbor": ({"columns": Each(is_text), "born": is_whole}, is_null),
+    "separator": is_text, "certificate": Each(lambda _: True), "seal": is_text, "signature?": Each(is_text),
+    "series?": Each(lambda _: True),
+}  # fmt: skip
+
+
+_RECORD_ENTRIES = (set(_TABLE) - {"series?", "signature?", "seal"}) | {
+    *("private", "method", "persons", "incomplete", "filled", "limited", "population", "exposed"),
+    *("before", "attempts", "seconds"),
+}
+
+
+def refuse_policy(asked: Any, private: bool = False) -> None:
+    """InputError for a policy on a certificate that lacks a setting, or has one that no certificate states so.
+
+    private  whether it is the policy of a record
+    """
+    if not isinstance(asked, dict):
+        raise InputError("the certificate file holds no policy")
+    own = {
+        name: entry for name, entry in SETTINGS.items() if entry.stated != "never" and (private or not entry.private)
+    }
+    lacking = [name for name, entry in own.items() if entry.stated == "always" and name not in asked]
+    if lacking:
+        raise InputError(f"the certificate file lacks {lacking[0]!r} of its policy")
+    for name, value in asked.items():
+        if name in own and not (_has_form(name, value) and own[name].is_stated(value)):
+            raise InputError(f"the certificate file states {name!r} of its policy in a wrong form")
 
 
 def _has_form(name: str, value: Any) -> bool:
@@ -454,12 +487,18 @@ def _has_form(name: str, value: Any) -> bool:
     entry = SETTINGS[name]
     if value is None and entry.default is None:
         return True
+    if name == "method":
+        return isinstance(value, str) and value in CATALOGUE["tables"].methods
+    if name == "effort":
+        return value in entry.words or is_above(value)
     if entry.words:
-        return value in (entry.default, *entry.words) or (name == "effort" and type(value) in (int, float, str))
+        return value in (entry.default, *entry.words)
     if entry.kind == "names":
         return isinstance(value, list) and all(isinstance(x, str) for x in value) and len(set(value)) == len(value)
     kinds = {"switch": (bool,), "text": (str,), "file": (str,), "number": (int, float), "whole": (int,)}
-    return type(value) in kinds.get(entry.kind, (type(value),)) and (entry.kind != "mapping" or isinstance(value, dict))
+    if entry.kind == "mapping":
+        return misfit(value, Each((is_text, is_number, lambda held: type(held) in (int, float)))) is None
+    return type(value) in kinds.get(entry.kind, (type(value),))
 
 
 def _stated_release(

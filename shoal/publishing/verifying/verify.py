@@ -26,7 +26,7 @@ from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
 from shoal.judge.series import certificate_of as part_of_series
-from shoal.judge.series import judge_series, refuse_other
+from shoal.judge.series import judge_series, refuse_malformed, refuse_other
 from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
@@ -51,7 +51,17 @@ from shoal.publishing.verifying.own_rows import (
     own_findings,
     unchanged_columns,
 )
-from shoal.publishing.verifying.recheck import Record, belongs, contents, parsed, ratio_stated, read_record, recheck
+from shoal.publishing.verifying.recheck import (
+    Record,
+    belongs,
+    contents,
+    parsed,
+    ratio_stated,
+    read_record,
+    recheck,
+    refuse_other_stamp,
+    refuse_policy,
+)
 from shoal.watching import watched
 
 RULED = ("a zip code", "a birth date or age")  # columns that Safe Harbor recodes, as recognized by name
@@ -494,8 +504,15 @@ def verify_series(
     """
     place = Path(place)
     refuse_other(place)
-    policy = Policy.read(place / "series.json")
+    about = read_json(place / "series.json", "series")
     numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
+    try:
+        refuse_malformed(about)
+        refuse_other_stamp(about)
+        refuse_policy(about["policy"])
+    except InputError as error:
+        return SeriesVerdict(holds=False, findings=(Finding("series", False, str(error)),), parts=len(numbers))
+    policy = Policy.read(place / "series.json")
     if numbers != list(range(1, len(numbers) + 1)):
         wrong = Finding("chain", False, "a part is missing: the numbers of the parts have a gap")
         return SeriesVerdict(holds=False, findings=(wrong,), parts=len(numbers))
