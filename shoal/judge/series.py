@@ -308,8 +308,8 @@ def _one_request(about: Mapping[str, Any], certificates: Sequence[Mapping[str, A
 
 def _only_published(place: Path, about: Mapping[str, Any], parts: int) -> Finding:
     """Whether the folder has nothing but series.json, its hierarchies, the parts, and the private folder, and each
-    part nothing but its table and its certificate. Files that begin with a dot are those of the file system's own
-    tools.
+    part nothing but its table and its certificate, and none of them is a link. Files that begin with a dot are those
+    of the file system's own tools.
     """
     folders = [place / f"{i:04d}" for i in range(1, parts + 1)]
     own = {"series.json", "private", *dict(about["policy"]["hierarchies"]).values(), *(part.name for part in folders)}
@@ -321,6 +321,13 @@ def _only_published(place: Path, about: Mapping[str, Any], parts: int) -> Findin
             text = (
                 f"{named} is not part of the series, and nothing shows what it tells about people; "
                 "move it out of this folder, which is published"
+            )
+            return Finding("files", False, text)
+        links = [name for name in there if (folder / name).is_symlink() and name != "private"]
+        if links:
+            named = links[0] if folder == place else f"{folder.name}/{links[0]}"
+            text = (
+                f"{named} is a link, and the file that it names can change after this check; put the file in its place"
             )
             return Finding("files", False, text)
     return Finding("files", True, "each part is its table and its certificate, and no other file")

@@ -848,6 +848,14 @@ def test_a_series_holds_no_other_file_beside_its_parts(tmp_path: Path) -> None:
     (tmp_path / "s" / "notes.csv").write_text("Ann,flu\n")
     wrong = [f.check for f in shoal.Series.verify_folder(tmp_path / "s").findings if not f.holds]
     assert wrong == ["files"]
+    (tmp_path / "s" / "notes.csv").unlink()
+    (tmp_path / "s" / "private").rename(tmp_path / "safe")
+    (tmp_path / "s" / "private").symlink_to(tmp_path / "safe")
+    assert shoal.Series.verify_folder(tmp_path / "s").holds, "the private folder may be elsewhere"
+    (tmp_path / "s" / "0001" / "release.csv").rename(tmp_path / "elsewhere.csv")
+    (tmp_path / "s" / "0001" / "release.csv").symlink_to(tmp_path / "elsewhere.csv")
+    wrong = [f.check for f in shoal.Series.verify_folder(tmp_path / "s").findings if not f.holds]
+    assert wrong == ["files"]
 
 
 @pytest.mark.parametrize("kind", ["table", "labels", "gather record"])

@@ -336,6 +336,14 @@ def empty_of(parts: list[Path], name: str, *columns: str) -> list[Path]:
     return [*parts, more]
 
 
+def linked(parts: list[Path]) -> list[Path]:
+    """The first part is a link to a file outside of the folder."""
+    other = parts[0].parent.parent / "elsewhere"
+    parts[0].rename(other)
+    parts[0].symlink_to(other)
+    return parts
+
+
 MANIFESTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a key": lambda m: m.update(who="Ann"),
     "a key of who made it": lambda m: m["made_by"].update(who="Ann"),
@@ -354,6 +362,7 @@ PARTS: dict[str, Callable[[list[Path]], list[Path]]] = {
     "a part with another column": lambda parts: empty_of(parts, "part-00003", "Ann"),
     "a hidden part": lambda parts: empty_of(parts, ".part-00003"),
     "a part that is missing": lambda parts: [*parts, parts[0].with_stem("part-00003")],
+    "a link": linked,
 }
 BESIDE = {
     "a file": "_SUCCESS",

@@ -502,7 +502,7 @@ def digest_of(path: Path) -> str:
 
     For a folder, that of its manifest, after every part's bytes are checked against the hash in it.
 
-    Raises VerificationError with the name of a part that is missing, differs, or isn't in the manifest.
+    Raises VerificationError with the name of a part that is missing, differs, is a link, or isn't in the manifest.
     """
     if not path.is_dir():
         return hash_of(path)
@@ -511,6 +511,11 @@ def digest_of(path: Path) -> str:
     there = {p.name for p in path.iterdir() if p.name != MANIFEST}
     for name in sorted(there ^ set(named)):
         raise VerificationError(f"the part {name!r} is {'not named in the manifest' if name in there else 'missing'}")
+    for name in (MANIFEST, *named):
+        if (path / name).is_symlink():
+            raise VerificationError(
+                f"{name!r} is a link, and the file that it names can change after this check; put the file in its place"
+            )
     for name, part in named.items():
         if hash_of(path / name) != part["sha256"]:
             raise VerificationError(f"the part {name!r} is not the one that the manifest names: changed, or another")
