@@ -84,8 +84,9 @@ def _points(window: Any) -> None:
         ).style("width: 14rem")  # fmt: skip
         named = x.lower().startswith(("lon", "lng")) and y.lower().startswith("lat")
         degrees = ui.switch("Degrees of longitude and latitude: distances in km", value=last.get("degrees", named))
-    worded = lambda held: _outcome(held["found"], held["way"])  # noqa: E731
-    work, keep = _last_result(window, "points", "Draw", worded, lambda held: _grouped(task, **held))
+    work, keep = _last_result(
+        window, "points", "Draw", lambda held: _outcome(held["found"], held["way"]), lambda held: _grouped(task, **held)
+    )
 
     async def run() -> None:
         least = whole(k.value)
@@ -145,8 +146,13 @@ def areas(window: Any) -> None:
         ).style("width: min(22rem, 100%)")
         layer = ui.input("Layer of the map, if it has several", value=last.get("layer", "")).style("width: 16rem")
     pairs = ui.input("Path of the pairs of neighbors, for a table", value=last.get("edges", "")).classes("wb-wide")
-    worded, drawn = lambda held: _sizes(held["found"]), lambda held: _merged(window, held["found"])
-    work, keep = _last_result(window, "areas", "Merge the areas", worded, drawn)
+    work, keep = _last_result(
+        window,
+        "areas",
+        "Merge the areas",
+        lambda held: _sizes(held["found"]),
+        lambda held: _merged(window, held["found"]),
+    )
 
     async def run() -> None:
         try:
