@@ -21,7 +21,6 @@ from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
 from shoal.engines import lakes
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import whole_number
 from shoal.paths import ending, ends, is_map, is_packed, is_part_name, kind_of
 
 OTHERS = (
@@ -378,6 +377,8 @@ class Scope(NamedTuple):
         if self.table is not None and self.query is not None:
             raise PolicyError("give ⟨table=...⟩ or ⟨query=...⟩, not both; a query names its tables itself")
         if self.threads is not None:
+            from shoal.model.arguments import whole_number  # which imports numpy
+
             whole_number("threads", self.threads, "give a whole number from 1 up")
         if self.memory is not None:
             size(self.memory)

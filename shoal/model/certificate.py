@@ -630,9 +630,13 @@ _DOCUMENT = {  # of a crosswalk; ``misstated`` has the form of its request
 }  # fmt: skip
 
 
+RUN = {  # in a record: what ``--if-changed`` compares the next run with
+    "command": (is_text, is_null), "salt": is_text, "inputs": Each(lambda _: True), "written": Each(lambda _: True),
+    "answer": Each(lambda _: True),
+}  # fmt: skip
 _PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
 _RECORD = {  # of a crosswalk; its details are those of a method
-    **_DOCUMENT, "private": lambda held: held is True, "facts": Each(lambda _: True), "method": is_text,
+    **_DOCUMENT, "private": lambda held: held is True, "run?": RUN, "facts": Each(lambda _: True), "method": is_text,
     "separator": (is_text, is_null),
     "certificate": {
         "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
@@ -647,6 +651,8 @@ def malformed(public: Mapping[str, Any]) -> str | None:
     The facts are those that the files show, and the cost is stated if they show it.
     """
     kind, asked, release = str(public["kind"]), public["parameters"], public.get("release")
+    if kind not in FACTS:  # a problem that states no facts has no form
+        return None
     whole_file = isinstance(release, Mapping) and "sha256" in release
     names = FACTS[kind] if whole_file else COMPANIONS.get(kind, ())
     form: dict[str, Any] = {name: is_number if name == "radius" else is_whole for name in names}

@@ -348,7 +348,10 @@ def misstated(kind: str, asked: Any, private: bool = False) -> str | None:
     than any request has.
 
     private  whether it is the request of a record, which has the scales of features
+    None for a problem without an entry in ``CONDITIONS``, which has no form here.
     """
+    if kind not in CONDITIONS:
+        return None
     odd = misfit(asked, request_form(kind), "parameters")
     if odd is not None or "features" not in asked:
         return odd

@@ -491,8 +491,9 @@ def test_near_cells_are_those_of_all_pairs(wide):
         assert out[i] == pytest.approx(needed, abs=1e-12)
 
 
-def test_prices_whose_raise_was_cut_off_are_still_paid(ticking):
+def test_prices_whose_raise_was_cut_off_are_still_paid(ticking, monkeypatch):
     """The clock stops a raise among the cells: those it reached rose, and no more than if all had."""
+    monkeypatch.setattr(near_cells, "AT_ONCE", 1)
     random, partly = np.random.default_rng(5), 0
     for _ in range(12):
         table = Histogram.from_rows(random.integers(0, 3, (7, 3)))

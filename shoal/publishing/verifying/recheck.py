@@ -27,6 +27,7 @@ from shoal.model.certificate import (
     LADDER,
     MORE,
     PRIVATE_SETTINGS,
+    RUN,
     Certificate,
     PublicCertificate,
     differs,
@@ -393,9 +394,12 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     """InputError for a part about something that wasn't requested, which no check would read."""
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     refuse_policy(record["policy"], private=PRIVATE in record)
-    if PRIVATE in record and set(record) - {"seal"} != _RECORD_ENTRIES:
-        differing = sorted((set(record) - {"seal"}) ^ _RECORD_ENTRIES)
-        raise InputError(f"the record lacks {differing[0]!r}, or has it and no record of a table has")
+    if PRIVATE in record:
+        differing = sorted((set(record) - {"seal", "run"}) ^ _RECORD_ENTRIES)
+        if differing or ("run" in record and misfit(record["run"], RUN) is not None):
+            raise InputError(
+                f"the record lacks {(differing or ['run'])[0]!r}, or has it in a form that no record of a table has"
+            )
     if PRIVATE not in record:
         unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}

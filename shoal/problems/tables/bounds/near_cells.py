@@ -30,6 +30,7 @@ CENTERS, MOST_CENTERS = 4, 2000  # centers relative to the square root of the nu
 PART, STEPS = 20, 3  # cells for each center that determine it, and steps of that
 INDEX_PACE = 8e8  # look-ups per second when cells are sorted around centers
 SAMPLED = 250  # cells from which the look-ups of all are estimated
+AT_ONCE = 16  # cells of a slice, unless the table is large
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,10 +269,10 @@ def _mean(losses: np.ndarray, shape: int, width: int, code: np.ndarray) -> float
 def over_cells(cells: int, until: float | None, one: Callable[[int, int], None], *, whole: bool = False) -> bool:
     """Run ``one`` for slices of the cells on all cores; whether any, or with ``whole`` every, slice was done."""
     workers = cores(float(cells) ** 2)
-    # Starting a slice takes longer than a cell, so it has up to sixteen; fewer if the slices of one core would not
+    # Starting a slice takes longer than a cell, so it has ``AT_ONCE``; fewer if the slices of one core would not
     # last as long as those of another. A large table has many slices, because the clock is read between them.
-    even = 16 if workers == 1 else min(16, cells // (workers * 40))
-    step, stop = max(1, even, cells // (workers * 400)), flag()
+    size = AT_ONCE if workers == 1 else min(AT_ONCE, cells // (workers * 40))
+    step, stop = max(1, size, cells // (workers * 400)), flag()
 
     def slice_from(first: int) -> bool:
         if _late(stop, until):
