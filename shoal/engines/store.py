@@ -30,7 +30,7 @@ from shoal.engines.source import Source, database_kind, locate, too_little, wron
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.arguments import no_numbers
-from shoal.model.notation import numerals
+from shoal.model.notation import numeral
 from shoal.paths import ending, ends, is_map, is_packed, kind_of, usual_separator
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _with_texts(values: pl.Series) -> pl.Series:
 
 def _numerals(texts: pl.Series, mark: str) -> pl.Series:
     once = texts.drop_nulls().unique()  # a loop in Python over these alone
-    read = pl.Series(numerals(once.to_list(), mark), dtype=pl.String)
+    read = pl.Series([numeral(text.strip(), mark) for text in once.to_list()], dtype=pl.String)
     return texts.replace_strict(once, read, default=None, return_dtype=pl.String)
 
 
