@@ -598,6 +598,8 @@ def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> boo
 def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
     """The entries of a crosswalk's record that no record of its kind has, or has in another form."""
     own = {*(name for names in FACTS.values() for name in names), *_RECORDED}
+    if record["kind"] not in FACTS:  # a problem that another module adds
+        own = set(record["facts"])
     odd = misfit(record, _RECORD) or misstated(record["kind"], record["parameters"], private=True)
     return [*sorted(set(record["facts"]) - own), *([] if odd is None else [odd])]
 

@@ -101,5 +101,7 @@ def test_another_notation_in_a_certificate_is_seen(tmp_path: Path) -> None:
     for odd in ("", 7, "%d", ["%d.%m.%y"]):
         held["parameters"]["notation"] = odd
         path.write_text(json.dumps({**held, "seal": seal(held)}))
-        with pytest.raises((VerificationError, InputError), match=r"a notation of the values that is none|'notation'"):
+        text = isinstance(odd, str)
+        refused = (VerificationError, "a notation of the values that is none") if text else (InputError, "'notation'")
+        with pytest.raises(refused[0], match=refused[1]):
             shoal.verify(tmp_path / "out.csv")

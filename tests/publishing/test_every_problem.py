@@ -12,6 +12,7 @@ import pytest
 import shoal
 from shoal import judge, problems, publishing
 from shoal.problems.catalogue import CATALOGUE, Problem, algorithm
+from tests.kept import kept, verify
 
 PROBLEM = '''
 """Rows in piles of at least k, in the order in which they come; cost: the largest pile."""
@@ -112,6 +113,7 @@ def test_from_the_answer_to_the_file_and_back(piles: Any, tmp_path: Path) -> Non
     record = release.write(out)
     assert json.loads(record.read_text())["kind"] == "piles"
     assert shoal.verify(out, original=tmp_path / "people.csv").holds
+    assert verify(out, kept(record), tmp_path / "people.csv").holds  # with the record too
     page = release.report(tmp_path / "page.html")
     assert "piles of at least 3 records each" in Path(page).read_text(encoding="utf-8")
     out.write_text(out.read_text().replace("p10,2", "p10,1"))

@@ -261,7 +261,7 @@ def limited(random: np.random.Generator) -> tuple[Task, str, dict[str, Any]] | N
 def test_largest_shares_prove_no_more_than_the_optimum() -> None:
     random = np.random.default_rng(19)
     tried = near = 0
-    while tried < thinned(120):
+    while tried < max(thinned(120), 40):
         found = limited(random)
         close = found and close_shares(found[0])
         if not found or close is None:  # nothing limits the shares
@@ -279,7 +279,7 @@ def test_largest_shares_prove_no_more_than_the_optimum() -> None:
             assert float(count @ sweeper.close(close._replace(counted=counted), other, None)) <= best + 1e-9
         near += float(count @ prices) >= 0.95 * best
         tried += 1
-    assert near > tried / 5
+    assert near > tried / 4
 
 
 def test_all_of_what_a_table_has_counts() -> None:

@@ -219,7 +219,7 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
 def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
     """Whatever solution they were made for, which they cut off or not."""
     random, tried, added, raised = np.random.default_rng(45), 0, 0, 0
-    while tried < thinned(150):
+    while tried < max(thinned(150), 50):
         task = drawn(random, 9)
         if task is None or (row_classes_of(task.histogram, task.requirement).count > 1).any():
             continue
@@ -248,7 +248,7 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
             assert proved == pytest.approx(best, abs=1e-4)
         added, raised = added + model.low.size - plain.low.size, raised + (first[1] > first[0] + 1e-6)
     assert added > thinned(200)
-    assert raised > tried // 15
+    assert raised > 10
 
 
 def cost_of(x, task, kinds, places, loss):
