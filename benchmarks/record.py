@@ -7,10 +7,14 @@ import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import numba
+import numpy as np
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEAD = (
@@ -33,6 +37,37 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _sum_of_smaller(values: Any) -> int:
+    """A loop for the compiler; what it computes doesn't matter."""
+    found = 0
+    for i in range(len(values)):
+        for j in range(i):
+            if values[j] < values[i]:
+                found += values[j]
+    return found
+
+
+def yardstick() -> str:
+    """Processor seconds of fixed work without shoal: machines of one name differ by a factor of two and more."""
+    values = np.random.default_rng(1).integers(0, 1_000_000, 3_000_000)
+    numba.njit(lambda: 1)()  # loads the compiler
+
+    def loops() -> None:
+        sum(i & 7 for i in range(5_000_000))
+
+    def compiled() -> None:
+        for _ in range(5):
+            numba.njit(_sum_of_smaller)(values[:2])
+
+    spent = []
+    for work in (loops, lambda: np.sort(values), compiled):
+        before = time.process_time()
+        work()
+        spent.append(time.process_time() - before)
+    python, sort, compiler = spent
+    return f"fixed work on this machine: Python {python:.2f} s, sort {sort:.2f} s, compiler {compiler:.2f} s"
+
+
 def record(name: str, command: str, rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) -> None:
     """Print the table and replace section ``name`` of RESULTS.md.
 
@@ -48,6 +83,7 @@ def record(name: str, command: str, rows: Sequence[Mapping[str, Any]], notes: It
         except PackageNotFoundError:
             continue
     made = f"{datetime.date.today()}, Python {platform.python_version()}, {', '.join(found)}, {os.cpu_count()} cores"
+    made += f", {yardstick()}"
     body = [f"## {name}", "", f"`{command}`", "", made, "", table(rows), ""]
     body += [f"* {note}" for note in notes]
     section = "\n".join(body).rstrip() + "\n"
