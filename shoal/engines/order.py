@@ -141,11 +141,10 @@ def row_hashes(columns: Sequence[pl.Series], key: bytes) -> np.ndarray:
     start, sha = key.hex().encode(), hashlib.sha256
     raw = []
     for at in range(0, len(columns[0]), _SLICE):
-        fields = []
-        for series in columns:
-            text = portable(series[at : at + _SLICE])
-            fields.append(pl.select(pl.concat_str(pl.lit("v"), text.str.len_chars(), pl.lit(":"), text)).to_series())
-        payload = pl.select(pl.concat_str(field.fill_null("n") for field in fields)).to_series()
+        texts = pl.DataFrame([portable(c[at : at + _SLICE]).alias(str(i)) for i, c in enumerate(columns)])
+        cells = [pl.col(str(i)) for i in range(len(columns))]
+        fields = (pl.concat_str(pl.lit("v"), cell.str.len_chars(), pl.lit(":"), cell).fill_null("n") for cell in cells)
+        payload = texts.select(pl.concat_str(fields)).to_series()
         raw.append(b"".join([sha(start + row).digest()[:8] for row in payload.cast(pl.Binary).to_list()]))
     return np.frombuffer(b"".join(raw), ">u8")
 
