@@ -8,7 +8,7 @@ import pytest
 from llvmlite import ir
 from numba import njit as numbas
 
-from shoal.kernels import INNER, LEAN_INNER, njit
+from shoal.kernels import INNER, LEAN_INNER, STEP, njit
 from shoal.kernels.compiler import FoldingBuilder, drop_unused
 from tests.commands import python
 
@@ -166,6 +166,52 @@ def test_functions_in_functions_and_generators_are_compiled() -> None:
 
     assert squares(4).tolist() == [0, 1, 4, 9]
     assert total(np.arange(4)) == 10
+
+
+def raised(a, i, by):
+    last = a[i]
+    for _ in range(2):
+        if by > last:
+            last = by
+        by = last - 1
+    a[i] = last
+    return by
+
+
+def test_an_inlined_step_has_the_variables_of_its_caller_and_its_own() -> None:
+    step = njit(**{**STEP, "cache": False})(raised)
+
+    def summed(a, n):
+        last, by = 0, n
+        for i in range(a.size):
+            if i % 2:
+                last = by
+            by = step(a, i, last + i)
+            last += by
+        return last, by
+
+    lean = njit(**{**LEAN_INNER, "cache": False})(summed)
+    kernel = njit()(lambda a, n: lean(a, n))
+    mine, theirs = np.arange(9) % 4, np.arange(9) % 4
+    got, step = kernel(mine, 5), raised
+    assert got == summed(theirs, 5)
+    assert mine.tolist() == theirs.tolist()
+
+
+def test_calculations_with_whole_arrays_and_dictionaries_are_those_of_numba() -> None:
+    def found(a, n):
+        known = {
+            1: 2.5, 2: 0.5, 3: n, 4: n, 5: n, 6: n, 7: n, 8: n, 9: n, 10: n,
+            11: n, 12: n, 13: n, 14: n, 15: n, 16: n, 17: n, 18: n, 19: n, 20: n,
+        }  # fmt: skip
+        known[n] = 7.0
+        above = (a + known[1]) * a - np.minimum(a, n)
+        return above, -above > known[n], np.array([known[2], n]), len(known)
+
+    kernel, expected = njit()(found), numbas(found)
+    for n in (1, 3):
+        got, wanted = kernel(np.arange(5.0), n), expected(np.arange(5.0), n)
+        assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
 
 
 def test_a_part_of_a_packed_tuple_is_what_was_put_there() -> None:

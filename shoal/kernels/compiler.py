@@ -7,12 +7,15 @@
   tuples that are packed and unpacked. Kernels take tuples of a dozen arrays, so this is three quarters of the text that
   LLVM reads. ``LentLower`` doesn't write them.
 - Numba finds the type of each call many times. ``KnownTypes`` keeps it.
+- Numba finds anew after most passes where each variable is used last, and describes each pass for whoever listens.
+  ``Passes`` and the passes here do so only where it is needed.
 """
 
 from __future__ import annotations
 
 import operator
 from collections import Counter
+from dis import get_instructions
 from itertools import pairwise
 from types import CodeType
 from typing import Any
@@ -20,19 +23,24 @@ from typing import Any
 from llvmlite import binding
 from llvmlite.ir import IRBuilder
 from llvmlite.ir.instructions import CastInstr, ExtractValue, GEPInstr, InsertValue, LoadInstr, PhiInstr
-from numba.core import cgutils, ir, types
+from numba.core import cgutils, ir, typed_passes, types, untyped_passes
+from numba.core.analysis import compute_use_defs, must_use_alloca
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.dispatcher import _FunctionCompiler
+from numba.core.errors import new_error_context
+from numba.core.interpreter import Interpreter, peep_hole_delete_with_exit, peep_hole_fuse_dict_add_updates
+from numba.core.ir_utils import build_definitions
 from numba.core.lowering import Lower
+from numba.core.rewrites import rewrite_registry
+from numba.core.ssa import reconstruct_ssa
 from numba.core.targetconfig import TargetConfig
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
-from numba.core.untyped_passes import InlineClosureLikes, MakeFunctionToJitFunction, WithLifting
+from numba.core.transforms import canonicalize_cfg
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 ENVIRONMENT = "_ZN08NumbaEnv"
-CLOSURES = (WithLifting, InlineClosureLikes, MakeFunctionToJitFunction)
+CLOSURES = (untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction)
 OPERATORS = {
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod),
     *(operator.iadd, operator.isub, operator.imul, operator.lt, operator.le, operator.gt, operator.ge),
@@ -159,6 +167,17 @@ class LentLower(Lower):  # type: ignore[misc]
         once = _from_arguments({name: of for name, of in lenders.items() if len(of) == 1})
         self._once = {name: given[name] for name in once}
         self._values: dict[Any, Any] = {}
+
+    def _find_singly_assigned_variable(self) -> None:
+        """The variables that are assigned once and used in the same block alone: numba keeps them as values."""
+        legal = (
+            self.context.enable_nrt
+        )  # else no pass has found the lifetimes since variables became single assignments
+        uses = self.func_ir.variable_lifetime.usedefs if legal else compute_use_defs(self.blocks)
+        elsewhere = must_use_alloca(self.blocks).union(*uses.usemap.values())
+        given = Counter(step.target.name for block in self.blocks.values() for step in block.find_insts(ir.Assign))
+        self._singly_assigned_vars = {name for name, n in given.items() if n == 1 and name not in elsewhere}
+        self._blk_local_varmap: dict[str, Any] = {}
 
     def _lender(self, step: Any) -> Any:
         """True if the variable gets an argument; the variable whose value or field it gets; None for anything else."""
@@ -309,7 +328,7 @@ class LentLower(Lower):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class LentLowering(BaseNativeLowering):  # type: ignore[misc]
+class LentLowering(typed_passes.BaseNativeLowering):  # type: ignore[misc]
     """Numba's last pass, with this translation."""
 
     _name = "shoal_native_lowering"
@@ -317,6 +336,123 @@ class LentLowering(BaseNativeLowering):  # type: ignore[misc]
     @property
     def lowering_class(self) -> type:
         return LentLower
+
+
+class PlainInterpreter(Interpreter):  # type: ignore[misc]
+    """Numba's translation of a function without ``with`` and dictionaries, which looks for neither at the end."""
+
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        others = (peep_hole_delete_with_exit, peep_hole_fuse_dict_add_updates)
+        return super().post_process([each for each in peepholes if each not in others], func_ir)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PlainTranslation(untyped_passes.TranslateByteCode):  # type: ignore[misc]
+    """Numba's translation to its own language, by the interpreter above where it is enough."""
+
+    _name = "shoal_translate_bytecode"
+
+    def run_pass(self, state: Any) -> bool:
+        if any("WITH" in step.opname or "MAP" in step.opname for step in get_instructions(state.func_id.code)):
+            return bool(super().run_pass(state))
+        state.func_ir = PlainInterpreter(state.func_id).interpret(state.bc)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Canonical(untyped_passes.IRProcessing):  # type: ignore[misc]
+    """Numba's canonical order of blocks, without the lifetimes of variables."""
+
+    _name = "shoal_ir_processing"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class UntypedRewrites(untyped_passes.GenericRewrites):  # type: ignore[misc]
+    """Numba's changes of statements before types are known, without the lifetimes of variables."""
+
+    _name = "shoal_generic_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        for rewrite in (each(state) for each in rewrite_registry.rewrites["before-inference"]):
+            for at in blocks:
+                while rewrite.match(state.func_ir, blocks[at], state.typemap, state.calltypes):
+                    blocks[at] = rewrite.apply()
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class SingleAssignments(untyped_passes.ReconstructSSA):  # type: ignore[misc]
+    """Numba's static single assignments, without the lifetimes of variables."""
+
+    _name = "shoal_ssa"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        self._patch_locals(state)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class TypedRewrites(typed_passes.NopythonRewrites):  # type: ignore[misc]
+    """Numba's changes of statements once types are known: they concern calculations with whole arrays alone."""
+
+    _name = "shoal_nopython_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        whole = any(
+            isinstance(step.value, ir.Expr)
+            and step.value.op in ("unary", "binop", "inplace_binop", "call")
+            and isinstance(state.typemap[step.target.name], types.Array)
+            for block in state.func_ir.blocks.values()
+            for step in block.find_insts(ir.Assign)
+        )
+        return whole and bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PhisAsAssignments(typed_passes.PreLowerStripPhis):  # type: ignore[misc]
+    """Numba's return from single assignments to variables, without their lifetimes."""
+
+    _name = "shoal_strip_phis"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class CountedLifetimes(typed_passes.IRLegalization):  # type: ignore[misc]
+    """Numba's ends of variables, where references are counted."""
+
+    _name = "shoal_ir_legalization"
+
+    def run_pass(self, state: Any) -> bool:
+        return bool(state.flags.nrt) and bool(super().run_pass(state))
+
+
+QUICKER = {
+    untyped_passes.TranslateByteCode: PlainTranslation, untyped_passes.IRProcessing: Canonical,
+    untyped_passes.GenericRewrites: UntypedRewrites, untyped_passes.ReconstructSSA: SingleAssignments,
+    typed_passes.NopythonRewrites: TypedRewrites, typed_passes.PreLowerStripPhis: PhisAsAssignments,
+    typed_passes.IRLegalization: CountedLifetimes, typed_passes.NativeLowering: LentLowering,
+}  # fmt: skip
+
+
+class Passes(PassManager):  # type: ignore[misc]
+    """Numba's sequence of passes, without the events and times of each."""
+
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
+        pss.analysis = self._analysis
+        with new_error_context("Pass {name}", name=pss.name()):
+            for run in (pss.run_initialization, pss.run_pass, pss.run_finalizer):
+                run(internal_state)
 
 
 class KnownTypes:
@@ -373,17 +509,18 @@ class Whole(Compiler):
         state.library.enable_object_caching()
         options = str(sorted((name, str(value)) for name, value in state.flags._within().items()))
         state.typingctx = KnownTypes(state.typingctx, _KNOWN.setdefault(options, {}))
-        pipelines = super().define_pipelines()
-        function, last = state.func_id, LentLowering
-        skipped: tuple[type, ...] = ()
-        if not any(isinstance(value, CodeType) for value in function.code.co_consts):
-            skipped = CLOSURES
+        function, pipelines = state.func_id, []
+        closures = any(isinstance(value, CodeType) for value in function.code.co_consts)
+        quicker = {typed_passes.NativeLowering: LentLowering} if closures else QUICKER
         if function.is_generator or state.flags.debuginfo:  # both need every variable in memory
-            last = NativeLowering
-        for pipeline in pipelines:
-            kept = [(each, text) for each, text in pipeline.passes if each not in skipped]
-            pipeline.passes = [(last if each is NativeLowering else each, text) for each, text in kept]
+            quicker = {}
+        for given in super().define_pipelines():
+            pipeline = Passes(given.pipeline_name)
+            for each, text in given.passes:
+                if closures or each not in CLOSURES:
+                    pipeline.add_pass(quicker.get(each, each), text)
             pipeline.finalize()
+            pipelines.append(pipeline)
         return pipelines
 
 
