@@ -170,51 +170,80 @@ def separate(cells, index, first, last, multipliers, nodes, areas, out):
     """
     price, order, count, group = multipliers.price, multipliers.order, cells.count, cells.group
     m, d = cells.code.shape
-    axes, rows, looks = 0, 0, 0
-    offset = np.empty(d, np.int64)
-    for j in range(d):
-        offset[j] = axes
-        axes += cells.width[j] if cells.sets[j] else 2
+    rows, looks = 0, 0
+    offset, axes = axes_of(cells)
     for i in range(m):
         rows += min(count[i], group)
     search = search_room(rows + group, d, group, axes)
     other_values, taken = room_for_values(cells, search), taken_areas(areas, group)
-    around = room_for_lone(cells, axes)
     where = Where(offset, areas, taken)
-    place, size = places(cells)
-    own, distance = np.empty(max(1, size)), np.empty(index.center.shape[1])
-    anchored = Anchored(place, own, distance, np.empty(min(AT_ONCE, m)))
+    anchored = _room_for_anchors(cells, index)
     ball, lost = np.empty(m, np.int64), np.empty(m)
-    # For each anchor: groups around it as a lone row, if there can be such, then its ball, reduced, and the search.
+    # For each anchor, its ball is found and reduced; then the search begins.
     for x in range(first, last):
         a = order[x]
         out.excess[a], out.found[a] = 0.0, -1.0
-        if price[a] <= 0.0 and not cells.lone:
-            continue
-        write_down(cells, place, index.column, a, own)
-        losses_with(cells, place, own, index.column, a, index.center, 0, distance)
-        if cells.lone:
-            size, looked = _around(cells, index, multipliers, a, anchored, around)
-            looks += looked
-            if size > 0:
-                asks(cells, around, a, size, offset, -1)
-                most, out.more[x - first], looked = around_lone(
-                    around, size, price[a], group, nodes, d, out.lone[x - first]
-                )
-                out.excess[a] = most
-                looks += looked
         if price[a] <= 0.0:
             continue
+        _anchor(cells, index, a, anchored)
         some, looked = _ball(cells, index, multipliers, a, anchored, ball, lost)
         looks += looked
         size = _members(cells, multipliers, a, ball[:some], lost[:some], search, other_values)
         size = _shrunk(cells, search, size, a, price[a])
         if size == 0:
             continue
-        most, looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
-        out.excess[a] = max(out.excess[a], most)
+        out.excess[a], looked = _deepest(cells, search, other_values, size, (a, price[a]), nodes, where, out)
         looks += looked
     return looks
+
+
+@njit(cache=True, nogil=True)
+def separate_around_lone(cells, index, first, last, multipliers, nodes, out):
+    """The most violated group of more than K rows in which each of these anchors alone has its value; the look-ups.
+
+    This is a kernel of its own, because most requests never need it. It runs after ``separate``, whose ``out.excess``
+    it raises.
+    """
+    looks, (offset, axes) = 0, axes_of(cells)
+    around, anchored = room_for_lone(cells, axes), _room_for_anchors(cells, index)
+    for x in range(first, last):
+        a = multipliers.order[x]
+        _anchor(cells, index, a, anchored)
+        size, looked = _around(cells, index, multipliers, a, anchored, around)
+        looks += looked
+        if size > 0:
+            asks(cells, around, a, size, offset, -1)
+            most, out.more[x - first], looked = around_lone(
+                around, size, multipliers.price[a], cells.group, nodes, offset.size, out.lone[x - first]
+            )
+            out.excess[a] = max(out.excess[a], most)
+            looks += looked
+    return looks
+
+
+@njit(**INNER)
+def axes_of(cells):
+    """The first axis of each column, int64[d], and the number of axes: a code of a set, or a direction of a range."""
+    offset, axes = np.empty(cells.width.size, np.int64), 0
+    for j in range(offset.size):
+        offset[j] = axes
+        axes += cells.width[j] if cells.sets[j] else 2
+    return offset, axes
+
+
+@njit(**INNER)
+def _room_for_anchors(cells, index):
+    place, size = places(cells)
+    return Anchored(
+        place, np.empty(max(1, size)), np.empty(index.center.shape[1]), np.empty(min(AT_ONCE, cells.code.shape[0]))
+    )
+
+
+@njit(**LEAN_INNER)
+def _anchor(cells, index, a, anchored):
+    """Write down the losses of cell a with every code, and with the centers."""
+    write_down(cells, anchored.place, index.column, a, anchored.own)
+    losses_with(cells, anchored.place, anchored.own, index.column, a, index.center, 0, anchored.distance)
 
 
 @njit(**INNER)

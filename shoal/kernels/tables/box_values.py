@@ -332,10 +332,8 @@ class AroundLone(NamedTuple):
 
 @njit(**INNER)
 def room_for_lone(cells, axes):
-    """The arrays for all cells; empty if there are no groups around lone rows."""
-    (m, d), whole = cells.code.shape, np.int64
-    rows = m if cells.lone else 0
-    deep = DEEP if cells.lone else 1
+    """The arrays for all cells."""
+    (rows, d), whole, deep = cells.code.shape, np.int64, DEEP
     return AroundLone(
         np.empty(rows, np.int32), np.empty(rows, whole), np.empty(rows), np.empty(rows + 1, whole),
         np.empty(rows * d, whole), np.empty(rows * d), np.zeros(axes), np.empty((deep, rows), np.int32),

@@ -505,12 +505,15 @@ def _separate(
     p: Pairs, first: int, last: int, asked: RowMultipliers, out: tuple[Violated, ...]
 ) -> tuple[float, LoneGroups]:
     """Write the most violated group of each anchor and size to ``out``; look-ups, and the groups around lone rows."""
-    from shoal.kernels.tables.box_separation import separate
+    from shoal.kernels.tables.box_separation import separate, separate_around_lone
 
     looks, lone = 0.0, np.full((last - first, WIDEST if p.two_values else 0), -1, np.int32)
     more = np.full(last - first, -1.0)
     for cells, found in zip(p.sizes, out, strict=True):
-        looks += separate(cells, p.index, first, last, asked, NODES, p.areas, found._replace(lone=lone, more=more))
+        here = found._replace(lone=lone, more=more)
+        looks += separate(cells, p.index, first, last, asked, NODES, p.areas, here)
+        if cells.lone:
+            looks += separate_around_lone(cells, p.index, first, last, asked, NODES, here)
     groups = []
     for x in np.flatnonzero(more > 0.0):
         some = np.append(lone[x][lone[x] >= 0], asked.order[first + x]).astype(np.int32)
