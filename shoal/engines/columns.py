@@ -8,6 +8,7 @@ would reveal the order of the rows. The index of a pandas frame is kept only if 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -110,6 +111,16 @@ def without_levels(series: pl.Series) -> pl.Series:
         # the name of a local set of categories is random and would make files differ
         return series.cast(pl.Categorical)
     return series.cast(_plain(kind)) if kind.is_nested() else series
+
+
+def one_zero(frame: pl.DataFrame, judged: Sequence[str] = ()) -> pl.DataFrame:
+    """The frame with one zero and one NaN in each column of floats, so that equal values have equal bits.
+
+    judged  columns in which NaN is a missing value
+    """
+    held = pl.col(pl.Float32, pl.Float64)
+    made = frame.with_columns(pl.when(held == 0).then(0.0).otherwise(held.fill_nan(math.nan)).name.keep())
+    return made.with_columns(made[n].fill_nan(None) for n in judged if made[n].dtype.is_float())
 
 
 def _plain(kind: Any) -> Any:

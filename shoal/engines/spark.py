@@ -96,6 +96,11 @@ class _Spark:
             return {}
         for name in native.columns:
             native = native.withMetadata(name, {})
+        one_zero = [
+            f"{q} + cast(0 as {kind}) as {q}" if kind in ("float", "double") else q
+            for q, kind in ((self.sql.name(n), kind) for n, kind in native.dtypes)
+        ]
+        native = native.selectExpr(*one_zero)
         rows: dict[str, int] = {}
         staging = folder_next_to(folder / "staging")
         try:

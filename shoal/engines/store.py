@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from shoal.engines.atomic import publish_file
-from shoal.engines.columns import begins_before, flat, refuse_nested, without_levels
+from shoal.engines.columns import begins_before, flat, one_zero, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
@@ -314,6 +314,7 @@ def store(
     """
     kind = kind_of(path)
     separator = one_character(separator) or usual_separator(path)
+    frame = one_zero(frame)
     try:
         if kind == "parquet":
             plain = frame.select(without_levels(c) for c in frame.iter_columns())

@@ -5,6 +5,8 @@ Each format is compared with what shoal's engines write in it.
 
 from __future__ import annotations
 
+import codecs
+import html
 import json
 import re
 import zipfile
@@ -14,27 +16,33 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.judge.file import unreadable
+from shoal.judge.file import marks_rows, read_release, special_bits, unreadable
 from shoal.judge.parquet import beyond_parquet
 from shoal.judge.tables.large import MANIFEST, files_in, read_manifest, rows_in
 from shoal.paths import is_packed, kind_of
 
 
-def beyond_rows(path: Path, separator: str | None = None) -> str | None:
+def beyond_rows(path: Path, separator: str | None = None, seen: dict[str, set[int]] | None = None) -> str | None:
     """What a released file contains except its rows, as a part of a sentence that holds no value; None if nothing was
     found. Each format is compared with what shoal's engines write in it.
 
-    CSV: a row with more or fewer fields than the header, a text around quotes, another name in a .gz. Parquet: see
-    ``shoal.judge.parquet``. Excel: parts, sheets, tags, texts, properties, and formats that no released workbook has.
+    CSV: a row with more or fewer fields than the header, or that ends in another way; quotes where no others are; a
+    mark of the order of bytes; another name in a .gz. Parquet: see ``shoal.judge.parquet``. Excel: parts, sheets, tags,
+    texts, properties, and formats that no released workbook has; cells of another type or format than their column.
+
+    seen  as in ``beyond_parquet``
 
     Raises VerificationError for a damaged file. O(bytes of the file).
     """
     kind = kind_of(path)
     if kind == "parquet":
-        return beyond_parquet(path)
+        return beyond_parquet(path, seen)
     if kind == "excel":
         return _beyond_workbook(path)
-    return _ragged(_blocks(path), ord(separator or ",")) if kind == "csv" else None  # pyreadstat tells of the others
+    if kind == "csv":
+        return _ragged(_blocks(path), ord(separator or ","))
+    odd = [c.name for c in read_release(path) if marks_rows(special_bits(c))]  # pyreadstat tells of other things
+    return f"equal values of column {odd[0]!r} in other bits" if odd else None
 
 
 def beyond_parts(folder: Path, separator: str | None = None) -> str | None:
@@ -56,8 +64,9 @@ def beyond_parts(folder: Path, separator: str | None = None) -> str | None:
         return f"{MANIFEST!r} with a name that is no version of shoal"
     if [file.name for file in files] != [f"part-{number:05d}{files[0].suffix}" for number in range(len(files))]:
         return "parts with names that no release has"
+    seen: dict[str, set[int]] = {}
     for file in files:
-        more = beyond_rows(file, separator)
+        more = beyond_rows(file, separator, seen)
         if more is not None:
             return f"{file.name!r} with {more}"
     return None
@@ -96,17 +105,19 @@ _LINE, _QUOTE, _RETURN = b'\n"\r'
 
 
 def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
-    """Whether a row of a CSV has more or fewer fields than the header, or quotes that no writer writes.
+    """Whether a row of a CSV has more or fewer fields than the header, another end, or quotes that no writer writes.
 
     A block may end anywhere, so the open row, the open quotes, and the last byte are kept from one to the next. Of the
     quotes, every second one opens a text; a doubled one closes it and opens it again.
     """
     before_text, after_text = np.zeros(256, bool), np.zeros(256, bool)
-    before_text[[mark, _LINE, _QUOTE]] = after_text[[mark, _LINE, _RETURN, _QUOTE]] = True
+    before_text[[mark, _LINE, _QUOTE]] = after_text[[mark, _LINE, _QUOTE]] = True
     width, fields, inside, before = -1, 0, 0, _LINE
     for block in filter(None, blocks):
+        if width < 0 and block.startswith(codecs.BOM_UTF8):
+            return "a mark of the order of its bytes"
         held = np.frombuffer(block, np.uint8)
-        lines, marks, quotes = (np.flatnonzero(held == byte) for byte in (_LINE, mark, _QUOTE))
+        lines, marks, returns, quotes = (np.flatnonzero(held == byte) for byte in (_LINE, mark, _RETURN, _QUOTE))
         if before == _QUOTE and not inside and not after_text[held[0]]:
             return _AROUND_QUOTES
         if quotes.size or inside:
@@ -115,10 +126,14 @@ def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
             following = held[closed[closed + 1 < held.size] + 1]  # the next block tells what follows the last byte
             if not (before_text[last].all() and after_text[following].all()):
                 return _AROUND_QUOTES
-            if _needless(held, opened, closed[inside:], last):
-                return "a plain value in quotes"
-            lines, marks = (at[(np.searchsorted(quotes, at) + inside) % 2 == 0] for at in (lines, marks))
+            if _needless(held, opened, closed[inside:], last, mark):
+                return "a value in quotes that needs none"
+            lines, marks, returns = (
+                at[(np.searchsorted(quotes, at) + inside) % 2 == 0] for at in (lines, marks, returns)
+            )
             inside = (inside + quotes.size) % 2
+        if returns.size:
+            return "a carriage return without quotes"
         counts = np.diff(np.searchsorted(marks, lines), prepend=0)
         if lines.size:
             counts[0] += fields
@@ -127,17 +142,15 @@ def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
                 return _FIELDS
         fields = marks.size - int(np.searchsorted(marks, lines[-1])) if lines.size else fields + marks.size
         before = block[-1]
-    return _FIELDS if inside or (before != _LINE and fields != width and width >= 0) else None
+    return _FIELDS if inside or before != _LINE else None
 
 
 _AROUND_QUOTES = "a field with a text before or after its quotes"
 _FIELDS = "a row with more or fewer fields than the header"
-_PLAIN = np.zeros(256, bool)  # bytes that no writer quotes
-_PLAIN[[byte for byte in range(128) if chr(byte).isalnum() or byte == ord("*")]] = True
 
 
-def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np.ndarray) -> bool:
-    """Whether a field of letters and digits has quotes. Rows with them would differ from other rows of their class.
+def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np.ndarray, mark: int) -> bool:
+    """Whether a field has quotes and no byte that needs them. Rows with them would differ from others of their class.
 
     opened, closed  int64: places of the quotes that open and close the texts that begin in this block
     last            uint8: for each of ``opened``, the byte before it
@@ -145,8 +158,8 @@ def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np
     opened, last = opened[: closed.size], last[: closed.size]
     following = np.append(held, _QUOTE)[closed + 1]  # what follows a quote at the block's end isn't known
     whole = (following != _QUOTE) & (last != _QUOTE) & (closed > opened + 1)
-    others = np.cumsum(~_PLAIN[held], dtype=np.int32)
-    return bool((others[closed[whole]] - others[opened[whole]] == 1).any())  # the closing quote is one
+    special = np.cumsum(np.isin(held, [mark, _LINE, _RETURN]), dtype=np.int32)
+    return bool((special[closed[whole]] == special[opened[whole]]).any())
 
 
 _PARTS = {
@@ -208,10 +221,48 @@ def _beyond_workbook(path: Path) -> str | None:
     codes_ = re.findall(r'formatCode="([^"]*)"', parts.get("xl/styles.xml", ""))
     if not all(_FORMATS.fullmatch(code) for code in codes_):
         return "a format of cells that no released sheet has"
-    return "a text that no cell shows" if _unshown(parts.get(_SHEET, ""), parts.get(_STRINGS, "")) else None
+    return _marked(parts.get(_SHEET, ""), parts.get(_STRINGS, ""))
 
 
-def _unshown(sheet: str, strings: str) -> bool:
-    """Whether a workbook has a shared text that no cell refers to."""
-    used = set(map(int, re.findall(r'<c\b[^>]*\bt="s"[^>]*><v>(\d+)</v>', sheet)))
-    return used != set(range(len(re.findall(r"<si\b", strings))))
+_CELL = re.compile(r'<c r="([A-Z]+)(\d+)"((?: s="\d+")?)((?: t="[sb]")?)(?:/>|><v>([^<]*)</v></c>)')
+_TEXT = re.compile(r'<si><t(?: xml:space="preserve")?>([^<]*)</t></si>')
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+
+
+def _marked(sheet: str, strings: str) -> str | None:
+    """Whether a cell is written in another way than the others of its column, or a shared text more or less than once.
+
+    A writer numbers the shared texts in the order in which cells show them first.
+    """
+    rows = sheet.partition("<sheetData>")[2].partition("</sheetData>")[0]
+    cells = [found.groups() for found in _CELL.finditer(rows)]
+    columns = [column for column, row, *_ in cells if row == "1"]
+    last = int(cells[-1][1]) if cells else 0
+    head = re.match(r'<row r="1"( spans="1:\d+")>', rows)
+    bare = "".join(f'<row r="{row}"{head[1] if head else ""}></row>' for row in range(1, last + 1))
+    if _CELL.sub("", rows) != bare or [(c, r) for c, r, *_ in cells] != [
+        (column, str(row)) for row in range(1, last + 1) for column in columns
+    ]:
+        return "a row or a cell that no released sheet has"
+    below = cells[len(columns) :]
+    formats = {(column, form) for column, _, form, _, _ in below}
+    types = {(column, kind) for column, _, _, kind, value in below if value is not None}
+    if any(len({column for column, _ in held}) < len(held) for held in (formats, types)):
+        return "a cell of another type or format than its column"
+    written = {(kind, value) for *_, kind, value in cells if value is not None}
+    if not all(_as_written(kind, value) for kind, value in written):
+        return "a cell that is written in another way than shoal writes it"
+    used = dict.fromkeys(int(value) for *_, kind, value in cells if kind == ' t="s"')
+    texts = [_ESCAPED.sub(lambda code: chr(int(code[1], 16)), html.unescape(text)) for text in _TEXT.findall(strings)]
+    alone = list(used) == list(range(strings.count("<si>"))) and len(set(texts)) == len(used) == len(texts)
+    return None if alone else "a text that no cell shows, or that two entries hold"
+
+
+def _as_written(kind: str, value: str) -> bool:
+    """Whether the content of a cell is a number as a writer writes it."""
+    if kind:
+        return value.isascii() and value.isdecimal() and str(int(value)) == value
+    try:
+        return f"{float(value):.16G}" == value != "-0"
+    except ValueError:
+        return False

@@ -40,6 +40,7 @@ UNITS = {
     "range": "range times records, summed over groups",
 }
 OWN = "the given cost"  # unit of a cost that a function of the caller computes
+_PLAIN = r"^(0|-?[1-9][0-9]*)$"
 _SHORT = r"^ *[+-]?[0-9]{1,18} *$"  # a whole number that fits in 64 bits
 SMALL = 300  # up to this many distinct values, the best cut is found again by dynamic programming over all cuts
 
@@ -136,6 +137,19 @@ def whole(frame: pl.DataFrame, name: str) -> list[int]:
     return found
 
 
+def refuse_other_forms(frame: pl.DataFrame, names: Iterable[str], form: str) -> None:
+    """Raise VerificationError if one of these columns, which shoal computes, has a number in a form of its own: "2.0"
+    beside "2" would mark a row."""
+    for name in names:
+        if name not in frame.columns or frame[name].dtype != pl.String:
+            continue
+        texts = frame[name].drop_nulls()
+        if texts.str.contains(_PLAIN).all():
+            continue
+        if texts.to_list() != spelled(texts.cast(pl.Float64, strict=False), form, texts):
+            raise VerificationError(f"column {name!r} of the file has a number in a form that no release has")
+
+
 def part(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column of the frame; VerificationError if it is missing."""
     if name not in frame.columns:
@@ -206,6 +220,7 @@ def judge_groups(
     asked = stated.parameters
     k = number_of(asked, "k")
     values = spelled(part(frame, "value"), form)
+    refuse_other_forms(frame, ("group", "group_count"), form)
     group, count = whole(frame, "group"), whole(frame, "group_count")
     name = spelled(part(frame, "group_label"), form)
     sizes: dict[int, int] = {}

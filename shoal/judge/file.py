@@ -190,6 +190,21 @@ def canonical(column: pl.Series, form: str = "frame") -> pl.Series:
     return column.cast(pl.String)
 
 
+def special_bits(column: pl.Series) -> set[int]:
+    """The bits of a column's zeros and NaNs; nothing if it has no floats."""
+    if not column.dtype.is_float():
+        return set()
+    held = column.drop_nulls().to_numpy()
+    held = held[(held == 0) | np.isnan(held)]
+    return set(np.unique(held.view(f"u{held.itemsize}")).tolist())
+
+
+def marks_rows(bits: set[int]) -> bool:
+    """Whether equal floats differ in their bits: a negative zero beside a zero, or two kinds of NaN."""
+    zeros = [b for b in bits if not b & b - 1]  # at most the sign is set
+    return len(zeros) > 1 or len(bits) - len(zeros) > 1
+
+
 def read_release(path: Path, separator: str | None = None) -> pl.DataFrame:
     """A released file as written: CSV as text (an empty field is missing), all other formats with their types."""
     try:

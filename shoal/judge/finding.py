@@ -3,9 +3,10 @@
 The judge's reader of each privacy model and of each way to publish is found by its name.
 
 The functions compare values of two tables so that equal values are equal in any type and any file format. A missing
-value, NaN, and an empty text are equal. If one side has a type, the other side is read in that type. Two columns of
-text are compared unchanged. Only if that fails, and only if no two values of one side would become equal, are they
-compared as booleans, numbers, or moments ("True" and "true", "1.0" and "1").
+value, NaN, and an empty text are equal, unless a column of the release has empty texts and missing values. If one side
+has a type, the other side is read in that type. Two columns of text are compared unchanged. Only if that fails, and
+only if no two values of one side would become equal, are they compared as booleans, numbers, or moments ("True" and
+"true", "1.0" and "1").
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def pair(before: pl.Series, after: pl.Series, sheet: bool = False) -> tuple[pl.S
     """
     before, after = _flat(before), _flat(after)
     if before.dtype == pl.String and after.dtype == pl.String:
-        before, after = _filled(before), _filled(after)
+        if not has_both(after):  # otherwise, empty texts and missing values would mark rows
+            before, after = _filled(before), _filled(after)
         form = text_form(before.unique(), after.unique())
         return (before, after) if form is None else (form(before), form(after))
     form = typed_form(before.dtype, after.dtype)
@@ -179,6 +181,16 @@ def has_both(column: pl.Series) -> bool:
     """Whether a text column has both empty texts and missing values. In other columns the two are one."""
     text = column.dtype == pl.String or isinstance(column.dtype, pl.Categorical)
     return text and column.null_count() > 0 and bool((column.cast(pl.String) == "").any())
+
+
+def has_two_kinds(column: pl.Series, typed: bool) -> bool:
+    """Whether a judged column of a release has two kinds of missing values, which no release has.
+
+    typed  whether the file has types, so that an empty text is a value
+    """
+    if column.dtype.is_float():
+        return column.null_count() > 0 and bool(column.is_nan().any())
+    return not typed and has_both(column)
 
 
 def with_empty(raw: pl.Series, formed: pl.Series) -> pl.Series:

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import MissingDependencyError, ShoalError
-from shoal.judge.file import UNREADABLE, unreadable
+from shoal.judge.file import UNREADABLE, marks_rows, special_bits, unreadable
 
 _MAGIC = b"PAR1"
 _BOOLEAN, _BYTES, _FIXED = 0, 6, 7  # types of stored values
@@ -54,16 +54,18 @@ class _BeyondError(Exception):
 _ENTRY = "an entry in its metadata that no release has"
 
 
-def beyond_parquet(path: Path) -> str | None:
+def beyond_parquet(path: Path, seen: dict[str, set[int]] | None = None) -> str | None:
     """What a Parquet file contains beyond its rows, as a part of a sentence that holds no value; None if nothing was
     found.
+
+    seen  of several parts: the bits of zeros and NaNs in the columns of floats, to which those of this part are added
 
     Raises VerificationError for a damaged file, and MissingDependencyError if only pyarrow can read the types that it
     states. O(rows) for each column, and memory for a column of a row group.
     """
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            _File(path, held).examine()
+            _File(path, held, {} if seen is None else seen).examine()
     except _BeyondError as found:
         return str(found)
     except (FileNotFoundError, ShoalError):
@@ -130,8 +132,8 @@ def _statements(stated: Struct, start: int, rows: int) -> Iterator[_Statement]:
 class _File:
     """A Parquet file whose footer was read."""
 
-    def __init__(self, path: Path, held: Any) -> None:
-        size = len(held)
+    def __init__(self, path: Path, held: Any, seen: dict[str, set[int]]) -> None:
+        size, self.seen = len(held), seen
         if size < 12 or held[:4] != _MAGIC or held[-4:] != _MAGIC:
             raise ValueError
         self.path, self.held = path, held
@@ -246,6 +248,9 @@ class _Chunk:
         )
         wrong = not self._agree(stated, cells, flat) or (flat and not self._agree_on_sizes(pages, cells))
         _refuse(wrong, f"statistics of column {self.column!r} that are not those of its rows")
+        bits = self.file.seen.setdefault(self.column, set())
+        bits |= special_bits(cells)
+        _refuse(marks_rows(bits), f"equal values of column {self.column!r} in other bits")
         return cells
 
     def _pages(self, rows: int) -> tuple[_Dictionary | None, list[_DataPage], list[_Statement]]:
@@ -325,7 +330,8 @@ class _Chunk:
         of_pages = [cells.slice(page.start, page.rows) for page in pages]
         counts = [[own.null_count(), len(own) - own.null_count()] for own in of_pages]
         whole = [cells.null_count(), len(cells) - cells.null_count()]
-        good = set(sizes) <= {1, 2, 3} and not sizes.get(2) and not values.get(6)
+        good = set(sizes) <= {1, 2, 3} and sizes.get(2, []) in ([], [len(cells)])
+        good = good and values.get(6, []) in ([], [len(own) for own in of_pages])  # no value is in a list
         good = good and sizes.get(3, []) in ([], whole, [len(cells)])
         good = good and values.get(7, []) in ([], [n for pair in counts for n in pair], [len(own) for own in of_pages])
         if 1 in sizes:
@@ -340,7 +346,8 @@ class _Chunk:
         size = (
             dictionary.entries * width if width is not None else _bytes_in(entries.cast(pl.Binary)) + 4 * len(entries)
         )
-        return size == dictionary.size and bool(entries.cast(own.dtype).is_in(own.implode()).all())
+        once = entries.n_unique() == len(entries)  # otherwise, rows of one value could have different numbers
+        return once and size == dictionary.size and bool(entries.cast(own.dtype).is_in(own.implode()).all())
 
     def _agree(self, stated: Sequence[_Statement], cells: pl.Series, flat: bool) -> bool:
         """Whether all that is stated about rows is true of them."""

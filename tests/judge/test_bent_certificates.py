@@ -1,5 +1,6 @@
 """A bent certificate is refused in words or judged; it never makes a false statement one that was recomputed."""
 
+import csv
 import hashlib
 import json
 import random
@@ -796,6 +797,46 @@ def test_each_entry_of_a_crosswalk_is_checked_or_open(tmp_path: Path, kind: str)
     assert not [what for what in found if what.endswith((" dropped", "= []", "= {}", "= True", "with a key more"))
                 and not what.startswith(("parameters.eligible", "parameters.at_most", "parameters.geographic",
                                          "parameters.decimal"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CROSSWALKS)
+def test_a_number_that_shoal_computes_has_one_form(tmp_path: Path, kind: str) -> None:
+    """In one row, the same number is written in another way. What the source writes itself may have any form."""
+    out, given = tmp_path / "c.csv", {"value", "area", "x", "y"}
+    paper = three(kind)[0].write(out)
+    first, *rows = csv.reader(out.read_text().splitlines())
+    tried = 0
+    for at, name in enumerate(first):
+        number = rows[1][at]
+        if name in given or not re.fullmatch(r"-?\d+(\.\d+)?", number):
+            continue
+        more = f"{number}0" if "." in number else f"{number}.0"
+        for form in (f"{number} ", f" {number}", f"+{number}", f"{number}e0", f"0{number}", more):
+            forged = "".join(
+                ",".join(f'"{cell}"' if set(cell) & set(',"') else cell for cell in row) + "\n"
+                for row in [first, rows[0], [*rows[1][:at], form, *rows[1][at + 1 :]], *rows[2:]]
+            ).encode()
+            out.write_bytes(forged)
+            facts = {"sha256": hashlib.sha256(forged).hexdigest(), "bytes": len(forged)}
+            forge(paper, lambda r, facts=facts: r["release"].update(facts))
+            with suppress(VerificationError):
+                assert not shoal.verify(out, paper).holds, (name, form)
+            tried += 1
+    assert tried > 6
+
+
+def test_a_bound_of_a_tile_has_one_sign(tmp_path: Path) -> None:
+    frame, out = pl.DataFrame({"x": [-1.0, -1.0, 1.0, 1.0], "y": [0.0] * 4}), tmp_path / "c.csv"
+    frame = frame.with_columns(y=pl.Series([0.0, 1.0, 0.0, 1.0]))
+    found = shoal.tiles.split(frame.to_numpy(), 2)
+    paper = shoal.release(found, frame, x="x", y="y").write(out)
+    assert shoal.verify(out, paper).holds
+    text = out.read_text()
+    assert ",0.0,," in text
+    forged = text.replace(",0.0,,", ",-0.0,,", 1).encode()
+    out.write_bytes(forged)
+    forge(paper, lambda r: r["release"].update(sha256=hashlib.sha256(forged).hexdigest(), bytes=len(forged)))
+    assert [f.check for f in shoal.verify(out, paper).findings if not f.holds] == ["tiles"]
 
 
 @pytest.mark.parametrize("publish", ["stars", "ranges"])

@@ -22,10 +22,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines.statistics import store_statistics
 from shoal.errors import VerificationError
-from shoal.judge.contents import _ragged
+from shoal.judge.contents import _marked, _ragged, beyond_parts, beyond_rows
 from shoal.judge.crosswalk import judge_hierarchy
-from shoal.judge.file import read_release
+from shoal.judge.file import marks_rows, read_release, special_bits
 from tests.data import released
 from tests.kept import forge
 
@@ -113,7 +114,14 @@ TEXTS: dict[str, Callable[[bytes], bytes]] = {
     "a field less": lambda raw: raw.replace(b",n0\n", b"\n", 1),
     "a text after quotes": lambda raw: raw.replace(b"n0\n", b'"n0"Ann\n', 1),
     "needless quotes": lambda raw: raw.replace(b"n0\n", b'"n0"\n', 1),
+    "quotes around a number": lambda raw: raw.replace(b",0.0,", b',"0.0",', 1),
+    "quotes around all that has none": lambda raw: raw.replace(b"20,", b'"20",'),
     "an empty line": lambda raw: raw + b"\n",
+    "an end of a line": lambda raw: raw.replace(b"n0\n", b"n0\r\n", 1),
+    "all ends of lines": lambda raw: raw.replace(b"\n", b"\r\n"),
+    "a carriage return": lambda raw: raw.replace(b"n0\n", b"n\r0\n", 1),
+    "no last end of a line": lambda raw: raw[:-1],
+    "a mark of the order of bytes": lambda raw: b"\xef\xbb\xbf" + raw,
 }
 
 
@@ -127,11 +135,12 @@ def test_a_text_file_holds_the_fields_of_its_header(tmp_path: Path, name: str, h
 
 
 def test_fields_are_counted_across_blocks_and_inside_quotes() -> None:
-    text = b'a,b\n"x,\n""y""",2\n,"3 "\r\n4,5'
+    text = b'a,b\n"x,\n""y""",2\n,"3\r"\n4,"5\n"\n'
     for size in range(1, len(text) + 1):
         blocks = [text[at : at + size] for at in range(0, len(text), size)]
         assert _ragged(blocks, ord(",")) is None
-        for forged in (text + b",6", text + b"\n7\n", text + b'\n"7"8,9', text + b'\n7,8"9', text + b'\n7,"8'):
+        more = (b",6,\n", b"7\n", b'"\n"8,9\n', b'7,8"9\n', b'7,"8', b"7,8", b"7\r,8\n")
+        for forged in (*(text + row for row in more), text.replace(b"\n4", b"\r\n4")):
             blocks = [forged[at : at + size] for at in range(0, len(forged), size)]
             assert _ragged(blocks, ord(",")) is not None
 
@@ -160,9 +169,89 @@ def _nested(table: pa.Table) -> pa.Table:
     return table.set_column(3, "d", pa.array([[d] for d in table["d"].to_pylist()]))
 
 
+def _in_row(column: str, value: Any, *, like: Any) -> Callable[[pa.Table], pa.Table]:
+    """Another value in the first rows that have one like it: two rows at first, and then every other one."""
+
+    def change(table: pa.Table) -> pa.Table:
+        held = table[column].to_pylist()
+        found = [i for i, old in enumerate(held) if old == like][1::2]
+        return table.set_column(
+            table.schema.get_field_index(column),
+            column,
+            pa.array([value if i in found else v for i, v in enumerate(held)]),
+        )
+
+    return change
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("floats", [pl.Float64, pl.Float32])
+@pytest.mark.parametrize("name", ["r.parquet", "r.xlsx", "r.sav", "r.csv", "in duckdb.parquet", "in duckdb.csv"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
+def test_equal_floats_are_written_alike(tmp_path: Path, name: str, role: str, floats: Any) -> None:
+    """Both zeros, two kinds of NaN, and missing values: they would distinguish rows of equal values."""
+    own = pl.Series("w", [0.0, -0.0, NAN, None, 1.5, -NAN, 1.5, -0.0] * 2, dtype=floats)
+    table = pl.DataFrame({"q": ["a", "b"] * 8, "s": list("xyzw") * 4}).with_columns(own)
+    table.write_parquet(tmp_path / "t.parquet")
+    given, more = (tmp_path / "t.parquet", {"engine": "duckdb"}) if name.startswith("in") else (table, {})
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"]}
+    made = shoal.anonymize(given, **(asked | {role: ["w", *asked.get(role, [])]}), **more, k=2, seed=1, effort="fast")
+    paper = made.write(tmp_path / name)
+    assert shoal.verify(tmp_path / name, paper, table).holds
+    held = read_release(tmp_path / name)["w"]
+    assert not marks_rows(special_bits(held))
+    if role != "insensitive":
+        assert (held.null_count(), held.n_unique()) == (6, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "marks"),
+    [([0.0, -0.0], True), ([NAN, -NAN], True), ([-0.0, -NAN, 1.0, None], False), ([0.0, NAN], False)],
+)
+def test_equal_floats_of_other_bits_mark_rows(tmp_path: Path, values: list[float | None], marks: bool) -> None:
+    """In a file, in parts of a folder, and in files of other programs."""
+    frame = pl.DataFrame({"w": values})
+    parts = [tmp_path / f"part-0000{number}.parquet" for number in range(2)]
+    for half, part in zip((frame[:1], frame[1:]), parts, strict=True):
+        half.write_parquet(part)
+    stated(tmp_path, parts)
+    assert (beyond_parts(tmp_path) is not None) is marks
+    frame.write_parquet(tmp_path / "w.parquet")
+    store_statistics(frame, tmp_path / "w.sav")
+    assert (beyond_rows(tmp_path / "w.parquet") is not None) is marks
+    assert (beyond_rows(tmp_path / "w.sav") is not None) is (marks and values[0] == 0)
+
+
+def _other_missing(folder: Path, name: str, content: pl.DataFrame) -> set[str]:
+    """The failing lines about a release of ``EMPTY`` with other rows."""
+    made = shoal.anonymize(EMPTY, quasi_identifiers=["q"], sensitive=["s", "n"], k=2, seed=1, effort="fast")
+    paper = made.write(folder / name)
+    content.write_parquet(folder / name) if name.endswith("parquet") else content.write_csv(folder / name)
+    raw = (folder / name).read_bytes()
+    forge(paper, lambda facts: facts["release"].update(sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw)))
+    return failed(shoal.verify(folder / name, paper, EMPTY).findings)
+
+
+EMPTY = pl.DataFrame({"q": ["z"] * 8, "s": ["", "", *"aabbcc"], "n": [None, None, *[1.5, 2.5, 3.5] * 2]})
+
+
+def test_missing_values_of_two_kinds_mark_no_rows(tmp_path: Path) -> None:
+    """A model counts them as one value, or a text file doesn't distinguish them, so a release has one kind."""
+    rows = pl.int_range(pl.len())
+    empty = EMPTY.with_columns(s=pl.when(rows == 0).then(None).otherwise("s"))
+    nan = EMPTY.with_columns(n=pl.when(rows == 0).then(NAN).otherwise("n"))
+    assert not _other_missing(tmp_path, "r.parquet", EMPTY)
+    assert _other_missing(tmp_path, "e.parquet", empty) == {"other columns"}
+    assert _other_missing(tmp_path, "n.parquet", nan) == {"contents"}
+    assert "contents" in _other_missing(tmp_path, "e.csv", empty)
+
+
 SPARK = "org.apache.spark.sql.parquet.row.metadata"
 TABLES: dict[str, tuple[Callable[[pa.Table], pa.Table], dict[str, Any]]] = {
     "dictionary": (_dictionary, {}),
+    "a negative zero": (_in_row("w", -0.0, like=0.0), {"use_dictionary": False}),
     "key": (lambda t: t.replace_schema_metadata({"who": "Ann"}), {}),
     "pandas": (lambda t: t.replace_schema_metadata({"pandas": '{"index_columns": ["Ann"]}'}), {}),
     "Spark": (lambda t: t.replace_schema_metadata({SPARK: '{"fields": [{"name": "Ann"}]}'}), {}),
@@ -238,6 +327,19 @@ WORKBOOKS: dict[str, tuple[str, str, str]] = {  # the part, the text that is rep
     "title": (CORE, "</cp:coreProperties>", "<dc:title>Ann</dc:title></cp:coreProperties>"),
     "author": (CORE, "<dc:creator></dc:creator>", "<dc:creator>Ann</dc:creator>"),
     "format": ("xl/styles.xml", "yyyy", "yyyy"),
+    "cell's format": (SHEET, '<c r="A3" s="1"', '<c r="A3" s="2"'),
+    "cell without a format": (SHEET, '<c r="A3" s="1"', '<c r="A3"'),
+    "number as text": (SHEET, ' s="2"><v>1.5</v>', ' s="2" t="s"><v>7</v>'),
+    "number in another form": (SHEET, "<v>1.5</v>", "<v>1.50</v>"),
+    "negative zero": (SHEET, ' s="2"><v>0</v>', ' s="2"><v>-0</v>'),
+    "text in its cell": (SHEET, ' t="s"><v>7</v>', ' t="inlineStr"><is><t>n0</t></is>'),
+    "text as a number": (SHEET, ' t="s"><v>7</v>', "><v>7</v>"),
+    "number of a text": (SHEET, ' t="s"><v>7</v>', ' t="s"><v>07</v>'),
+    "row's format": (SHEET, '<row r="3"', '<row r="3" s="1"'),
+    "span": (SHEET, '<row r="3" spans="1:5"', '<row r="3" spans="1:4"'),
+    "blank": (SHEET, '<row r="3"', ' <row r="3"'),
+    "empty row": (SHEET, "</sheetData>", '<row r="62" spans="1:5"></row></sheetData>'),
+    "empty cell": (SHEET, "</row></sheetData>", '<c r="F61" s="1"/></row></sheetData>'),
     "part": ("customXml/item1.xml", "", "<a>Ann</a>"),
 }  # fmt: skip
 
@@ -259,6 +361,24 @@ def test_a_workbook_shows_its_cells_alone(tmp_path: Path, how: str) -> None:
         for name, text in parts.items():
             book.writestr(name, text)
     assert is_refused(tmp_path, "r.xlsx", forged.getvalue())
+
+
+def test_a_text_of_a_workbook_is_shared_once_and_in_the_order_of_cells() -> None:
+    """A second entry of a text would mark the rows that refer to it."""
+
+    def sheet(*numbers: int) -> str:
+        cells = enumerate(numbers, 1)
+        rows = "".join(f'<row r="{r}" spans="1:1"><c r="A{r}" t="s"><v>{n}</v></c></row>' for r, n in cells)
+        return f"<sheetData>{rows}</sheetData>"
+
+    def strings(*texts: str) -> str:
+        return "".join(f"<si><t>{text}</t></si>" for text in texts)
+
+    assert _marked(sheet(0, 1, 1, 2), strings("a", "x", "y")) is None
+    assert _marked(sheet(0, 2, 2, 1), strings("a", "y", "x")) is not None
+    for again in ("x", "&#120;", "_x0078_"):
+        assert _marked(sheet(0, 1, 2, 1), strings("a", "x", again)) is not None
+    assert _marked(sheet(0, 1, 2, 1), strings("a", "x", "y")[:-4] + "</t><t>z</t></si>") is not None
 
 
 def test_a_workbook_is_an_archive_without_other_bytes(tmp_path: Path) -> None:

@@ -174,6 +174,7 @@ FOOTERS: dict[str, Callable[[Tree], Any]] = {
     "different values": lambda f: meta(f)[12][1].update({4: number(7)}),
     "sizes of texts": lambda f: also(meta(f, 1), 16, (STRUCT, {1: number(77)})),
     "counts of missing values": lambda f: also(meta(f), 16, (STRUCT, {3: (LIST, (LONG, [14, 22]))})),
+    "counts of lists": lambda f: also(meta(f), 16, (STRUCT, {2: (LIST, (LONG, [70]))})),
     "bytes of a column": lambda f: also(meta(f), 6, number(19870523)),
     "bytes of a group": lambda f: also(group(f), 2, number(19870523)),
     "packed bytes of a group": lambda f: also(group(f), 6, number(19870523)),
@@ -195,6 +196,13 @@ def test_a_footer_states_what_a_writer_states(tmp_path: Path, how: str) -> None:
     assert found_in(tmp_path, whole(before, footer)) is None
     FOOTERS[how](footer)
     assert found_in(tmp_path, whole(before, footer)) is not None
+
+
+def test_a_writer_may_state_that_no_value_is_in_a_list(tmp_path: Path) -> None:
+    """As Spark does: each of the 36 rows has a value of its own."""
+    before, footer = footer_of(plain())
+    also(meta(footer), 16, (STRUCT, {2: (LIST, (LONG, [72]))}))
+    assert found_in(tmp_path, whole(before, footer)) is None
 
 
 @pytest.mark.parametrize("by", ["polars", "pyarrow", "pages of pyarrow"])
@@ -270,6 +278,7 @@ TEXTS: Tree = {6: number(0, SHORT), 10: (STRUCT, {1: (STRUCT, {})})}
     ("raw", "values", "holds"),
     [
         (dictionary_file(numbers(5, 7), 2, 2, CODED, 4), [5, 7, 7, 5], True),
+        (dictionary_file(numbers(5, 7, 7), 3, 2, CODED, 4), [5, 7, 7, 5], False),
         (dictionary_file(numbers(5, 7, 19870523), 3, 2, CODED, 4), [5, 7, 7, 5], False),
         (dictionary_file(numbers(5, 7, 19870523), 2, 2, CODED, 4), [5, 7, 7, 5], False),
         (dictionary_file(numbers(5, 7), 2, 2, CODED, 4, _4=number(77, SHORT)), [5, 7, 7, 5], False),

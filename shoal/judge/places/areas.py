@@ -5,6 +5,7 @@ By the pairs of neighbors, it checks whether regions are connected, and which ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from shoal.judge.crosswalk import (
     number_of,
     one_row_each,
     part,
+    refuse_other_forms,
     spelled,
     whole,
 )
@@ -156,6 +158,8 @@ def judge_regions(
     columns = ["region_weight", *(f"region_{name}" for name in names[1:])]
     inside = np.array([r != NOWHERE for r in region], bool)
     held = frame.filter(pl.Series(inside))
+    texts = re.compile(r"area|region\d*|bound_by")
+    refuse_other_forms(frame, [name for name in _columns_of(asked) if not texts.fullmatch(name)], form)
     code: dict[Any, int] = {}
     label = np.array(
         [code.setdefault(r, len(code)) for r, inner in zip(region, inside, strict=True) if inner], np.int64

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import VerificationError
-from shoal.judge.crosswalk import StatedCrosswalk, columns_named, number_of, part, spelled, whole
+from shoal.judge.crosswalk import StatedCrosswalk, columns_named, number_of, part, refuse_other_forms, spelled, whole
 from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.places.cluster_cover import OVER, Feature, StatedClusters, covered, features_of, measured, numbers_of
 
@@ -46,6 +46,7 @@ def judge_clusters(
         raise VerificationError("the certificate file states a kind of center that is none")
     own = {"cluster", "records", "radius", "distance", *asked["sensitive"]}
     found = [columns_named(frame, own.union(*(feature.columns for feature in features)))]
+    refuse_other_forms(frame, ("cluster", "records", "distance"), form)
     if "records" in frame.columns:
         numbers = whole(frame, "cluster")
         fits = len(set(numbers)) == len(numbers) == number_of(facts, "rows")

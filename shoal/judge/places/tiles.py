@@ -21,6 +21,7 @@ from shoal.judge.crosswalk import (
     number_of,
     one_row_each,
     part,
+    refuse_other_forms,
     spelled,
     whole,
 )
@@ -162,6 +163,7 @@ def _tiles_of(
     """The tiles of a file in which each row names one, and whether all rows of a tile agree."""
     asked, k = stated.parameters, number_of(stated.parameters, "k")
     x, y = str(asked["x"]), str(asked["y"])
+    refuse_other_forms(frame, set(_columns_of(asked)) - {asked.get("boundary")}, form)
     tile, records = whole(frame, "tile"), whole(frame, "records")
     sides = np.stack([_numbers(frame, f"{name}_{end}") for end in ("low", "high") for name in (x, y)], axis=1)
     boundary = asked.get("boundary")
@@ -173,7 +175,7 @@ def _tiles_of(
     mixed = 0
     for t, n, box, side, more, center in zip(tile, records, sides.tolist(), own, extra, centers.tolist(), strict=True):
         box = tuple(math.copysign(math.inf, i - 1.5) if math.isnan(v) else v for i, v in enumerate(box))
-        this = (n, side, box, (*more, *map(repr, center)))
+        this = (n, side, box, (*more, *map(repr, (*center, *box))))
         mixed += claimed.setdefault(t, this) != this
     boxes = np.array([box for _, _, box, _ in claimed.values()], np.float64).reshape(-1, 4)
     around = asked.get("coordinates") == "geographic"

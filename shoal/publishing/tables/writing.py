@@ -27,7 +27,7 @@ import polars as pl
 
 from shoal.engines import lakes, servers
 from shoal.engines.atomic import Piece, Wanted, folder_next_to, publish_file, publish_together
-from shoal.engines.columns import starred_text
+from shoal.engines.columns import one_zero, starred_text
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
 from shoal.engines.source import MANIFEST, ending_of
@@ -140,6 +140,7 @@ class WholeTable(NamedTuple):
         if kind != "parquet":
             refuse_both(made.texts)
         star, sensitive = release.policy.star, release.policy.sensitive
+        lines = one_zero(lines, sensitive)
         if kind == "csv":
             lines, shown = starred_text(lines, stars, made.published, star, sensitive)
             return cls(lines, None if few is None else few.rows, shown, lines.columns)
@@ -201,7 +202,8 @@ class _Writing:
         def count(done: int) -> None:
             self.tell("writing", min(done / max(self.release.facts.rows, 1), 1.0))
 
-        for frame in ahead(rows_of(self.release, scratch, count)):
+        for rows in ahead(rows_of(self.release, scratch, count)):
+            frame = one_zero(rows, self.release.policy.sensitive)
             yield as_text_table(self.release, frame) if self.text else frame
 
     def fill(self, temporary: Path) -> None:
@@ -214,7 +216,9 @@ class _Writing:
         if self.ending:
             dealt = self.release._placement.rows.row_key is not None
             there = not dealt or self.release.policy.judge == "engine"  # otherwise, making the rows here is faster
-            self.rows.update({} if self.text or not there else open_table(self.release.table).parts(temporary))
+            floats = any(c.values.dtype.is_float() for c in self.release._placement.expected.sensitive)
+            here = self.text or not there or floats  # the engine would write NaN beside missing values
+            self.rows.update({} if here else open_table(self.release.table).parts(temporary))
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
         else:

@@ -24,10 +24,10 @@ from shoal.engines.source import Scope
 from shoal.engines.store import joined_coordinates, store
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
-from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding
+from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, has_two_kinds
 from shoal.judge.series import certificate_of as part_of_series
 from shoal.judge.series import judge_series, refuse_malformed, refuse_other
-from shoal.judge.tables.large import ReleaseContents, count_release, read_rows
+from shoal.judge.tables.large import ReleaseContents, count_release, is_parquet, read_rows
 from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
 from shoal.judge.tables.privacy import filled, limited
@@ -422,6 +422,9 @@ def _alone(
     policy = record.policy
     beyond = [] if record.private else [contents(path, record.separator)]
     held = count_release(path, [*policy.quasi_identifiers, *policy.sensitive], record.separator)
+    both = [c.name for c in held.cells if has_two_kinds(c, is_parquet(path))]
+    if both and beyond and beyond[0].holds:
+        beyond = [Finding("contents", False, f"column {both[0]!r} has two kinds of missing values")]
     try:
         outer = read_population(record, population, *given)
         trees, used_by = hierarchies_of(record, *given, needed=policy.sensitive)
