@@ -144,11 +144,12 @@ class ExistsError(PolicyError):
 
 @contextmanager
 def within(where: str) -> Iterator[None]:
-    """Add to a PolicyError raised in the block to which of several tables it applies."""
+    """Add to a PolicyError raised in the block to which of several tables or settings it applies."""
     try:
         yield
     except PolicyError as error:
-        raise PolicyError(f"in {where}, {error.sentence.marked}") from None
+        error.args = (Sentence(f"in {where}, {error.sentence.marked}"),)
+        raise
 
 
 class MissingDependencyError(ShoalError):

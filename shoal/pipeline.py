@@ -327,8 +327,9 @@ def _read(
     """Open the table, and refuse what can't be published before the search."""
     roles = [*asked.quasi_identifiers, *asked.sensitive, *asked.counting]
     needed = [*roles, *asked.identifiers, *asked.insensitive, *(asked.coordinates or ())]
-    table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
-    require(table.columns, needed)
+    with asked.naming():
+        table = open_table(data, engine, separator=text[0], encoding=text[1], coded=roles, needed=needed, scope=scope)
+        require(table.columns, needed)
     if asked.judge == "engine":
         refuse_here(table)
     harbor = None

@@ -3,9 +3,11 @@
 What a count of persons and rows rules out is refused before any search, with the column that is farthest from it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -52,6 +54,31 @@ def test_a_level_above_the_hierarchy_is_refused_with_its_height(more, name, heig
 def test_what_is_no_hierarchy_is_refused_with_the_policy(source):
     with pytest.raises(PolicyError, match="hierarchies\\['age'\\] is of type"):
         shoal.Policy.of(quasi_identifiers=["age"], k=2, hierarchies={"age": source})
+
+
+@pytest.mark.parametrize("frame", ["polars", "pandas", "duckdb"])
+@pytest.mark.parametrize(
+    "line", ['quasi_identifiers = ["town", "agee"]', 'identifiers = "agee"', 'coordinates = ["town", "agee"]',
+             'person = "agee"', 'population_weights = "agee"']
+)  # fmt: skip
+def test_a_policy_file_that_names_no_column_is_named_with_its_setting(line, frame, tmp_path):
+    own = "" if line.startswith("quasi") else 'quasi_identifiers = ["ill"]\npublish = "hierarchy"\n'
+    more = "" if line.startswith("quasi") else 'hierarchies = { ill = "stars" }\n'
+    (tmp_path / "p.toml").write_text(f"k = 2\n{own}{line}\n{more}")
+    policy = shoal.Policy.read(tmp_path / "p.toml")
+    table = {"polars": lambda: PEOPLE, "pandas": PEOPLE.to_pandas, "duckdb": lambda: duckdb.from_arrow(PEOPLE)}[frame]()
+    with pytest.raises(PolicyError, match=f"^in {line.split()[0]} of p.toml, 'agee' is not a column; did") as refused:
+        shoal.anonymize(table, policy)
+    assert refused.value.column == "agee"
+    assert refused.value.keys >= {line.split()[0]}
+
+
+@pytest.mark.parametrize("other", [replace, shoal.Policy.of])
+def test_a_name_that_replaces_that_of_the_policy_file_is_not_said_to_be_in_it(other, tmp_path):
+    (tmp_path / "p.toml").write_text('k = 2\nquasi_identifiers = ["town", "agee"]\n')
+    policy = other(shoal.Policy.read(tmp_path / "p.toml"), quasi_identifiers=["Town", "agee"])
+    with pytest.raises(PolicyError, match=r"^'Town' is not a column"):
+        shoal.anonymize(PEOPLE, policy)
 
 
 @pytest.mark.parametrize("column", ["town", "ill"])

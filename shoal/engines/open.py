@@ -26,7 +26,7 @@ from shoal.engines.csv import examine, one_character, other_separator, read_csv,
 from shoal.engines.frames import FrameTable
 from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
 from shoal.engines.table import Counted, EngineModule, Origin, Placed, PlacementRequest, Table, look, require
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, Sentence
 from shoal.paths import has_tables, is_map, is_remote, is_server, kind_of, without_secrets
 
 
@@ -210,9 +210,9 @@ def _require(table: Table, path: Any, separator: str | None, needed: Sequence[st
     used = one_character(separator) or (separator_of(path) if single and database_kind(path) is None else None)
     other = None if used is None or not single else other_separator(locate(path), used, needed)
     refusal = PolicyError.unknown("column", absent[0], table.columns)
-    if other is None:
-        raise refusal
-    raise PolicyError(f"{refusal}; the separator {other!r} instead of {used!r} would give it")
+    if other is not None:
+        refusal.args = (Sentence(f"{refusal}; the separator {other!r} instead of {used!r} would give it"),)
+    raise refusal
 
 
 LEAST = 1 << 21  # minimum bytes of a file whose lines are counted

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.errors import PolicyError, Sentence, UnaskedError
+from shoal.errors import PolicyError, Sentence, UnaskedError, within
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
@@ -147,8 +148,8 @@ class Policy:
 
     ``shoal.model.settings`` has an entry for each setting, with its default and its meaning; docs/settings.md lists
     them. If you copy a policy with another k (``dataclasses.replace(policy, k=3)``), it replaces the previous k.
-    ``source`` is the file from which the policy was read; ``certified`` has the SHA-256 of each graph of areas that the
-    certificate from which it was read names.
+    ``source`` is the file from which the policy was read, and ``written`` has the settings that it states;
+    ``certified`` has the SHA-256 of each graph of areas that the certificate from which it was read names.
 
     Raises PolicyError for an unknown setting and for settings that contradict each other. Sources: docs/tables.md.
 
@@ -204,6 +205,7 @@ class Policy:
     threads: int | None = field(compare=False)
     temporary: str | Path | None = field(compare=False)
     source: Path | None = field(default=None, compare=False)
+    written: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     certified: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __init__(self, **asked: Unpack[PolicySettings]) -> None:
@@ -216,7 +218,8 @@ class Policy:
                 raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
         values["privacy"] = take_models(values)
         values |= with_regions(values)
-        held = {"source": None, "certified": {}} | {name: entry.default for name, entry in SETTINGS.items()} | values
+        read: dict[str, Any] = {"source": None, "written": {}, "certified": {}}
+        held = read | {name: entry.default for name, entry in SETTINGS.items()} | values
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and not (held[name] is None and entry.default is None):
                 held[name] = column_names(name, held[name])
@@ -398,6 +401,19 @@ class Policy:
         people = [p for p in (self.population, self.areas, self.edges) if isinstance(p, (str, Path))]
         return (*([] if self.source is None else [self.source]), *named, *people)
 
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Add to the refusal of a column in the block the setting and the policy file that name the column."""
+        try:
+            yield
+        except PolicyError as error:
+            for setting in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "coordinates", *_COUNTED):
+                if self.source is not None and error.column in column_names(setting, self.written.get(setting, ())):
+                    error.keys = self.written.keys()
+                    with within(f"⟨{setting}⟩ of {self.source.name}"):
+                        raise
+            raise
+
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | None = None, **more: Any) -> Policy:
         """The policy of a Policy or a mapping, with single settings replaced by keyword arguments: k=3 keeps l.
@@ -415,6 +431,8 @@ class Policy:
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
         values = {**base, **more}
+        if "written" in values:
+            values["written"] = {name: held for name, held in values["written"].items() if name not in more}
         return cls(**values)
 
     @classmethod
@@ -445,7 +463,7 @@ class Policy:
                 ) from None
             where = f" (unreadable {at[0]})" if at and ending(path) == ".toml" else ""
             raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
-        for name in ("source", "certified"):
+        for name in ("source", "written", "certified"):
             if name in values:
                 raise PolicyError(f"{path.name!r} has the setting {name!r}, which is not one of a policy; take it out")
         given = values.get("hierarchies")
@@ -456,7 +474,7 @@ class Policy:
             if isinstance(values.get(name), str):
                 values[name] = str(path.parent / values[name])
         try:
-            return cls.of(values, **more, source=path)
+            return cls.of(values, **more, source=path, written=values)
         except PolicyError as error:
             error.keys = values.keys() - {n for n, v in more.items() if v is not None}
             if error.keys & set(error.settings) or _refusal_of(values) == str(error):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -335,8 +336,8 @@ def compare(
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
     trees = mapping("hierarchies", hierarchies)
-    if policy is not None:
-        asked = policy if isinstance(policy, Policy) else Policy.of(policy, k=1)
+    asked = policy if policy is None or isinstance(policy, Policy) else Policy.of(policy, k=1)
+    if asked is not None:
         quasi, sensitive = quasi or asked.quasi_identifiers, sensitive or asked.sensitive
         trees = {**{name: tree for name, tree in asked.hierarchies.items() if name in quasi}, **trees}
     if not quasi:
@@ -345,7 +346,8 @@ def compare(
         raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
     read_by = _trees(trees)
     text = separator, encoding
-    whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
+    with nullcontext() if asked is None else asked.naming():
+        whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
     found: dict[str, Any] = {}
     notes: list[str] = []
     as_it_is = _facts(_read(whole.table, whole, {}, (None, None)), whole)

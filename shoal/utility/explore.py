@@ -280,7 +280,8 @@ def _exploration_of(
 def _relevant_columns(table: Table, asked: Policy) -> Any:
     """The columns that determine loss and risk, as a frame."""
     names = [*asked.quasi_identifiers, *(asked.coordinates or ()), *asked.sensitive, *asked.counting]
-    require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
+    with asked.naming():
+        require(table.columns, [*names, *asked.identifiers, *asked.insensitive])
     return table.without([c for c in table.columns if c not in names])
 
 

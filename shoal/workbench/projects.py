@@ -264,11 +264,11 @@ def sensitive_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {n: h for n, h in settings.get("hierarchies", {}).items() if n in settings.get("sensitive", ())}
 
 
-def unknown(settings: dict[str, Any], columns: list[str]) -> list[str]:
-    """The columns that a request names and a table lacks."""
-    named = [name for role in ROLES for name in settings.get(role, ())]
-    named += [settings[what] for what in PEOPLE if settings.get(what)]
-    return [name for name in dict.fromkeys(named) if name not in columns]
+def unknown(settings: dict[str, Any], columns: list[str]) -> dict[str, str]:
+    """The columns that a request names and a table lacks, each with the setting that names it."""
+    named = {settings[what]: what for what in PEOPLE if settings.get(what)}
+    named |= {name: role for role in ROLES for name in settings.get(role, ())}
+    return {name: setting for name, setting in named.items() if name not in columns}
 
 
 class Bench:

@@ -219,8 +219,13 @@ class Window:
         if self.task.redo() if forward else self.task.undo():
             self.changed(*STEPS)
 
-    async def open(self, source: dict[str, Any], settings: dict[str, Any] | None = None) -> bool:
-        """Open a table, propose roles, and show its first rows; returns whether it could be read."""
+    async def open(
+        self, source: dict[str, Any], settings: dict[str, Any] | None = None, file: str | None = None
+    ) -> bool:
+        """Open a table, propose roles, and show its first rows; returns whether it could be read.
+
+        settings  the request; None: proposed. file: the policy file that holds it
+        """
         if self._busy():
             return False
         self.reads(True)
@@ -233,10 +238,11 @@ class Window:
         hint = ""
         if settings is None and self.keep and self.task.source:
             settings, hint = self.task.settings, " To open it afresh, switch off 'Ask the same of the next table'."
-        missing = [] if settings is None else unknown(settings, [c["name"] for c in found["columns"]])
+        missing = {} if settings is None else unknown(settings, [c["name"] for c in found["columns"]])
         if missing:
             lacks = ", ".join(map(repr, missing))
-            self.say(f"This table lacks {lacks}, which the request names.{hint}", bad=True)
+            where = "" if file is None else f" ({file}: {', '.join(dict.fromkeys(missing.values()))})"
+            self.say(f"This table lacks {lacks}, which the request names{where}.{hint}", bad=True)
             return False
         before = self.task.source.get("path", "")
         self.task.opened(source, found)
@@ -297,7 +303,7 @@ class Window:
         except (shoal.ShoalError, OSError) as error:
             self.say(in_fields(error) if isinstance(error, shoal.ShoalError) else str(error), bad=True)
             return
-        if await self.open(source, settings):
+        if await self.open(source, settings, f"{folder.name}/policy.toml"):
             self.task.project, self.task.series = folder, left["series"]
             self.task.months = None
             self.changed(*STEPS)

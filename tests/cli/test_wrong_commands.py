@@ -42,6 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "misspelled.toml": 'k = 5\nquasi_identifers = ["age"]',
         "five.toml": 'k = "five"\nquasi_identifiers = ["age"]',
         "broken.toml": "k = = 5",
+        "gone.toml": 'k = 5\nquasi_identifiers = ["age"]\nsensitive = ["disese"]\nidentifiers = ["name", "lon", "lat"]',
         "joined.toml": 'k = 5\nquasi_identifiers = "age,town"',
         "step.toml": 'k = 5\nquasi_identifiers = ["age"]\npublish = "ranges"\nrange_step = 5',
         "headless.csv": "34,Ulm,N77\n35,Bonn,N78",
@@ -133,6 +134,13 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     (f"{A} --k 2 --parts csv", 2, "with --engine duckdb or --engine spark; for one file end the output's name in .csv"),
     # policies
     ("anonymize people.csv --policy people.csv", 2, "'people.csv' is not TOML; shoal init TABLE writes one"),
+    ("anonymize people.csv --policy gone.toml", 2, "in sensitive of gone.toml, 'disese' is not a column; did you mean"),
+    ("anonymize people.csv --policy gone.toml --engine duckdb", 2, "in sensitive of gone.toml, 'disese' is not"),
+    ("anonymize people.csv --policy gone.toml --sensitive disese", 2, "shoal: 'disese' is not a column; did you mean"),
+    ("anonymize people.csv --policy gone.toml --sensitive disease --person tovn", 2, "shoal: 'tovn' is not a column"),
+    ("audit people.csv --policy gone.toml", 2, "in sensitive of gone.toml, 'disese' is not a column; did you mean"),
+    ("explore people.csv --policy gone.toml", 2, "in sensitive of gone.toml, 'disese' is not a column; did you mean"),
+    ("compare people.csv people.csv --policy gone.toml", 2, "in sensitive of gone.toml, 'disese' is not a column; did"),
     ("anonymize people.csv --policy joined.toml", 2, "'age,town' is not a column; it names 2, so give each by itself"),
     ("anonymize people.csv --policy step.toml", 2, "in step.toml, range_step = 5: give a mapping from"),
     ("init people.csv --k 0", 2, "--k 0: a whole number, at least 1"),
@@ -318,7 +326,7 @@ def test_a_wrong_command_is_answered(words, status, sentence, folder):
     assert "Traceback" not in said
     assert "defect" not in said
     assert not re.search(r"\b\w+=\[|\w+=\{|=True|\bNone\b", said), "names of Python"
-    outside = re.sub(r"in \w+\.toml, \w+ = ", "", done.stderr)  # where a file says it, its key is named
+    outside = re.sub(r"in \w+\.toml, \w+ = |in \w+ of \w+\.toml", "", done.stderr)  # a file's key
     assert not re.search(r"\b(quasi_identifiers|range_step|max_suppressed|distinct_l)\b(?!')", outside)
     assert not re.search(r"\bN\d+\b", said), "somebody's name"
     assert sorted(p.name for p in folder.iterdir()) == before, "something was written"

@@ -202,8 +202,9 @@ def test_a_wrong_separator_is_told(tmp_path: Path) -> None:
         read_table(path, separator=",")
     path = written(tmp_path, b"age;zip,code,x\n1;2,3,4\n")
     for engine in ("polars", "duckdb"):
-        with pytest.raises(PolicyError, match="the separator ';' instead of ',' would give it"):
+        with pytest.raises(PolicyError, match="the separator ';' instead of ',' would give it") as refused:
             shoal.anonymize(path, quasi_identifiers=["age"], k=1, engine=engine)
+        assert refused.value.column == "age"
     with pytest.raises(PolicyError, match="would give it"):
         shoal.audit(path, quasi_identifiers=["age"])
 

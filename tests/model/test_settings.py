@@ -114,7 +114,7 @@ def test_a_type_checker_knows_every_keyword_and_no_other() -> None:
     keywords = {*SHORTHANDS, *SETTINGS}
     assert set(get_type_hints(PolicySettings)) == keywords
     assert set(get_type_hints(Settings)) == keywords - {"engine", "memory", "threads", "temporary"}
-    assert {f.name for f in fields(Policy)} - {"source", "certified"} == set(SETTINGS)
+    assert {f.name for f in fields(Policy)} - {"source", "written", "certified"} == set(SETTINGS)
 
 
 @pytest.mark.parametrize("name", TRIED)

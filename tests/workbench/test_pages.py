@@ -506,6 +506,10 @@ def test_a_project_is_saved_and_opened_again_in_another_window(tmp_path: Path):
         assert other is not task
         assert other.asked() == task.asked()
         assert other.project == tmp_path / "kept"
+        (tmp_path / "kept" / "policy.toml").write_text('k = 4\nquasi_identifiers = ["age", "plz"]\n')
+        field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "kept"))
+        button(user, "Open").click()
+        await see(user, "This table lacks 'plz', which the request names (kept/policy.toml: quasi_identifiers)")
 
     run(walk, tmp_path, first=str(people(tmp_path)))
 

@@ -108,8 +108,9 @@ def audit(
     scope, engine = scope.as_asked(data, engine, asked)
     named = [given.get(role) for role in ("person", "household", "population_weights")]
     needed = [*asked.quasi_identifiers, *asked.sensitive, *(n for n in asked.counting if n in named)]
-    opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
-    require(opened.columns, needed)
+    with asked.naming():
+        opened = open_table(data, engine, separator=separator, encoding=encoding, needed=needed, scope=scope)
+        require(opened.columns, needed)
     names = _held(asked, opened.columns, trees)
     opened, cells = filled(opened, names.grouped) if missing == "filled" else (opened, None)
     found = _judged(opened, names, wanted, threshold, trees, missing, engine)
