@@ -8,7 +8,7 @@ would reveal the order of the rows. The index of a pandas frame is kept only if 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -73,6 +73,12 @@ def flat(frame: pl.DataFrame, text: Callable[[pl.Series], bool] | None = None) -
     if text is not None:
         frame = frame.with_columns(as_text(c) for c in frame if c.dtype != pl.Duration and text(c))
     return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
+
+
+def without_nan(frame: pl.DataFrame, judged: Collection[str]) -> pl.DataFrame:
+    """The frame with a missing value for each NaN of the judged columns, which is counted as one. Excel, SPSS, and
+    Stata have no NaN; in other columns it is the text NaN there."""
+    return frame.with_columns(c.fill_nan(None) for c in frame if c.name in judged and c.dtype.is_float())
 
 
 def begins_before(days: pl.Series, first: datetime.date) -> bool:

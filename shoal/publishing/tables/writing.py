@@ -27,7 +27,7 @@ import polars as pl
 
 from shoal.engines import lakes, servers
 from shoal.engines.atomic import Piece, Wanted, folder_next_to, publish_file, publish_together
-from shoal.engines.columns import starred_text
+from shoal.engines.columns import starred_text, without_nan
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
 from shoal.engines.source import MANIFEST, ending_of
@@ -145,7 +145,7 @@ class WholeTable(NamedTuple):
             return cls(lines, None if few is None else few.rows, shown, lines.columns)
         if kind == "parquet":
             return cls(lines, None, dict(stars), ())
-        excel = kind == "excel"
+        excel, lines = kind == "excel", without_nan(lines, [*made.published, *sensitive])
         bare = excel and lines.height and lines.select(pl.all_horizontal(pl.all().is_null())).to_series().any()
         as_text = {c.name for c in lines if (text_in_excel if excel else text_in_statistics)(c)}
         hidden = {
