@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 import numpy as np
 
 from shoal.attacks.minimality import claimed
-from shoal.engines.columns import row_numbers
+from shoal.engines.columns import one_zero, row_numbers
 from shoal.engines.csv import one_character, separator_of
 from shoal.engines.frames import classes
 from shoal.engines.open import open_table
@@ -563,7 +563,8 @@ def _refuse_target(table: Table, asked: Policy, target: Path) -> None:
     kept = [c for c in table.columns if c not in asked.identifiers]
     if kind_of(target) == "excel":
         refuse_sheet(table.rows, kept)
-    held = table.polars(kept).cast(dict.fromkeys(asked.limits, str))  # as what they are published
+    held = one_zero(table.polars(kept), [*asked.quasi_identifiers, *asked.sensitive])
+    held = held.cast(dict.fromkeys(asked.limits, str))  # as what they are published
     refuse_for_excel(target, held, asked.quasi_identifiers)
     refuse_for_statistics(target, held, asked.quasi_identifiers)
 

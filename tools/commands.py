@@ -72,7 +72,7 @@ JSON_HEAD = """# JSON on standard output and in the log
 With `--json`, a command prints one JSON object on standard output, and nothing else there. Messages for people go to
 standard error. Its JSON Schema is a file of the package:
 
-```py
+```python
 from importlib.resources import files
 
 schema = files("shoal.cli").joinpath("answers.schema.json").read_text()

@@ -521,12 +521,14 @@ def begin(tell: Tell, folder: str, settings: Mapping[str, Any], mode: str) -> di
     return months(tell, folder)
 
 
-def add_month(tell: Tell, source: Mapping[str, Any], folder: str, person: str | None) -> dict[str, Any]:
+def add_month(
+    tell: Tell, source: Mapping[str, Any], folder: str, person: str | None, other_people: bool = False
+) -> dict[str, Any]:
     """Add the table as the next part of a series; completely or not at all."""
     named = {n: v for n, v in _reading(source).items() if n in ("separator", "encoding")}
     _refuse_changed(source)
     data = _roles(source).table if source.get("table") or source.get("query") else source["path"]
-    shoal.Series(folder).add(data, person=person, progress=tell, **named)
+    shoal.Series(folder).add(data, person=person, other_people=other_people, progress=tell, **named)
     return months(tell, folder)
 
 

@@ -34,6 +34,8 @@ ROLES = {
     "insensitive": ("Insensitive", "published as it is"),
 }
 PEOPLE = ("person", "household", "population_weights")
+KNOWN_AGAIN = "Column by which a person is known again"
+OTHER_PEOPLE = "They are other people, although rows or names look like those of an earlier month"
 
 
 def in_fields(refusal: shoal.ShoalError) -> str:
@@ -49,6 +51,10 @@ def worded(sentence: Any) -> str:
             return f"the role {ROLES[named.name][0].lower()}"
         if named.name == "table" and named.value == "...":
             return "the field 'Table of a database' under 'How it is read'"
+        if named.name == "other_people":
+            return f"so with the switch '{OTHER_PEOPLE}'"
+        if named.name == "person" and named.value == "COLUMN":
+            return f"the field '{KNOWN_AGAIN}'"
         if named.name == "hierarchies" and named.value == "{column: ...}":
             return "a hierarchy (step Hierarchies)"
         value = "" if named.value is None or named.value in ("...", "[...]") else named.value.strip(chr(39))

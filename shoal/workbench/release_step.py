@@ -15,6 +15,8 @@ from shoal.paths import named_after
 from shoal.workbench.models_step import request_in_words
 from shoal.workbench.open_step import copied_out, note, scrolling
 from shoal.workbench.projects import (
+    KNOWN_AGAIN,
+    OTHER_PEOPLE,
     command,
     digests,
     handed_over,
@@ -424,13 +426,18 @@ def _held(window: Any) -> None:
         return
     proposed = task.settings.get("person") or next(iter(task.named("identifiers")), NOBODY)
     who = {NOBODY: "nothing: every row is somebody new", **{c["name"]: c["name"] for c in task.columns}}
-    person = ui.select(who, value=proposed, label="Column by which a person is known again").classes("wb-wide")
+    person = ui.select(who, value=proposed, label=KNOWN_AGAIN).classes("wb-wide")
+    with ui.column().classes("wb-wide") as earlier:
+        others = ui.switch(OTHER_PEOPLE)
+        note("Only if you know it: the promise of the series then relies on it. It counts for this month alone.")
+    earlier.set_visibility(bool(held["parts"]))
     add = window.long_work(f"Add {task.title} as month {len(held['parts']) + 1}", bar=True)
 
     async def run() -> None:
         with add.running("adding the month"):
             months = await window.ask("add_month", add.report, long=True,
-                                      source=task.source, folder=task.series, person=person.value or None)  # fmt: skip
+                                      source=task.source, folder=task.series, person=person.value or None,
+                                      other_people=others.value)  # fmt: skip
         if months is not None:
             task.months = months
             window.changed("Series")

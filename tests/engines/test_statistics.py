@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,6 +24,7 @@ from shoal.engines.propose import looked_at
 from shoal.engines.store import read_table, store
 from shoal.errors import InputError, MissingDependencyError, VerificationError
 from shoal.judge.file import canonical, read_release
+from shoal.pipeline import prepare
 from tests import commands
 
 WRITERS = {
@@ -235,6 +238,29 @@ def test_values_stand_in_the_file_as_they_were(tmp_path: Path, ending: str) -> N
         form = "statistics"
         shown = as_text(CARRIED[name]) if back[name].dtype == pl.String else CARRIED[name]
         assert canonical(back[name], form).to_list() == canonical(shown.rename(name), form).to_list(), name
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta", ".xlsx"])
+@pytest.mark.parametrize("engine", ["polars", "pandas", "duckdb"])
+def test_a_nan_is_a_missing_value(tmp_path: Path, ending: str, engine: str) -> None:
+    """These files have no NaN, and counting takes it for a missing value; the column stays one of numbers."""
+    some = [1.5, math.nan, 2.5, 3.0, math.nan, None, 2.0, 4.0]
+    whole = pl.DataFrame({"age": [30, 30, 30, 30, 40, 40, 40, 40], "dose": some, "note": some[::-1]}, strict=False)
+    frames: dict[str, Any] = {"polars": whole, "pandas": whole.to_pandas(), "duckdb": duckdb.from_arrow(whole)}
+    asked: dict[str, Any] = {"sensitive": ["dose"], "insensitive": ["note"], "k": 2, "l": 2}
+    release = shoal.anonymize(frames[engine], quasi_identifiers=["age"], **asked)
+    release.write(tmp_path / f"t{ending}")
+    assert shoal.verify(tmp_path / f"t{ending}", tmp_path / "t.certificate.json", frames[engine]).holds
+    back = read_release(tmp_path / f"t{ending}")
+    assert sorted(back["dose"].drop_nulls()) == [1.5, 2.0, 2.5, 3.0, 4.0]
+    shown = back["note"].cast(pl.String).drop_nulls().to_list()
+    assert shown.count("NaN") == (0 if engine == "pandas" else 2)  # a column that is not judged stays as it was
+
+
+def test_a_row_of_nan_alone_is_refused_for_a_sheet_before_the_search() -> None:
+    whole = pl.DataFrame({"age": [30.0, 30.0, None, None], "dose": [1.0, 2.0, math.nan, 1.0]})
+    with pytest.raises(InputError, match="without any value, which a sheet cannot show"):
+        prepare(whole, quasi_identifiers=["age"], sensitive=["dose"], k=2, target=Path("out.xlsx"))
 
 
 LONG, ODD = "x" * 2_046, {"a": ["x "]}

@@ -453,31 +453,74 @@ def test_a_file_that_changed_after_it_was_verified_is_not_handed_out(tmp_path: P
     run(walk, tmp_path, first=str(people(tmp_path)))
 
 
-def test_the_same_rows_are_nobodys_next_month(tmp_path: Path):
+@pytest.mark.parametrize("mode", ["increment", "again"])
+def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode: str):
     """Two releases of the same people, as if they were others, tell more together than each alone."""
+    from nicegui import ui
+
+    by = {"increment": "", "again": "name"}[mode]  # nothing tells who a row is, or an id does
+    same = {
+        "increment": "has the rows of part 1, and without a column of persons they would count as new people; name the "
+        "column with the field 'Column by which a person is known again', or if they are others, say so with the "
+        "switch 'They are other people, although",
+        "again": "under another spelling, such as one with leading zeros; write the people as in the earlier tables, "
+        "or if they are other people, say so with the switch 'They are other people, although",
+    }[mode]
+    made = pl.read_csv(people(tmp_path), infer_schema=False).with_columns(disease=pl.Series(["flu", "gout"] * 60))
+    for name, zeros in (("people.csv", "00{}"), ("february.csv", "0{}"), ("march.csv", "0{}")):
+        made.with_row_index("i").with_columns(name=pl.format(zeros, "i")).drop("i").write_csv(tmp_path / name)
+
+    async def add(user: Any, name: str, month: int, others: bool) -> None:
+        field(user, "Column by which a person is known again").set_value(by)
+        switches = [e for e in _all(user, ui.switch) if "other people" in e.text]
+        assert [e.value for e in switches] == [False] * (month > 1)  # it counts for one month
+        for switch in switches:
+            switch.set_value(others)
+        button(user, f"Add {name} as month {month}").click()
 
     async def walk(user: Any, bench: Any) -> None:
+        async def named(name: str) -> None:
+            go(user, "1 Open")
+            (kept,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+            kept.set_value(True)
+            field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / name))
+            button(user, "Open").click()
+            await see(user, f"{name}: 120 rows, 4 columns")
+            go(user, "8 Series")
+
         task = await opened(user, bench)
-        task.change(k=3, l=None, sensitive=[], insensitive=["disease"], effort="fast")
+        task.change(
+            quasi_identifiers=["age"], sensitive=["disease"], insensitive=[], identifiers=["name", "zip"], k=2, l=2,
+            publish="stars", effort="fast",
+        )  # fmt: skip
         go(user, "8 Series")
         field(user, "Folder of the series").set_value(str(tmp_path / "months"))
         button(user, "Show the series, or begin one").click()
         await see(user, "Begin a series in this folder")
+        (modes,) = _all(user, ui.radio)
+        modes.set_value(mode)
         button(user, "Begin the series").click()
         await see(user, "0 months, 0 people")
-        field(user, "Column by which a person is known again").set_value("")
-        button(user, "Add people.csv as month 1").click()
+        await user.should_not_see("They are other people")
+        await add(user, "people.csv", 1, False)
         await see(user, "1 month, 120 people")
-        field(user, "Column by which a person is known again").set_value("")
-        button(user, "Add people.csv as month 2").click()
-        await said(user, "this table has the rows of part 1")
+        await named("february.csv")
+        await add(user, "february.csv", 2, False)
+        await said(user, same)
         assert len(task.months["parts"]) == 1
+        await user.open(f"/w/{task.name}")
+        await add(user, "february.csv", 2, True)
+        await see(user, "2 months, 240 people")
+        await named("march.csv")
+        await add(user, "march.csv", 3, mode == "increment")  # in mode "again", they are those of February
+        await see(user, "3 months, 360 people" if mode == "increment" else "3 months, 240 people")
+        await see(user, "Verified: every month, and all together")
         release = Path(task.months["parts"][0]["files"]["release"])
         release.write_bytes(release.read_bytes() + b"\n")
         answer = await user.http_client.get(f"/w/{task.name}/months/1/release")
         assert answer.status_code == 409
 
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    run(walk, tmp_path, first=str(tmp_path / "people.csv"))
 
 
 def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Path):

@@ -140,7 +140,7 @@ class WholeTable(NamedTuple):
         if kind != "parquet":
             refuse_both(made.texts)
         star, sensitive = release.policy.star, release.policy.sensitive
-        lines = one_zero(lines, sensitive)
+        lines = one_zero(lines, [*made.published, *sensitive])
         if kind == "csv":
             lines, shown = starred_text(lines, stars, made.published, star, sensitive)
             return cls(lines, None if few is None else few.rows, shown, lines.columns)
