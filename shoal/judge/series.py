@@ -17,7 +17,7 @@ import hmac
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -254,11 +254,15 @@ def _states_a_part(stated: Any, about: Mapping[str, Any], rows: int) -> bool:
     return misfit(stated, form) is None and stated["made_up"] < (rows if about.get("counterfeits") else 1)
 
 
+def _is_hash(digits: int) -> Callable[[Any], bool]:
+    return lambda held: is_text(held) and re.fullmatch(f"[0-9a-f]{{{digits}}}", held) is not None
+
+
 _VIEW = {"columns": [is_text], "publish": is_text, "levels?": Each(is_whole)}
 _STATED_SERIES: dict[str, Any] = {  # ``refuse_policy`` has the form of the policy
     "format": lambda held: type(held) is int and held == 1, "kind": lambda held: held == "series",
     "made_by": Each(is_text), "made_at": is_text, "seal": is_text,
-    "id": lambda held: is_text(held) and re.fullmatch("[0-9a-f]{32}", held) is not None,
+    "id": _is_hash(32),
     "mode": lambda held: held in [*_SETTINGS], "policy": Each(lambda _: True), "hierarchies": Each({"sha256": is_text}),
 }  # fmt: skip
 _WAITING = {"wait": is_whole, "wait_above": lambda held: is_number(held) and held <= 1}
@@ -267,6 +271,15 @@ _SETTINGS: dict[str, dict[str, Any]] = {  # of each mode
     "again": {**_WAITING, "counterfeits": is_flag, "signatures": (is_positive, is_null)},
     "views": {},
 }
+
+
+_LEDGER: dict[str, Any] = {  # of a part; hashes are of persons, tuples, and values
+    "series": _is_hash(32), "number": is_positive, "certificate": _is_hash(64), "persons": _is_hash(64),
+    "previous": (_is_hash(64), lambda held: held == ""), "table": (_is_hash(32), lambda held: held == ""),
+    "waiting": lambda held: misfit(held, Each(is_whole)) is None and all(map(_is_hash(32), held)),
+    "units": [lambda held: isinstance(held, list) and [type(x) for x in held] == [str, str, int]], "mac": _is_hash(64),
+}  # fmt: skip
+_HEAD = {"number": is_whole, "certificate": _is_hash(64), "mac": _is_hash(64)}
 
 
 def refuse_malformed(about: Mapping[str, Any]) -> None:
@@ -393,6 +406,9 @@ def _ledgers(place: Path, about: Mapping[str, Any], certificates: Sequence[Mappi
         own = hashlib.sha256((place / f"{i:04d}" / CERTIFICATE).read_bytes()).hexdigest()
         good = (
             content.get("mac") == _mac(key, content)
+            and misfit(content, _LEDGER) is None
+            and content["units"] == (sorted(content["units"]) if about["mode"] == "again" else [])
+            and sorted(persons.columns) == ["part", "person", "possible", "tuple", "value"]
             and content.get("persons") == hashlib.sha256(data).hexdigest()
             and (content.get("series"), content.get("number"), content.get("certificate")) == (about["id"], i, own)
             and content.get("previous") == sealed
@@ -430,7 +446,7 @@ def _head_fault(place: Path, key: bytes, parts: int) -> str | None:
     """
     path = place / "private" / "head.json"
     head = read_json(path, "head") if path.is_file() else {}
-    if head.get("mac") != _mac(key, head):
+    if head.get("mac") != _mac(key, head) or misfit(head, _HEAD) is not None:
         return "the head of the ledger is lost or was changed"
     last = head["number"]
     if last > parts:

@@ -637,13 +637,14 @@ RUN = {  # in a record: what ``--if-changed`` compares the next run with
     "answer": Each(lambda _: True),
 }  # fmt: skip
 _PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
+PROOF = {  # of a record
+    "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
+    "optimal": is_flag, "guarantee": _PROMISE, "details": Each(lambda _: True),
+}  # fmt: skip
 _RECORD = {  # of a crosswalk; its details are those of a method
     **_DOCUMENT, "private": lambda held: held is True, "run?": RUN, "facts": Each(lambda _: True), "method": is_text,
     "separator": (is_text, is_null),
-    "certificate": {
-        "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
-        "optimal": is_flag, "guarantee": _PROMISE, "details": Each(lambda _: True),
-    },
+    "certificate": PROOF,
 }  # fmt: skip
 
 

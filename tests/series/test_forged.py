@@ -4,18 +4,21 @@ A receiver has the public files alone.  What a receiver cannot see, because no l
 sees: a last part that was taken away or made again.
 """
 
+import hashlib
 import itertools
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.judge.series import _waiting_fault, judge_series
+from shoal.judge.series import _mac, _waiting_fault, judge_series
 from shoal.publishing.series_folder import Keyed
+from tests.fuzz.certificates import each_entry
 from tests.kept import forge
 from tests.series.common import frame, people, policy
 
@@ -209,3 +212,40 @@ def test_the_judge_counts_how_long_people_wait(mode, tmp_path):
         None,
         "a person on the waiting list is published",
     )  # "again": who left, and comes anew
+
+
+@pytest.mark.parametrize("name", ["ledger-0001/ledger.json", "ledger-0004/ledger.json", "head.json"])
+def test_each_entry_of_a_ledger_and_of_its_head_has_its_form(sound: Path, tmp_path: Path, name: str) -> None:
+    """The owner's key signs the entries, so a patched shoal could write anything in them."""
+    place = Path(shutil.copytree(sound, tmp_path / "s"))
+    path, key = place / "private" / name, (place / "private" / "key").read_bytes()
+    ledgers = [place / "private" / f"ledger-{number:04d}" / "ledger.json" for number in range(1, PARTS + 1)]
+    genuine = {paper: json.loads(paper.read_text()) for paper in (*ledgers, path)}
+
+    def write(paper: Path, facts: dict[str, Any]) -> None:
+        facts = {n: held for n, held in facts.items() if n != "mac"}
+        paper.write_text(json.dumps(facts | {"mac": _mac(key, facts)}))
+
+    def forged(facts: dict[str, Any]) -> bool:
+        """Whether a series with this file verifies; the ledgers after it name it."""
+        write(path, facts)
+        for before, after in itertools.pairwise(ledgers):
+            if path in ledgers[: ledgers.index(after)]:
+                write(after, genuine[after] | {"previous": hashlib.sha256(before.read_bytes()).hexdigest()})
+        return shoal.Series.verify_folder(place).holds
+
+    assert forged(genuine[path])
+    bent = [(what, held) for what, held in each_entry(genuine[path], ("mac",)) if isinstance(held, dict)]
+    for what, facts in [*bent[:9], *bent[9 :: 1 + len(bent) // 60]]:
+        assert not forged(facts), what
+
+
+def test_a_ledger_has_no_other_column(sound: Path, tmp_path: Path) -> None:
+    place = Path(shutil.copytree(sound, tmp_path / "s"))
+    folder, key = place / "private" / f"ledger-{PARTS:04d}", (place / "private" / "key").read_bytes()
+    persons = pl.read_parquet(folder / "persons.parquet")
+    persons.with_columns(who=pl.lit("Ann")).write_parquet(folder / "persons.parquet")
+    facts = json.loads((folder / "ledger.json").read_text())
+    facts["persons"] = hashlib.sha256((folder / "persons.parquet").read_bytes()).hexdigest()
+    (folder / "ledger.json").write_text(json.dumps(facts | {"mac": _mac(key, facts)}))
+    assert [f.check for f in shoal.Series.verify_folder(place).findings if not f.holds] == ["ledger"]

@@ -27,6 +27,7 @@ from shoal.model.certificate import (
     LADDER,
     MORE,
     PRIVATE_SETTINGS,
+    PROOF,
     RUN,
     Certificate,
     PublicCertificate,
@@ -395,11 +396,14 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
     book = None if policy.preset is None else RULE_BOOKS[policy.preset]
     refuse_policy(record["policy"], private=PRIVATE in record)
     if PRIVATE in record:
-        differing = sorted((set(record) - {"seal", "run"}) ^ _RECORD_ENTRIES)
-        if differing or ("run" in record and misfit(record["run"], RUN) is not None):
-            raise InputError(
-                f"the record lacks {(differing or ['run'])[0]!r}, or has it in a form that no record of a table has"
-            )
+        odd = misfit(record, _RECORD)
+        if odd is None:
+            before, judged = record["before"], {*policy.grouped, *policy.sensitive}
+            together = {name for held in before["dangerous"] for name in held["columns"]}
+            good = judged | together <= {*before["distinct_values"]} <= judged | {*record["carried"]["columns"]}
+            odd = None if good else "before"
+        if odd is not None:
+            raise InputError(f"the record lacks {odd!r}, or has it in a form that no record of a table has")
     if PRIVATE not in record:
         unknown_entries = sorted(
             {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
@@ -462,10 +466,30 @@ _TABLE: dict[str, Any] = {  # a certificate file of a table; ``refuse_policy`` h
 }  # fmt: skip
 
 
-_RECORD_ENTRIES = (set(_TABLE) - {"series?", "signature?", "seal"}) | {
-    *("private", "method", "persons", "incomplete", "filled", "limited", "population", "exposed"),
-    *("before", "attempts", "seconds"),
-}
+_SHARE = {"above": is_number, "rows": is_number}
+_BEFORE = {  # figures of the original
+    "rows": is_whole, "classes": is_whole, "smallest_class": is_whole, "uniques": is_whole, "at_risk": [_SHARE],
+    "distinct_values": Each(is_whole), "notes": [is_text],
+    "dangerous": [{"columns": [is_text], "distinction": is_number, "separation": is_number}],
+}  # fmt: skip
+_POPULATION = {
+    "from": is_text, "rows": is_whole, "k_map": is_whole, "presence": [is_number], "unique": is_whole,
+    "uniques": {**dict.fromkeys(("zayatz", "snb", "pitman", "dankar"), _FIGURE), "rule": is_text},
+}  # fmt: skip
+_STEPS = ("read", "histogram", "solve", "recode", "compose", "write", "verify")
+_RECORD: dict[str, Any] = {  # of a table; the details of its certificate are those of a method
+    **{name: form for name, form in _TABLE.items() if name not in ("series?", "signature?")},
+    "private": lambda held: held is True, "run?": RUN, "method": is_text, "persons": Each(is_whole),
+    "loss": dict.fromkeys(("stars", "suppressed_tuples", "ncp", "weighted_ncp?", "ncp_with_filled?"), is_number),
+    "incomplete": (
+        {"rows": is_whole, "smallest": is_whole, "smallest_of_others": is_whole, "columns": [is_text]}, is_null,
+    ),
+    "filled": (Each(is_whole), is_null), "limited": Each(Each(is_number)), "population": (_POPULATION, is_null),
+    "exposed": {"columns": Each(is_number), "groups": _FIGURE}, "before": _BEFORE,
+    "attempts": [{"method": is_text, "cost": is_number, "seconds": is_number}],
+    "seconds": dict.fromkeys((f"{step}?" for step in _STEPS), is_number),
+    "certificate": PROOF,
+}  # fmt: skip
 
 
 def refuse_policy(asked: Any, private: bool = False) -> None:
