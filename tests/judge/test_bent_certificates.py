@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import polars as pl
 import pytest
 
 import shoal
+from shoal.cli.common import refusal
 from shoal.engines.atomic import check_folder
 from shoal.engines.features import codes_of
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
@@ -29,7 +31,8 @@ from shoal.model.metric import Metric, Number
 from shoal.problems.catalogue import crosswalk_problems
 from shoal.utility.explore import judged
 from tests.amount import thinned
-from tests.data import clusters, released
+from tests.commands import run, told
+from tests.data import KINDS, clusters, released
 from tests.fuzz.certificates import bent, each_entry
 from tests.kept import forge, kept, prove, resealed, verify
 from tests.series.common import people as small_people
@@ -956,3 +959,56 @@ def test_a_record_holds_its_entries_alone(tmp_path: Path, kind: str) -> None:
         record.write_text(json.dumps(changed | {"seal": seal(changed)}))
         with suppress(InputError, VerificationError, CertificateError):
             assert not verify(out, record, source).holds, name
+
+
+def judged_both(words: list[Any], judge: Callable[[], Any]) -> bool:
+    """Whether a function's verdict holds; the command's status and sentences are the function's."""
+    done = run("verify", *words, "--json")
+    held = told(done.stdout)
+    refused: shoal.ShoalError | None = None
+    try:
+        verdict = judge()
+    except shoal.ShoalError as error:
+        refused = error
+    if refused is not None:
+        assert (done.returncode, held["error"]["message"]) == (refused.exit_status, refusal(refused))
+        return False
+    assert done.returncode == (0 if verdict.holds else 1)
+    whole = json.loads(json.dumps(verdict.as_dict()))
+    assert {name: held[name] for name in whole} == whole
+    return bool(verdict.holds)
+
+
+@pytest.mark.parametrize("kind", ["table", "table with original", "series", *KINDS, "labels with original"])
+def test_the_command_judges_as_the_function_does(tmp_path: Path, kind: str) -> None:
+    """A genuine release, and one of every hundred bent certificates."""
+    source: list[Path] = []
+    if kind.startswith("table"):
+        table, out, *_ = made(tmp_path)
+        paper, source = tmp_path / "r.certificate.json", [table] if "with" in kind else []
+    elif kind == "series":
+        out = tmp_path / "s"
+        shoal.Series.start(out, small_policy()).add(small_people(1, 16), person="id")
+        paper = out / "0001" / "release.certificate.json"
+    else:
+        crosswalk, frame = released(kind.split(" ")[0])
+        out, paper = tmp_path / "c.csv", crosswalk.write(tmp_path / "c.csv")
+        if "with" in kind:
+            source = [tmp_path / "t.csv"]
+            frame.write_csv(source[0])
+    words: list[Any] = [out] if kind == "series" else [out, paper]
+    words += [word for path in source for word in ("--original", path)]
+
+    def judge() -> Any:
+        if kind == "series":
+            return shoal.Series.verify_folder(out)
+        return shoal.verify(out, paper, source[0] if source else None)
+
+    assert judged_both(words, judge)
+    genuine = json.loads(paper.read_text())
+    bent_ones = [changed for _, changed in each_entry(genuine, ("seal",)) if isinstance(changed, dict)]
+    verdicts = []
+    for changed in bent_ones[:: 1 + len(bent_ones) // 12]:
+        paper.write_text(json.dumps(changed | {"seal": seal(changed)}))
+        verdicts.append(judged_both(words, judge))
+    assert not all(verdicts)

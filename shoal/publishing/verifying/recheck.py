@@ -476,15 +476,17 @@ _POPULATION = {
     "from": is_text, "rows": is_whole, "k_map": is_whole, "presence": [is_number], "unique": is_whole,
     "uniques": {**dict.fromkeys(("zayatz", "snb", "pitman", "dankar"), _FIGURE), "rule": is_text},
 }  # fmt: skip
+_LOST = ("stars", "suppressed_tuples", "ncp", "weighted_ncp?", "ncp_with_filled?", "ncp_with_limits?")
 _STEPS = ("read", "histogram", "solve", "recode", "compose", "write", "verify")
 _RECORD: dict[str, Any] = {  # of a table; the details of its certificate are those of a method
     **{name: form for name, form in _TABLE.items() if name not in ("series?", "signature?")},
     "private": lambda held: held is True, "run?": RUN, "method": is_text, "persons": Each(is_whole),
-    "loss": dict.fromkeys(("stars", "suppressed_tuples", "ncp", "weighted_ncp?", "ncp_with_filled?"), is_number),
+    "loss": dict.fromkeys(_LOST, is_number),
     "incomplete": (
-        {"rows": is_whole, "smallest": is_whole, "smallest_of_others": is_whole, "columns": [is_text]}, is_null,
+        {"rows": is_whole, "smallest": is_whole, "smallest_of_others": is_whole, "columns?": [is_text]}, is_null,
     ),
-    "filled": (Each(is_whole), is_null), "limited": Each(Each(is_number)), "population": (_POPULATION, is_null),
+    "filled": (Each(lambda held: type(held) in (int, float)), is_null),
+    "limited": Each(Each(is_number)), "population": (_POPULATION, is_null),
     "exposed": {"columns": Each(is_number), "groups": _FIGURE}, "before": _BEFORE,
     "attempts": [{"method": is_text, "cost": is_number, "seconds": is_number}],
     "seconds": dict.fromkeys((f"{step}?" for step in _STEPS), is_number),
