@@ -488,7 +488,7 @@ _RECORD: dict[str, Any] = {  # of a table; the details of its certificate are th
     "filled": (Each(lambda held: type(held) in (int, float)), is_null),
     "limited": Each(Each(is_number)), "population": (_POPULATION, is_null),
     "exposed": {"columns": Each(is_number), "groups": _FIGURE}, "before": _BEFORE,
-    "attempts": [{"method": is_text, "cost": is_number, "seconds": is_number}],
+    "attempts": [{"method": is_text, "cost": is_number, "seconds?": is_number}],
     "seconds": dict.fromkeys((f"{step}?" for step in _STEPS), is_number),
     "certificate": PROOF,
 }  # fmt: skip
