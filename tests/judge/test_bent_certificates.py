@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from shoal.errors import CertificateError, InputError, PolicyError, Verification
 from shoal.judge.file import seal
 from shoal.judge.finding import Finding
 from shoal.judge.places.tiles import judge_outlines
-from shoal.judge.tables.large import read_manifest
+from shoal.judge.tables.large import ReleaseContents, ReleaseRequirement, digest_of, judge_held, read_manifest
+from shoal.judge.tables.privacy import fewest
 from shoal.model.certificate import FIXED, Certificate
 from shoal.model.metric import Metric, Number
 from shoal.problems.catalogue import crosswalk_problems
@@ -1012,3 +1013,54 @@ def test_the_command_judges_as_the_function_does(tmp_path: Path, kind: str) -> N
         paper.write_text(json.dumps(changed | {"seal": seal(changed)}))
         verdicts.append(judged_both(words, judge))
     assert not all(verdicts)
+
+
+ALONE: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], object]]] = {  # line that fails: request, change
+    "groups": ({}, lambda r: r.update(smallest_group=r["smallest_group"] - 1)),
+    "identifiers": ({}, lambda r: r["policy"].update(identifiers=["note"])),
+    "columns named": ({}, lambda r: r["carried"].update(columns=[], alone={})),
+    "suppressed rows": ({"max_suppressed": 0.9}, lambda r: r["policy"].update(max_suppressed=0.01)),
+    "mean risk": ({"max_average_risk": 0.3}, lambda r: r["policy"].update(max_average_risk=0.01)),
+    "minimality": ({"minimality": 0.9}, lambda r: r["policy"].update(minimality=0.01)),
+}
+
+
+@pytest.mark.parametrize("line", ALONE)
+def test_one_line_alone_tells_that_a_certificate_is_bent(tmp_path: Path, line: str) -> None:
+    asked, change = ALONE[line]
+    unlike = pl.Series([max(i, 16) for i in range(24)])  # eight rows
+    table = pl.read_csv(LINES.encode()).with_columns(age=unlike, zip=unlike.cast(pl.String))
+    roles: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["d"]}
+    release = shoal.anonymize(table, **roles, **asked, k=3, l=2, seed=1, effort="fast")
+    paper = release.write(tmp_path / "r.csv")
+    assert shoal.verify(tmp_path / "r.csv", paper).holds
+    forge(paper, change)
+    assert line in [f.check for f in shoal.verify(tmp_path / "r.csv", paper).findings if not f.holds]
+
+
+def test_fewer_stars_than_certified_are_refused_as_more_are() -> None:
+    held = ReleaseContents(pl.DataFrame({"a": ["*", "*", "x"]}), np.array([1, 2, 4]), ("a",))
+    for stars in (2, 3, 4):
+        asked = ReleaseRequirement(["a"], [], [], "*", {"a": stars})
+        with nullcontext() if stars == 3 else pytest.raises(VerificationError, match="3 stars in the file"):
+            judge_held(held, asked, "csv")
+
+
+def test_a_missing_person_is_no_person() -> None:
+    assert fewest(pl.DataFrame({"a": ["x", "x", "x"], "who": ["1", None, "2"]}), ["a"], "who") == 2
+
+
+def test_a_manifest_names_each_part_once_and_is_no_link(tmp_path: Path) -> None:
+    (tmp_path / "part-00000.csv").write_text("a\n1\n")
+    sha256 = hashlib.sha256(b"a\n1\n").hexdigest()
+    one = {"file": "part-00000.csv", "rows": 1, "bytes": 4, "sha256": sha256}
+    for parts, holds in (([one], True), ([one, one], False)):
+        (tmp_path / "manifest.json").write_text(json.dumps({"parts": parts}))
+        with nullcontext() if holds else pytest.raises(VerificationError, match="no manifest of shoal"):
+            read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps({"parts": [one]}))
+    digest_of(tmp_path)
+    (tmp_path / "manifest.json").rename(tmp_path.with_suffix(".json"))
+    (tmp_path / "manifest.json").symlink_to(tmp_path.with_suffix(".json"))
+    with pytest.raises(VerificationError, match="is a link"):
+        digest_of(tmp_path)
