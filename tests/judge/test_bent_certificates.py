@@ -1064,3 +1064,26 @@ def test_a_manifest_names_each_part_once_and_is_no_link(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").symlink_to(tmp_path.with_suffix(".json"))
     with pytest.raises(VerificationError, match="is a link"):
         digest_of(tmp_path)
+
+
+def test_a_record_is_no_certificate_and_belongs_to_one_file(tmp_path: Path) -> None:
+    _, out, record, _ = made(tmp_path)
+    paper = tmp_path / "r.certificate.json"
+    with pytest.raises(InputError, match="is a record, and a certificate is wanted"):
+        shoal.verify(out, record)
+    with pytest.raises(InputError, match="is a certificate, and a record is wanted"):
+        shoal.verify(out, paper, record=paper)
+    forge(record, lambda facts: facts["release"].update(sha256="0" * 64))
+    assert "record" in [f.check for f in shoal.verify(out, paper, record=record).findings if not f.holds]
+
+
+def test_a_certificate_lists_its_insensitive_columns_and_hashes_its_hierarchies(tmp_path: Path) -> None:
+    _, out, _, _ = made(tmp_path, "hierarchy")
+    paper = tmp_path / "r.certificate.json"
+    genuine = paper.read_text()
+    forge(paper, lambda facts: facts["policy"].update(insensitive=["gone"]))
+    with pytest.raises(InputError, match="an insensitive column that it does not list"):
+        shoal.verify(out, paper)
+    paper.write_text(genuine)
+    forge(paper, lambda facts: facts.update(hierarchies={}))
+    assert "hierarchy of zip" in [f.check for f in shoal.verify(out, paper).findings if not f.holds]

@@ -249,3 +249,18 @@ def test_a_ledger_has_no_other_column(sound: Path, tmp_path: Path) -> None:
     facts["persons"] = hashlib.sha256((folder / "persons.parquet").read_bytes()).hexdigest()
     (folder / "ledger.json").write_text(json.dumps(facts | {"mac": _mac(key, facts)}))
     assert [f.check for f in shoal.Series.verify_folder(place).findings if not f.holds] == ["ledger"]
+
+
+def test_a_ledger_and_its_head_need_the_key(sound: Path, tmp_path: Path) -> None:
+    """Each of these would hold if it were sealed with the key."""
+    place = Path(shutil.copytree(sound, tmp_path / "s"))
+    ledger, head = place / "private" / f"ledger-{PARTS:04d}" / "ledger.json", place / "private" / "head.json"
+    before = hashlib.sha256((part(place, PARTS - 1) / "release.certificate.json").read_bytes()).hexdigest()
+    key = (place / "private" / "key").read_bytes()
+    for path, change in ((ledger, {"table": "0" * 32}), (head, {"number": PARTS - 1, "certificate": before})):
+        genuine = path.read_text()
+        facts = json.loads(genuine) | change
+        for mac, holds in ((_mac(key, facts), True), (facts["mac"], False)):
+            path.write_text(json.dumps(facts | {"mac": mac}))
+            assert shoal.Series.verify_folder(place).holds is holds
+        path.write_text(genuine)
