@@ -471,7 +471,8 @@ class Policy:
                 ) from None
             mend = "shoal init TABLE writes one"
             if at and ending(path) == ".toml":
-                mend = f"it is unreadable {at[0]}: there or above, a comma, a quote, or a bracket may be missing"
+                mend = f"it is unreadable {at[0]}: there or above, a comma, a quote, or a bracket may be missing, or "
+                mend += "true and false have a capital letter"
             raise PolicyError(f"{path.name!r} is not TOML; {mend}") from None
         for name in ("source", "written", "certified"):
             if name in values:
