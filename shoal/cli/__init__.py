@@ -222,7 +222,7 @@ SYNONYMS = {
     "--key-vars": ("--quasi",), "--keyvars": ("--quasi",), "--sensitive-attributes": ("--sensitive",),
     "--k-anonymity": ("--k",), "--l-diversity": ("--l",), "--ldiversity": ("--l",), "--t-closeness": ("--t",),
     "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
-    "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
+    "--weight": ("--count",), "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
     "--seconds": ("--effort",), "--timeout": ("--effort",), "--time-limit": ("--effort",), "--time": ("--effort",),
     "--table": ("--output",), "--budget": ("--effort",), "--random-state": ("--seed",), "--random-seed": ("--seed",),
 }  # fmt: skip
@@ -284,7 +284,7 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
     own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
     own.append("--help")
     words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
-    meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1)
+    meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1, cutoff=0.7)
     message = f"shoal {command or ''}".rstrip() + f" has no {name}"
     if meant:
         return f"{message}; did you mean {meant[0]}?"

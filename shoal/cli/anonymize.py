@@ -132,7 +132,7 @@ def anonymize(
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
     again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
-    with progress() as listener:
+    with asked.naming(), progress() as listener:
         release = prepare(
             data, asked, **source._asdict(), **after.settings(), target=place.readable_as(files.parts),
             progress=listener, secret=None if files.secret is None else read_secret(files.secret),

@@ -93,7 +93,7 @@ class Geography:
             except (TypeError, ValueError, OverflowError):
                 raise InputError(
                     f"column {name!r} of area {self.ids[i]!r} is not a whole number; fill it in, round it, or "
-                    "write it without commas"
+                    "write it without marks between thousands"
                 ) from None
             if number < 0:
                 raise InputError(f"column {name!r} of area {self.ids[i]!r} is below 0; a sum of areas can only grow")
@@ -191,7 +191,10 @@ def geography(
     place = {name: i for i, name in enumerate(named)}
     if len(place) < len(named):
         twice = next(name for i, name in enumerate(named) if place[name] != i)
-        raise InputError(f"area {twice!r} occurs more than once; give one row for each area")
+        raise InputError(
+            f"area {twice!r} occurs more than once; give one row for each area, and name the table of the areas before "
+            "that of the pairs"
+        )
     if not named:
         raise InputError("there are no areas")
     ends = []

@@ -532,7 +532,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     other = "stars" if way == "ranges" else "ranges"
     lines += [
         f"# {why}",
-        f'publish = "{way}"  # or "{other}", or "hierarchy" with [hierarchies]{round_ends}',
+        f'publish = "{way}"  # or "{other}", or "hierarchy", with [hierarchies] at the end of the file{round_ends}',
         *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
         *_open_ranges(found, way),
         'effort = "balanced"',

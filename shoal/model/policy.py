@@ -15,7 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.errors import PolicyError, Sentence, UnaskedError, within
+from shoal.errors import PolicyError, Sentence, ShoalError, UnaskedError, within
 from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
@@ -214,7 +214,7 @@ class Policy:
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
-                meant = _ELSEWHERE.get(name.lower().replace("_", ""))
+                meant = _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
                 raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
         values["privacy"] = take_models(values)
         values |= with_regions(values)
@@ -320,6 +320,11 @@ class Policy:
             places = (self.coordinates or ()) if what == "decimal" else ()
             for name in given:
                 if name not in (*named, *places):
+                    if name in SETTINGS or name in SHORTHANDS:
+                        raise PolicyError(
+                            f"⟨{what}⟩ holds the setting {name!r}; in a policy file, every line below [{what}] is part "
+                            "of it, so move the other settings above that line"
+                        )
                     kinds = "quasi-identifier or sensitive column" if of_both else "quasi-identifier"
                     raise PolicyError.unknown(f"{kinds} (⟨{what}⟩)", name, [*named, *places])
             object.__setattr__(self, what, FrozenMapping(given))
@@ -403,13 +408,16 @@ class Policy:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Add to the refusal of a column in the block the setting and the policy file that name the column."""
+        """Name settings of the policy file by their keys in a refusal that the block raises. Add to the refusal of a
+        column the setting and the file that name the column."""
         try:
             yield
-        except PolicyError as error:
+        except ShoalError as error:
+            if error.keys:  # an inner block has done it
+                raise
+            error.keys = self.written.keys()
             for setting in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "coordinates", *_COUNTED):
                 if self.source is not None and error.column in column_names(setting, self.written.get(setting, ())):
-                    error.keys = self.written.keys()
                     with within(f"⟨{setting}⟩ of {self.source.name}"):
                         raise
             raise
@@ -461,8 +469,11 @@ class Policy:
                 raise PolicyError(
                     f"{path.name!r} has a setting a second time ({at[0]}); take one of them out"
                 ) from None
-            where = f" (unreadable {at[0]})" if at and ending(path) == ".toml" else ""
-            raise PolicyError(f"{path.name!r} is not TOML{where}; shoal init TABLE writes one") from None
+            mend = "shoal init TABLE writes one"
+            if at and ending(path) == ".toml":
+                mend = f"it is unreadable {at[0]}: there or above, a comma, a quote, or a bracket may be missing, or "
+                mend += "true and false have a capital letter"
+            raise PolicyError(f"{path.name!r} is not TOML; {mend}") from None
         for name in ("source", "written", "certified"):
             if name in values:
                 raise PolicyError(f"{path.name!r} has the setting {name!r}, which is not one of a policy; take it out")

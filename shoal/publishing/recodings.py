@@ -102,8 +102,11 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     moment = isinstance(kind, pl.Datetime) and kind.time_zone is None
     day = not (column.ordered or column.banded) and (kind == pl.Date or moment or (kind == pl.String and not number))
     if position is None or not (number or day):
-        what = "times or zoned moments" if kind.is_temporal() else "values that are neither numbers nor dates"
-        raise _no(column.name, step, f"the column holds {what}; leave the step out, or turn them into numbers or dates")
+        what, mend = "times or zoned moments", "turn them into numbers or dates"
+        if not kind.is_temporal():
+            what = "values that are neither numbers nor dates"
+            mend = f"name their notation (⟨dates[{column.name!r}] = '%d.%m.%Y'⟩, ⟨decimal[{column.name!r}] = ','⟩)"
+        raise _no(column.name, step, f"the column holds {what}; leave the step out, or {mend}")
     zero = 0
     if kind.is_integer() or moment:  # positions of large integers are relative to the lowest
         whole = present.to_physical().to_list()

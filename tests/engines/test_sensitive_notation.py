@@ -96,6 +96,24 @@ def test_persons_and_groups_of_missing_values_are_judged_in_order(more: dict[str
     assert shoal.verify(tmp_path / "r.csv", original=tmp_path / "t.csv").holds
 
 
+@pytest.mark.parametrize(("column", "tree"), [("costs", "intervals:100,1000,10000"), ("came", "dates:month,year")])
+@pytest.mark.parametrize("more", [{}, {"person": "who"}])
+def test_a_generated_hierarchy_of_the_values_reads_their_notation(
+    column: str, tree: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    table(True).write_csv(tmp_path / "t.csv", separator=";")
+    how = asked(column, t_ordered=None, t_hierarchical=0.4, hierarchies={column: tree}, **more)
+    how |= {"identifiers": [{"costs": "came", "came": "costs"}[column]] + ([] if more else ["who"])}
+    noted = {name: {n: v for n, v in held.items() if n == column} for name, held in NOTED.items()}
+    wanted, made = shoal.anonymize(table(False), **how), shoal.anonymize(tmp_path / "t.csv", **how, **noted)
+    assert made.certificate.cost == wanted.certificate.cost
+    assert [c.level for c in made.audit.checks] == [c.level for c in wanted.audit.checks]
+    made.write(tmp_path / "r.csv")
+    assert shoal.verify(tmp_path / "r.csv", original=tmp_path / "t.csv").holds
+    look = {"quasi_identifiers": ["town", "age"], "sensitive": [column], "hierarchies": {column: tree}}
+    assert shoal.audit(tmp_path / "t.csv", **look, **noted, t_hierarchical=1.0).passes
+
+
 def test_a_table_is_measured_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     how: dict[str, Any] = {"quasi_identifiers": ["town"], "sensitive": ["costs", "came"], "t_ordered": 0.3}

@@ -188,7 +188,7 @@ def test_moments_end_at_midnight(unit, step, tmp_path):
 @pytest.mark.parametrize(
     ("column", "step", "said"),
     [
-        (["b", "a", "b", "a"], 5, "neither numbers nor dates"),
+        (["b", "a", "b", "a"], 5, "neither numbers nor dates; leave the step out, or name their notation"),
         ([True, False, True, False], 5, "neither numbers nor dates"),
         (
             pl.Series([datetime.datetime(2020, 1, 1, h) for h in range(4)]).dt.replace_time_zone("UTC"),

@@ -510,6 +510,7 @@ def _named(code):
         (_FOUR, _named(999999), 2, "which is not known"),
         (_FOUR, _named(5070), 0, "NAD83 / Conus Albers (EPSG:5070); drawn in longitude and latitude"),
         ([*_FOUR[:3], _square(3, id="a3", people="many")], {}, 2, "column 'people' of area 'a3' is not a whole number"),
+        ([*_FOUR[:3], _square(3, id="a3", people="1.5")], {}, 2, "or write it without marks between thousands"),
         ([*_FOUR[:3], _square(3, id="a3", people=-4)], {}, 2, "column 'people' of area 'a3' is below 0"),
         ([], {}, 2, "areas.geojson holds no features"),
         ([_FOUR[0], _POINT], {}, 3, "--islands join; 1 feature of areas.geojson is no polygon"),

@@ -20,11 +20,13 @@ import polars as pl
 from shoal.judge.file import codes
 from shoal.judge.finding import pair, place, shown
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.notation import NUMBER, in_order
+from shoal.model.notation import NUMBER, in_order, reader_of
 
 
-def classes(values: pl.Series, tree: Hierarchy, column: str) -> np.ndarray:
+def classes(values: pl.Series, tree: Hierarchy, notation: str | None = None) -> np.ndarray:
     """int64[h, m]: the hierarchy class of every distinct value at every level, from the value itself to the root.
+
+    notation  that of the column's dates or numbers
 
     A value that occurs in the hierarchy in another form ("1.0" and "1") is the same value.
     Raises PolicyError if a value isn't in the hierarchy.
@@ -38,7 +40,7 @@ def classes(values: pl.Series, tree: Hierarchy, column: str) -> np.ndarray:
             if theirs.n_unique() == len(known):
                 number = dict(zip(theirs.to_list(), known, strict=True))
                 texts = [t if t not in lost else number.get(m, t) for t, m in zip(texts, mine.to_list(), strict=True)]
-    return tree.resolve(texts, column).node.astype(np.int64)
+    return tree.resolve(texts, values.name, reader_of(notation), notation).node.astype(np.int64)
 
 
 def hierarchical(
@@ -106,7 +108,7 @@ class ClassCounts:
         rank = np.zeros(first.size, np.int64)
         rank[seen[order]] = np.arange(seen.size)
         self.values = int(seen.size)
-        self.node = None if tree is None else classes(series.gather(first[seen][order]), tree, series.name)
+        self.node = None if tree is None else classes(series.gather(first[seen][order]), tree, notation)
         key = group * max(self.values, 1) + rank[raw]
         span = (int(group.max()) + 1 if group.size else 0) * max(self.values, 1)
         if 0 < span <= max(1 << 24, 4 * key.size):

@@ -19,6 +19,7 @@ from shoal.engines.order import ShuffleKey, generator_of
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition
+from shoal.model.notation import reader_of
 from shoal.model.policy import Policy
 from shoal.model.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Model, OfPersons, TCloseness
 from shoal.model.privacy.base import CLOSE, level_text
@@ -173,5 +174,6 @@ def on_trees(models: Sequence[Model], policy: Policy, sensitive: Sequence[Coded]
         for name in policy.sensitive if model.column is None else (model.column,):
             if name not in trees:
                 raise PolicyError(f"{model.unbound}; say ⟨hierarchies={{column: ...}}⟩")
-            out.append(model.on(trees[name].resolve(coded[name].texts(), name).node, name))
+            noted = policy.notations.get(name)
+            out.append(model.on(trees[name].resolve(coded[name].texts(), name, reader_of(noted), noted).node, name))
     return out
