@@ -85,7 +85,11 @@ class FeatureColumns:
             if name not in self.columns:
                 raise PolicyError.unknown("column of ⟨columns=⟩", name, self.columns)
             if name in seen.difference(self.cyclic):
-                raise PolicyError(f"column {name!r} has a notation, and is no column of numbers or dates; take out one")
+                kind = next(k for k in ("categories", "hierarchies", "coordinates") if name in getattr(self, k))
+                raise PolicyError(
+                    f"column {name!r} is in ⟨{kind}=⟩ and has a notation, which only distances of numbers and of dates "
+                    "need; take it out of one of them"
+                )
 
 
 @dataclass(frozen=True, eq=False)
