@@ -84,6 +84,14 @@ def verify(
     if any((Path(release) / name).exists() for name in ("series.json", "0001")):  # a series, or what is left of one
         from shoal.publishing.verifying.verify import verify_series
 
+        others = {"a certificate": certificate, "--original": original, "--record": record, "--hierarchy": hierarchy,
+                  "--areas": areas, "--edges": edges, "--population": population, "--table": table, "--query": query,
+                  "--prove": prove, "--separator": text.separator, "--encoding": text.encoding}  # fmt: skip
+        unused = next((name for name, value in others.items() if value), None)
+        if unused is not None:
+            raise PolicyError(
+                f"a series is verified without {unused}; to use it, name the release of one part instead of the folder"
+            )
         with progress() as listener:
             found = verify_series(Path(release), signer=signer, progress=listener)
         print_verdict(found, as_json, "series", "it promises")

@@ -159,6 +159,13 @@ def test_the_command_says_what_does_not_hold(place):
     assert run("verify", place / "0002").returncode == 2
 
 
+def test_the_command_refuses_what_it_would_not_use(place):
+    part = next((place / "0001").glob("*.csv"))
+    for asked in (["--original", part], ["--prove", "fast"], ["--separator", ";"], [part]):
+        run("verify", place, *asked).refused(2, "name the release of one part instead")
+    assert run("verify", part).ok()
+
+
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
