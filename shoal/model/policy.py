@@ -487,8 +487,10 @@ class Policy:
         try:
             return cls.of(values, **more, source=path, written=values)
         except PolicyError as error:
-            error.keys = values.keys() - {n for n, v in more.items() if v is not None}
+            replaced = {n for n, v in more.items() if v is not None}
+            error.keys = values.keys() - replaced
             if error.keys & set(error.settings) or _refusal_of(values) == str(error):
+                error.keys |= set(error.settings) - replaced
                 error.args = (Sentence(f"in {path.name}, {error.sentence.marked}"),)
             raise
 

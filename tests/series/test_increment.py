@@ -48,6 +48,8 @@ def test_who_was_published_is_refused_and_nothing_is_written(tmp_path):
     series.add(people(1), person="id")
     with pytest.raises(shoal.InputError, match="8 people of this table are in an earlier part"):
         series.add(pl.concat([people(1), people(2)]), person="id")
+    with pytest.raises(shoal.InputError, match="1 person of this table is in an earlier part"):
+        series.add(pl.concat([people(1).head(1), people(2)]), person="id")
     assert series.parts == 1
     assert series.verify().holds
 

@@ -380,9 +380,10 @@ def _refuse(persons: pl.Series, ledger: Ledger, without_waiting: bool) -> None:
     refuse_twice(persons)
     before = ledger.known(persons).len()
     if before:
+        who = f"{before:,} people of this table are" if before > 1 else "1 person of this table is"
         raise InputError(
-            f"{before:,} people of this table are in an earlier part, and mode 'increment' publishes everybody "
-            "once; pass new people alone, or start a series of mode 'again'"
+            f"{who} in an earlier part, and mode 'increment' publishes everybody once; "
+            "pass new people alone, or start a series of mode 'again'"
         )
     if not ledger.waiting or without_waiting:
         return
@@ -430,8 +431,9 @@ def refuse_respelled(persons: pl.Series, hashed: pl.Series, ledger: Ledger, keye
     others = others.with_columns(keyed.column("person", others["other"]).alias("hash"))
     found = others.filter(pl.col("hash").is_in(ledger.known(others["hash"]).implode()))["person"].n_unique()
     if found:
+        who = f"{found:,} people who seem" if found > 1 else "1 person who seems"
         raise InputError(
-            f"column {persons.name!r} has {found:,} people who seem new, and whom an earlier part has under another "
+            f"column {persons.name!r} has {who} new, and whom an earlier part has under another "
             "spelling, such as one with leading zeros; write the people as in the earlier tables, or if they are "
             "other people, say ⟨other_people=True⟩"
         )

@@ -271,9 +271,10 @@ def own_findings(
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
         wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
-        text = f"asked {wanted}{where}, reached {check.level}"
+        level = f"{check.level:.6g}" if isinstance(check.level, float) else check.level
+        text = f"asked {wanted}{where}, reached {level}"
         if check.model == "k-anonymity" and check.asked == {"k": 1}:  # the rule book isn't about groups
-            text = f"no size of a group was asked, reached {check.level}"
+            text = f"no size of a group was asked, reached {level}"
         findings.append(Finding(check.model, check.passes, text))
     groups = audit.classes == record.groups and audit.smallest_class == record.smallest
     seen = f"{audit.classes} classes, the smallest of {audit.smallest_class} rows"
