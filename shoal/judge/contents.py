@@ -107,23 +107,21 @@ _LINE, _QUOTE, _RETURN = b'\n"\r'
 def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
     """Whether a row of a CSV has more or fewer fields than the header, another end, or quotes that no writer writes.
 
-    A block may end anywhere, so the open row, the open quotes, and the last byte are kept from one to the next. Of the
-    quotes, every second one opens a text; a doubled one closes it and opens it again.
+    A text in quotes can contain the end of a line, so whether quotes are open and the fields of the open row are kept
+    from one block to the next. Every second quote opens a text; a doubled one closes it and opens it again.
     """
     before_text, after_text = np.zeros(256, bool), np.zeros(256, bool)
     before_text[[mark, _LINE, _QUOTE]] = after_text[[mark, _LINE, _QUOTE]] = True
-    width, fields, inside, before = -1, 0, 0, _LINE
-    for block in filter(None, blocks):
+    width, fields, inside, end = -1, 0, 0, _LINE
+    for block in _of_lines(blocks):
         if width < 0 and block.startswith(codecs.BOM_UTF8):
             return "a mark of the order of its bytes"
         held = np.frombuffer(block, np.uint8)
         lines, marks, returns, quotes = (np.flatnonzero(held == byte) for byte in (_LINE, mark, _RETURN, _QUOTE))
-        if before == _QUOTE and not inside and not after_text[held[0]]:
-            return _AROUND_QUOTES
         if quotes.size or inside:
             opened, closed = quotes[inside::2], quotes[1 - inside :: 2]
-            last = np.where(opened > 0, held[opened - 1], before)
-            following = held[closed[closed + 1 < held.size] + 1]  # the next block tells what follows the last byte
+            last = np.where(opened > 0, held[opened - 1], _LINE)
+            following = held[closed[closed + 1 < held.size] + 1]
             if not (before_text[last].all() and after_text[following].all()):
                 return _AROUND_QUOTES
             if _needless(held, opened, closed[inside:], last, mark):
@@ -141,8 +139,21 @@ def _ragged(blocks: Iterable[bytes], mark: int) -> str | None:
             if (counts != width).any():
                 return _FIELDS
         fields = marks.size - int(np.searchsorted(marks, lines[-1])) if lines.size else fields + marks.size
-        before = block[-1]
-    return _FIELDS if inside or before != _LINE else None
+        end = block[-1]
+    return _FIELDS if inside or end != _LINE else None
+
+
+def _of_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks that end with a line, except perhaps the last one."""
+    open_line: list[bytes] = []
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*open_line, block[:end]])
+            open_line = []
+        open_line.append(block[end:])
+    if any(open_line):
+        yield b"".join(open_line)
 
 
 _AROUND_QUOTES = "a field with a text before or after its quotes"
@@ -156,7 +167,7 @@ def _needless(held: np.ndarray, opened: np.ndarray, closed: np.ndarray, last: np
     last            uint8: for each of ``opened``, the byte before it
     """
     opened, last = opened[: closed.size], last[: closed.size]
-    following = np.append(held, _QUOTE)[closed + 1]  # what follows a quote at the block's end isn't known
+    following = np.append(held, _LINE)[closed + 1]
     whole = (following != _QUOTE) & (last != _QUOTE) & (closed > opened + 1)
     special = np.cumsum(np.isin(held, [mark, _LINE, _RETURN]), dtype=np.int32)
     return bool((special[closed[whole]] == special[opened[whole]]).any())

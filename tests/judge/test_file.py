@@ -139,8 +139,8 @@ def test_fields_are_counted_across_blocks_and_inside_quotes() -> None:
     for size in range(1, len(text) + 1):
         blocks = [text[at : at + size] for at in range(0, len(text), size)]
         assert _ragged(blocks, ord(",")) is None
-        more = (b",6,\n", b"7\n", b'"\n"8,9\n', b'7,8"9\n', b'7,"8', b"7,8", b"7\r,8\n")
-        for forged in (*(text + row for row in more), text.replace(b"\n4", b"\r\n4")):
+        more = (b",6,\n", b"7\n", b'"\n"8,9\n', b'7,8"9\n', b'7,"8', b"7,8", b"7\r,8\n", b'7,"8"\n9,0\n')
+        for forged in (*(text + row for row in more), text.replace(b"\n4", b"\r\n4"), b"\xef\xbb\xbf" + text):
             blocks = [forged[at : at + size] for at in range(0, len(forged), size)]
             assert _ragged(blocks, ord(",")) is not None
 
