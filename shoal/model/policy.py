@@ -220,6 +220,7 @@ class Policy:
         values |= with_regions(values)
         read: dict[str, Any] = {"source": None, "written": {}, "certified": {}}
         held = read | {name: entry.default for name, entry in SETTINGS.items()} | values
+        held["written"] = mapping("written", held["written"])
         for name, entry in SETTINGS.items():
             if entry.kind == "names" and not (held[name] is None and entry.default is None):
                 held[name] = column_names(name, held[name])
@@ -438,10 +439,9 @@ class Policy:
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if "seed" in more and more["seed"] is None and "seed" in base:
             more.pop("seed")
-        values = {**base, **more}
-        if "written" in values:
-            values["written"] = {name: held for name, held in values["written"].items() if name not in more}
-        return cls(**values)
+        if isinstance(given, Policy):
+            base["written"] = {name: held for name, held in given.written.items() if name not in more}
+        return cls(**{**base, **more})
 
     @classmethod
     def read(cls, path: str | Path, **more: Any) -> Policy:
@@ -484,10 +484,11 @@ class Policy:
         for name in ("population", "areas", "edges"):
             if isinstance(values.get(name), str):
                 values[name] = str(path.parent / values[name])
+        replaced = {n for n, v in more.items() if v is not None}
         try:
-            return cls.of(values, **more, source=path, written=values)
+            written = {name: held for name, held in values.items() if name not in replaced}
+            return cls.of(values, **more, source=path, written=written)
         except PolicyError as error:
-            replaced = {n for n, v in more.items() if v is not None}
             error.keys = values.keys() - replaced
             if error.keys & set(error.settings) or _refusal_of(values) == str(error):
                 error.keys |= set(error.settings) - replaced
