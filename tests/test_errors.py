@@ -151,7 +151,7 @@ def test_what_a_policy_file_says_is_named_as_its_keys(tmp_path: Path) -> None:
         "in policy.toml, max_level counts levels of a hierarchy, and ranges have none;"
     )
     assert refusal(refused.value) == (
-        "in policy.toml, max_level counts levels of a hierarchy, and ranges have none; --range-step widens ranges"
+        "in policy.toml, max_level counts levels of a hierarchy, and ranges have none; range_step widens ranges"
     )
     path.write_text('quasi_identifiers = ["a"]\nk = 2\n[weights]\na = -1\n')
     with pytest.raises(PolicyError) as refused:
