@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shoal
 from tests.amount import thinned
 from tests.commands import run
-from tests.fuzz import combinations, crosswalks, releases
+from tests.fuzz import clusters, combinations, crosswalks, releases
 from tests.kept import holding
 
 
@@ -39,6 +39,11 @@ def test_every_release_verifies(kind: Any, count: int, known: tuple[int, int], t
 
     drawn()
     assert set(came) <= {"refused", "verified"}
+
+
+def test_distances_that_a_sheet_holds_as_text_verify(tmp_path: Path) -> None:
+    """Some of these distances have 17 digits, so all of the column are texts, and a zero is "0" there."""
+    assert clusters.tried(540163, tmp_path) == "verified"
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".sav", ".dta"])
