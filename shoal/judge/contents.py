@@ -26,7 +26,7 @@ def beyond_rows(path: Path, separator: str | None = None, seen: dict[str, set[in
     """What a released file contains except its rows, as a part of a sentence that holds no value; None if nothing was
     found. Each format is compared with what shoal's engines write in it.
 
-    CSV: a row with more or fewer fields than the header, or that ends in another way; quotes where no others are; a
+    CSV: a row with more or fewer fields than the header, or that ends in another way; quotes that no value needs; a
     mark of the order of bytes; another name in a .gz. Parquet: see ``shoal.judge.parquet``. Excel: parts, sheets, tags,
     texts, properties, and formats that no released workbook has; cells of another type or format than their column.
 
