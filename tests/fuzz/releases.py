@@ -37,7 +37,7 @@ ENGINES = ["polars", "pandas", "arrow", "duckdb", "file", "file by duckdb"]
 START = dt.datetime(2020, 1, 31, 5, 6)
 POOLS: dict[str, list[Any]] = {
     "text": ["a", "b", "a, b", "c"],
-    "blank": ["", " ", "a", "*"],
+    "blank": ["", " ", "a", "*", "missing"],
     "digits": ["7", "07", "8", "10"],
     "truth": ["True", "False"],
     "integer": [-3, 0, 20, 21, 400],

@@ -122,13 +122,34 @@ def test_a_class_made_another_is_seen(tmp_path: Path, new: str, seen: set[str]) 
         ("d (group 1)", None),  # is a value itself
         ("a .. x and 1 more", None),
         ("a", None),
+        ('"" .. b and 1 more', "abé"),  # the empty text, shown in quotes
+        ('a .. "missing" and 4 more', "abcd1M"),
+        ('"", "missing"', "éM"),
+        ('"missing"', "M"),
+        ("missing", None),  # is a value itself
+        ('"" (group 2)', "é"),
     ],
 )
 def test_names_of_groups_of_labels_are_read_back(name: str, held: str | None) -> None:
-    texts = [*"abcd", "d (group 1)", None]
+    texts = [*"abcd", "", "d (group 1)", "missing", None]
     values = SimpleNamespace(texts=texts, by_text={text: i for i, text in enumerate(texts) if text is not None})
     found = GENERATED["labels"](name, values)
-    assert (None if found is None else "".join(texts[i] or "" for i in found)) == held
+    short = {"": "é", "d (group 1)": "1", "missing": "M"}
+    assert "".join(short.get(texts[i], texts[i]) for i in found) == (held or "")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
+@pytest.mark.parametrize("missing", ["category", "filled"])
+@pytest.mark.parametrize(
+    "values", [["", "a", " "], ["missing", "a", "b"], ["missing", None, "a"], ["missing", "", '""']]
+)
+def test_labels_that_quote_a_value_verify(tmp_path: Path, values: list[str], missing: str, ending: str) -> None:
+    frame = pl.DataFrame({"work": values * 4, "d": list("xyzz") * 3})
+    asked: dict[str, Any] = {"quasi_identifiers": ["work"], "sensitive": ["d"], "k": 6, "star": "#", "effort": "fast"}
+    release = shoal.anonymize(frame, publish="hierarchy", hierarchies={"work": "labels"}, missing=missing, **asked)
+    assert any('"' in text for text in release.table["work"].drop_nulls()) or None in values
+    record = release.write(tmp_path / f"r{ending}")
+    holding(verify(tmp_path / f"r{ending}", record, frame, hierarchies={"work": "labels"}))
 
 
 def test_classes_that_are_built_lose_by_the_values_under_them(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.judge.finding import as_number
 from shoal.model.hierarchy import REGIONS, Hierarchy
-from shoal.model.notation import SetOf, parse
+from shoal.model.notation import MISSING, SetOf, parse
 
 
 class AreaGraph:
@@ -89,29 +89,37 @@ def _between(raw: str, values: Any) -> np.ndarray | None:
     return np.flatnonzero((line >= a - slack) & (line <= b + slack))
 
 
-def _alphabetic(raw: str, values: Any) -> np.ndarray | None:
+def _alphabetic(raw: str, values: Any) -> np.ndarray:
     """``Adams .. Baker and 12 more``, ``Adams, Baker``: all values in the closed interval, in text order.
 
-    If two labels would have the same name, all labels have a number: ``Adams, Baker (group 3)``, also single values.
+    The empty text and the text "missing" are in quotes. If two labels would have the same name, all labels have a
+    number: ``Adams, Baker (group 3)``, also single values.
     """
     if raw.endswith(")") and raw not in values.by_text:
         bare, mark, number = raw[:-1].rpartition(" (group ")
         if mark and number.isdecimal():
-            several, one = _alphabetic(bare, values), values.by_text.get(bare)
-            own = np.zeros(0, np.int64) if one is None else np.array([one], np.int64)
-            return own if several is None and own.size else several if several is None else np.union1d(several, own)
-    texts = [t for t in values.texts if t is not None]
+            return np.union1d(_alphabetic(bare, values), _numbers(_named(bare, values), values))
     for mark in (" .. ", ", "):
         pieces = raw.split(mark)
         for cut in range(1, len(pieces)):
             low, high = mark.join(pieces[:cut]), mark.join(pieces[cut:])
             if mark == " .. ":
                 high = high.rpartition(" and ")[0]
-            if low in values.by_text and high in values.by_text:
-                if mark == ", ":
-                    return np.array([values.by_text[low], values.by_text[high]], np.int64)
-                return np.array([values.by_text[t] for t in texts if low <= t <= high], np.int64)
-    return None
+            first, last = _named(low, values), _named(high, values)
+            if first and last:
+                between = (t for t in values.by_text if min(first) <= t <= max(last))
+                return _numbers(between if mark == " .. " else first + last, values)
+    return _numbers((t for t in _named(raw, values) if t != raw), values)
+
+
+def _named(shown: str, values: Any) -> list[str]:
+    """The values that a label shows like this: the text itself, and the one that labels quote like this."""
+    quoted = {'""': "", f'"{MISSING}"': MISSING}.get(shown, shown)
+    return [t for t in {shown, quoted} if t in values.by_text]
+
+
+def _numbers(texts: Iterable[str], values: Any) -> np.ndarray:
+    return np.unique(np.array([values.by_text[t] for t in texts], np.int64))
 
 
 def _tile(raw: str, values: Any) -> np.ndarray | None:
