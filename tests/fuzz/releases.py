@@ -39,6 +39,10 @@ POOLS: dict[str, list[Any]] = {
     "text": ["a", "b", "a, b", "c"],
     "blank": ["", " ", "a", "*", "missing"],
     "digits": ["7", "07", "8", "10"],
+    "marks": ["missing", "{a, b}", "a .. b", "x (group 2)", '"a"', "'", "-", "=1+1", "two\nlines", "a\tb", "NA"],
+    "numerals": ["1", "1.0", "+1", "1e3", "1,5", "nan", "Inf", "-0"],
+    "days": ["2024-01-01", "2024-02-01", "2024-02-30", "01/02/2024"],
+    "bands": ["20-24", "25-29", "30+", "<20", "2024-03", "[20, 25)"],
     "truth": ["True", "False"],
     "integer": [-3, 0, 20, 21, 400],
     "wide": [2**53 + 1, 2**53 + 3, 5],
@@ -64,7 +68,7 @@ SPARK = {
     "integer": "long", "wide": "long", "float": "double", "decimal": "decimal(10,2)", "boolean": "boolean",
     "date": "date", "moment": "timestamp_ntz",
 }  # fmt: skip
-SHEET = ["text", "blank", "digits", "truth", "integer", "float", "boolean", "category", "date"]
+SHEET = [kind for kind in POOLS if kind not in ("wide", "decimal", "moment", "time")]
 
 
 def series(rng: random.Random, name: str, kind: str, n: int, gaps: bool) -> pl.Series:
@@ -127,7 +131,7 @@ def asked(rng: random.Random, frame: pl.DataFrame, publish: str) -> tuple[dict[s
     if publish == "hierarchy":
         texts = frame[quasi[0]].cast(pl.String).drop_nulls().unique().to_list()
         rows = [[t, "low" if t < "2" else "high"] for t in sorted(texts)]
-        hierarchies = {quasi[0]: rng.choice([rows or "stars", "labels", "prefixes:2,1", "stars"])}
+        hierarchies = {quasi[0]: rng.choice([rows or "stars", "labels", "labels", "prefixes:2,1", "stars"])}
     if publish == "ranges" and rng.random() < 0.5:
         settings["weights"] = {quasi[1]: 5.0}
     if publish == "centers":
@@ -166,6 +170,7 @@ def tried(seed: int, folder: Path, session: Any = None) -> str:
             quasi_identifiers=frame.columns[:2],
             sensitive=[frame.columns[2]],
             identifiers=[frame.columns[3]],
+            insensitive=[frame.columns[4]],
             publish=publish,
             hierarchies=hierarchies or {},
             star="#",

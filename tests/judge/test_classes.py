@@ -120,6 +120,8 @@ def test_a_class_made_another_is_seen(tmp_path: Path, new: str, seen: set[str]) 
         ("a, d (group x)", None),
         ("x (group 2)", None),
         ("d (group 1)", None),  # is a value itself
+        ("a, d (group 1)", "ad1"),  # the values a and d, or a and "d (group 1)"
+        ("c, d (group 1) (group 2)", "c1"),
         ("a .. x and 1 more", None),
         ("a", None),
         ('"" .. b and 1 more', "abé"),  # the empty text, shown in quotes

@@ -93,12 +93,18 @@ def _alphabetic(raw: str, values: Any) -> np.ndarray:
     """``Adams .. Baker and 12 more``, ``Adams, Baker``: all values in the closed interval, in text order.
 
     The empty text and the text "missing" are in quotes. If two labels would have the same name, all labels have a
-    number: ``Adams, Baker (group 3)``, also single values.
+    number: ``Adams, Baker (group 3)``, also single values. A value can end like that too: both meanings count.
     """
     if raw.endswith(")") and raw not in values.by_text:
         bare, mark, number = raw[:-1].rpartition(" (group ")
         if mark and number.isdecimal():
-            return np.union1d(_alphabetic(bare, values), _numbers(_named(bare, values), values))
+            own = np.union1d(_joined(bare, values), _numbers(_named(bare, values), values))
+            return np.union1d(own, _joined(raw, values))
+    return _joined(raw, values)
+
+
+def _joined(raw: str, values: Any) -> np.ndarray:
+    """The values of a label without a number."""
     for mark in (" .. ", ", "):
         pieces = raw.split(mark)
         for cut in range(1, len(pieces)):
