@@ -49,9 +49,8 @@ def column(rng: random.Random, kind: str, n: int) -> list[pl.Series]:
     if kind == "date":
         return [pl.Series("seen", [dt.date(2020, 1, 1) + dt.timedelta(days=rng.randint(0, 400)) for _ in range(n)])]
     if kind == "word":
-        return [
-            pl.Series("sex", [rng.choice(["F", "M", None, "x; y (2)", 'a "b"']) for _ in range(n)], dtype=pl.String)
-        ]
+        words = ["F", "M", None, "x; y (2)", 'a "b"', "", "missing", "=1+1"]
+        return [pl.Series("sex", [rng.choice(words) for _ in range(n)], dtype=pl.String)]
     if kind == "tree":
         return [pl.Series("job", [rng.choice(TREE)[0] for _ in range(n)])]
     east = rng.choice([0.0, 179.5, -60.0])
@@ -66,8 +65,9 @@ def drawn(rng: random.Random) -> tuple[shoal.Crosswalk, pl.DataFrame]:
     if "sphere" in kinds and "plane" in kinds:
         kinds.remove("plane")
     series = [s for kind in kinds for s in column(rng, kind, n)]
-    secret = [pl.Series(name, [rng.choice(["flu", "gout", "missing", None, "a (1); b"]) for _ in range(n)],
-                        dtype=pl.String) for name in ["d", "e"][: rng.choice([0, 1, 1, 2])]]  # fmt: skip
+    ills = ["flu", "gout", "missing", "a (1); b", "*", rng.choice([None, ""]), rng.choice([None, "asthma"])]
+    secret = [pl.Series(name, [rng.choice(ills) for _ in range(n)], dtype=pl.String)
+              for name in ["d", "e"][: rng.choice([0, 1, 1, 2])]]  # fmt: skip
     ids = pl.Series("id", [f"person-{i}" for i in range(n)])
     frame = pl.DataFrame([*series, *secret, ids])
     place = ("lat", "lng") if {"sphere", "plane"} & set(kinds) else None

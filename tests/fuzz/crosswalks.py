@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from tests.commands import run
+from tests.fuzz.releases import POOLS
 
 ENDINGS = [".csv", ".csv", ".parquet", ".xlsx", ".sav"]
 ZONE = dt.timezone(dt.timedelta(hours=2))
@@ -89,7 +90,7 @@ def tiles(rng: random.Random, n: int, folder: Path) -> tuple[str, Words, Words]:
 
 def regions(rng: random.Random, n: int, folder: Path) -> tuple[str, Words, Words]:
     """Areas that are nearly a tree, with some further neighbors."""
-    names = [f"z{i:03d}" for i in range(n)]
+    names = [f"{rng.choice(['z', 'a, b', '; ', '0', '{'])}{i:03d}" for i in range(n)]
     areas = {
         "id": names,
         "people": [rng.choice([0, rng.randint(1, 50)]) for _ in names],
@@ -163,6 +164,8 @@ def values(rng: random.Random, n: int) -> list[Any]:
         lambda: dt.time(rng.randint(0, 23), rng.randint(0, 59), 0, rng.randint(0, 999_999)),
         lambda: dt.timedelta(seconds=rng.randint(0, 10**6)),
         lambda: rng.choice("abcdefgh") + str(rng.randint(0, 9)),
+        lambda: rng.choice([*POOLS["marks"], *POOLS["blank"], *POOLS["numerals"], "b", "c", "d, e", "f; g (2)", None]),
+        lambda: rng.choice([*POOLS["digits"], *POOLS["bands"], *POOLS["days"], "10.0", "1,000"]),
     ]
     kind = rng.choice(kinds)
     return [kind() for _ in range(n)]

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -329,3 +330,39 @@ def test_areas_with_decimal_commas_are_those_of_the_numbers(tmp_path: Path) -> N
     run("regions", "plain.csv", *asked, "same.csv", cwd=tmp_path).ok()
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
     run("verify", "out.csv", "--original", "areas.csv", "--original", "pairs.csv", cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("kind", ["tiles", "gather", "regions", "labels"])
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+def test_empty_texts_beside_missing_values_are_for_parquet(kind: str, ending: str, tmp_path: Path) -> None:
+    """A text file makes them one value, so that what was judged would not be what is read."""
+    n = 24
+    ids = [f"z{i}" for i in range(n)]
+    frame = pl.DataFrame({"id": ids, "x": range(n), "y": range(n), "ill": ["", None, "flu"] * 8, "people": [3] * n})
+    out = tmp_path / f"r{ending}"
+    if kind == "tiles":
+        found = shoal.tiles.split(frame.select("x", "y").to_numpy(), 3, sensitive=frame["ill"].to_list(), distinct_l=2)
+        made = shoal.release(found, frame.drop("id", "people"), x="x", y="y", sensitive="ill")
+    elif kind == "gather":
+        found = shoal.gathering.gather(frame.select("x").to_numpy(), 3, sensitive=np.arange(n) % 3, distinct_l=2)
+        made = shoal.release(found, frame, columns=["x"], sensitive=["ill"])
+    elif kind == "regions":
+        pairs = np.array([(i, i + 3) for i in range(n - 3)])
+        found = shoal.regions.merge(pairs, frame["people"], 6, boundary=frame["ill"].to_list())
+        made = shoal.release(found, frame, weight="people", edges=pairs, boundary="ill")
+    else:
+        made = shoal.release(shoal.labels.cover([8, 8, 8], 8), frame, label="ill")
+    if ending == ".parquet":
+        record = kept(made.write(out))
+        assert verify(out, record).holds
+    else:
+        with pytest.raises(InputError, match="'ill' has empty texts and missing values"):
+            made.write(out)
+        assert not out.exists()
+
+
+def test_an_empty_text_has_no_place_in_an_order() -> None:
+    """In a text file it is a missing value."""
+    frame = pl.DataFrame({"v": ["x", "", "b"] * 4})
+    with pytest.raises(InputError, match="'v' has missing values, which have no place in an order"):
+        shoal.release(shoal.intervals.cut(frame["v"], None, 4), frame, value="v")

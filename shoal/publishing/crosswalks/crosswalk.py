@@ -15,7 +15,7 @@ from shoal.engines.columns import without_levels
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.file import read_release
-from shoal.judge.finding import Finding
+from shoal.judge.finding import Finding, has_both
 from shoal.judge.tables.large import hash_of
 from shoal.model import certificate as shown_facts
 from shoal.model.arguments import known
@@ -167,13 +167,25 @@ class Crosswalk(Shown):
         first = next((Path(p) for p in (path, *more.values()) if p is not None), None)
         if first is None:
             raise PolicyError("there is nothing to write; name a path")
-        if path is not None and kind_of(path) != "parquet" and _empty_twice(self.content):
-            raise InputError(
-                f"column {self.parameters['column']!r} has empty texts and missing values, which only a Parquet file "
-                "can distinguish; make them one value and group again, or write a Parquet file"
-            )
+        if any(kind_of(p) != "parquet" for p in (path, more.get("assignments"), more.get("table")) if p is not None):
+            self._refuse_both()
         papers = Documents.next_to(first, certificate, record, sign)
         return self._write(None if path is None else Path(path), more, drawn, papers, overwrite, bound != "none")
+
+    def _refuse_both(self) -> None:
+        """InputError for a judged column with both empty texts and missing values."""
+        asked, table = self.parameters, self.sources.table
+        given = asked.get("sensitive") or ()
+        named = [asked.get("boundary"), *([given] if isinstance(given, str) else given)]
+        held = {name: table[name] for name in named if table is not None and name in table.columns}
+        if "value" in self.content.columns:
+            held[asked["column"]] = self.content["value"]
+        for name, values in held.items():
+            if has_both(values):
+                raise InputError(
+                    f"column {name!r} has empty texts and missing values, which only a Parquet file can distinguish; "
+                    "make them one value and group again, or write a Parquet file"
+                )
 
     def _all_companions(self) -> Mapping[str, Drawing]:
         """The companions, including assignments."""
@@ -361,12 +373,6 @@ class Crosswalk(Shown):
         drawing, path = self.drawing(what), Path(path)
         publish_file(path, drawing.fill, closed=check_outputs([(path, drawing.form)], self.read, overwrite=overwrite))
         return path
-
-
-def _empty_twice(content: pl.DataFrame) -> bool:
-    """Whether a crosswalk of values has both an empty text and a missing value."""
-    values = content["value"] if "value" in content.columns else pl.Series(dtype=pl.Null)
-    return bool(values.dtype == pl.String and values.null_count() and (values == "").any())
 
 
 def refuse_unless(results: list[Finding]) -> list[Finding]:

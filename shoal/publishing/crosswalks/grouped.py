@@ -48,7 +48,7 @@ def in_order(
     from shoal.problems.intervals import from_texts
 
     values, counts = tally(frame, name, count)
-    if any(v is None or v != v for v in values):
+    if any(v is None or v != v or v == "" for v in values):  # an empty text is a missing value in text files
         raise InputError(f"column {name!r} has missing values, which have no place in an order; fill or drop them")
     if any(isinstance(v, datetime.timedelta) for v in values):
         raise InputError(
