@@ -29,7 +29,7 @@ from shoal.model.task import Task, shortfall
 from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.bounds.bounds import Sweeper, close_shares, lower_bounds
 from shoal.problems.tables.losses import Lattice
-from tests.oracles.tables import eligible, least_total, row_loss
+from tests.oracles.tables import least_loss
 from tests.tables.drawn import KINDS, graph_task, least_of_graphs
 
 EFFORTS = ("fast", "balanced", "thorough", 0.05)
@@ -66,24 +66,6 @@ def drawn(random: np.random.Generator) -> Task | None:
     if shortfall(table, need) is not None:
         return None
     return Task(table, need, recoding, Effort.of(effort), seed=int(random.integers(4)))
-
-
-def least(task: Task) -> float | None:
-    """The least loss of all partitions, summed over rows and columns; None where there is none."""
-    h, need = task.histogram, task.requirement
-    cells = np.repeat(np.arange(h.cells), h.count)
-    quasi = [tuple(map(int, h.quasi[c])) for c in cells]
-    hidden = [tuple(map(int, h.sensitive[c])) for c in cells]
-
-    def price(group: list[int]) -> float | None:
-        if not eligible([hidden[i] for i in group], need.k, need.frequency, need.distinct):
-            return None
-        some = cells[group]
-        if not all(rule.holds(h.sensitive[some], np.ones(some.size, np.int64)) for rule in need.rules):
-            return None
-        return len(group) * row_loss(task.recoding, [quasi[i] for i in group])
-
-    return least_total(cells.size, price)
 
 
 def wrong(task: Task, best: float, random: np.random.Generator) -> list[str]:
@@ -129,7 +111,11 @@ def main(tables: int, seed: int, regions: bool = False) -> int:
         drawing = graph_task(random) if regions else drawn(random)
         if drawing is not None:
             task = drawing[0] if isinstance(drawing, tuple) else drawing
-            best = least_of_graphs(*drawing) if isinstance(drawing, tuple) else least(task)
+            best = (
+                least_of_graphs(*drawing)
+                if isinstance(drawing, tuple)
+                else least_loss(task.histogram, task.requirement, task.recoding)
+            )
             tried += 1
             for failure in wrong(task, best, random) if best is not None else ():
                 failures += 1

@@ -20,7 +20,7 @@ from shoal.model.arguments import column_names, mapping, seed_of
 from shoal.model.cards import grid, number
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
-from shoal.paths import PAGE, certificate_path, internal_path
+from shoal.paths import certificate_path, internal_path
 from shoal.watching import watched
 
 ERRORS = (0.0, 0.05, 0.15)
@@ -100,15 +100,11 @@ class Attack:
         If the original was used, the page contains figures of it. Then its name ends in .internal.html, its first lines
         state this, and only the owner can read new files. Returns the path of the page.
         """
-        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.engines.atomic import publish_page
         from shoal.report.exploring import attack_page
-        from shoal.report.parts import as_json
 
         path = internal_path(Path(path)) if self.internal else Path(path)
-        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        figures = self.as_dict()
-        publish_page(path, attack_page(figures), as_json(figures), closed=closed | (SHARED if self.internal else 0))
-        return path
+        return publish_page(path, self.as_dict, attack_page, self.sources, overwrite=overwrite, private=self.internal)
 
     def _repr_html_(self) -> str:
         rows = [["–" if x is None else x for x in row] for row in self.table.rows()]

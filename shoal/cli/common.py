@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
-from shoal.model.cards import json_value
+from shoal.model.cards import PLAIN_JSON, json_value
 from shoal.model.settings import entry_of
 from shoal.paths import certificate_path, is_remote, record_path
 from shoal.version import __version__
@@ -183,7 +183,7 @@ def print_json(payload: Mapping[str, Any], status: int) -> None:
 def _text(payload: Mapping[str, Any]) -> str:
     """The object as JSON. Numbers that are not finite become null."""
     try:
-        return json.dumps(payload, ensure_ascii=False, default=json_value, allow_nan=False)
+        return json.dumps(payload, allow_nan=False, **PLAIN_JSON)
     except ValueError:
         plain = json.loads(json.dumps(payload, default=json_value), parse_constant=lambda _: None)
         return json.dumps(plain, ensure_ascii=False)

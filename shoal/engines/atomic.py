@@ -27,13 +27,14 @@ import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.engines.source import MANIFEST
 from shoal.errors import ExistsError, InputError, MissingDependencyError, PolicyError, VerificationError
-from shoal.paths import MAP, PICTURE, Form, ends, is_packed, is_picture, sides_of
+from shoal.model.cards import PLAIN_JSON
+from shoal.paths import MAP, PAGE, PICTURE, Form, ends, is_packed, is_picture, sides_of
 
 # seconds between attempts to rename on Windows, where virus scanners briefly lock new files
 WAITS = (0.05, 0.1, 0.2, 0.4)
@@ -201,14 +202,26 @@ def publish_text(path: str | Path, text: str, *, closed: int = 0) -> None:
     publish_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline=""), closed=closed)
 
 
-def publish_page(path: str | Path, text: str, figures: str, *, closed: int) -> None:
-    """Write a page and its figures, which have the same name with the ending .json: both or neither."""
+def publish_page(
+    path: str | Path, figures: Callable[[], Mapping[str, Any]], page: Callable[[Mapping[str, Any]], str],
+    read: Iterable[str | Path | None], *, overwrite: bool, private: bool,
+) -> Path:  # fmt: skip
+    """Write a page and its figures, which have the same name with the ending .json: both or neither.
+
+    figures  gives the figures, after the target is checked;  page  gives the page of these figures
+    read     everything that is read;  private  whether only the owner can read new files
+    """
+    path = Path(path)
+    closed = check_outputs([(path, PAGE)], read, overwrite=overwrite)
+    held = figures()
+    text, numbers = page(held), json.dumps(held, indent=1, **PLAIN_JSON) + "\n"
 
     def fill(temporary: Path) -> None:
-        for one, held in ((temporary, text), (temporary.with_suffix(".json"), figures)):
-            one.write_text(held, encoding="utf-8", newline="")
+        for one, content in ((temporary, text), (temporary.with_suffix(".json"), numbers)):
+            one.write_text(content, encoding="utf-8", newline="")
 
-    publish_together([Piece(path, fill, sides=(".json",))], closed=closed)
+    publish_together([Piece(path, fill, sides=(".json",))], closed=closed | (SHARED if private else 0))
+    return path
 
 
 def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:

@@ -59,6 +59,9 @@ def json_value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
+PLAIN_JSON: dict[str, Any] = {"ensure_ascii": False, "default": json_value}  # keyword arguments of ``json.dumps``
+
+
 def floored(value: float) -> str:
     """A lower bound as text, formatted as by ``number`` and rounded down, so that it is never above the proved one."""
     if isinstance(value, int):

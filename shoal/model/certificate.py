@@ -22,7 +22,6 @@ from typing import Any, NoReturn
 from shoal.errors import CertificateError, InputError
 from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
 from shoal.model.conditions import (
-    OTHERS,
     Each,
     is_flag,
     is_null,
@@ -31,10 +30,9 @@ from shoal.model.conditions import (
     is_whole,
     misfit,
     misstated,
-    request_form,
 )
 from shoal.model.hierarchy import BUILDERS, REGIONS, Hierarchy
-from shoal.model.settings import SETTINGS, SHORTHANDS
+from shoal.model.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,19 +157,10 @@ class PublicCertificate:
     def from_dict(cls, data: Mapping[str, Any]) -> PublicCertificate:
         """The inverse of ``as_dict``; raises CertificateError for other content."""
         with _a_certificate():
-            unknown_entries = sorted(set(data) - {"unit", "cost", "ratio_at_most", "guarantee"})
-            if unknown_entries:
-                raise CertificateError(f"not a public certificate: it states {unknown_entries[0]!r}")
-            ratio, cost, promise = data["ratio_at_most"], data["cost"], data["guarantee"]
-            if isinstance(ratio, bool) or not isinstance(promise, dict) or len(promise) != len(Guarantee().as_dict()):
-                raise TypeError("the ratio or the guarantee")
-            if not isinstance(ratio, (str, type(None))):
-                ratio = float(ratio)
-            if isinstance(cost, bool) or not isinstance(cost, (int, float, type(None))):
-                raise TypeError("the cost")
-            if not isinstance(data["unit"], str):
-                raise TypeError("the unit")
-            return cls(unit=data["unit"], cost=cost, ratio_at_most=ratio, guarantee=Guarantee.from_dict(promise))
+            odd = misfit(data, _PUBLIC_PROOF)
+            if odd is not None:
+                raise KeyError(odd)
+            return cls(**{**data, "guarantee": Guarantee.from_dict(data["guarantee"])})
 
     def __repr__(self) -> str:
         least = {None: "no ratio is published", MORE: f"a ratio above {LADDER[-1]:g} is proved", 1.0: "proved least"}
@@ -468,25 +457,7 @@ COMPANIONS: dict[str, tuple[str, ...]] = {  # figures that another output shows 
 LEVEL = ("left_out", *_SIZES)  # figures of a further level of regions
 _OF_LEVEL = {"regions": ("groups", "left_out")}
 _BY_SIZE = ("max", "count", "squares", "sumsq")  # objectives whose cost follows from the group sizes
-ENTRIES = {  # all entries that a certificate file may have
-    *("format", "kind", "made_by", "made_at", "release", "also", "parameters", "facts", "separator", "certificate"),
-    *("seal", "signature"),
-}
-# of the entry of a file
-RELEASES = {"file", "separator", "sha256", "bytes", "rows", "part", "order", "table", "starred_as_missing"}
 FIXED = ("labels", "intervals", "tiles")  # kinds whose guarantee depends on the request alone
-
-
-# names of promises to people, and those of them that a kind of crosswalk keeps and its judge counts
-PROMISES = {*SHORTHANDS, "r", "privacy", "preset", "minimality", "person", "household"}
-KEPT: dict[str, tuple[str, ...]] = {
-    "labels": ("k",),
-    "intervals": ("k",),
-    "regions": ("k", "l"),
-    "tiles": ("k", "l", "distinct_l", "person", "household"),
-    "gather": ("r", "l", "distinct_l"),
-    "cellular": ("r", "l", "distinct_l"),
-}
 
 
 def facts(kind: str, known: Mapping[str, Any], whole: bool) -> dict[str, Any]:
@@ -595,13 +566,13 @@ def _of_a_method(kind: str, promise: Guarantee, asked: Mapping[str, Any]) -> boo
     return THEOREMS[kind].get(promise.theorem) == (promise.factor, promise.additive)
 
 
-def unknown_in_record(record: Mapping[str, Any]) -> list[str]:
-    """The entries of a crosswalk's record that no record of its kind has, or has in another form."""
+def malformed_record(record: Mapping[str, Any]) -> str | None:
+    """The first entry of a crosswalk's record that is missing, or that no record of its kind has in this form."""
     own = {*(name for names in FACTS.values() for name in names), *_RECORDED}
-    if record["kind"] not in FACTS:  # a problem that another module adds
-        own = set(record["facts"])
-    odd = misfit(record, _RECORD) or misstated(record["kind"], record["parameters"], private=True)
-    return [*sorted(set(record["facts"]) - own), *([] if odd is None else [odd])]
+    anything = Each(lambda _: True)  # of a problem that another module adds
+    facts = {f"{name}?": lambda _: True for name in own} if record["kind"] in FACTS else anything
+    odd = misfit(record, {**_RECORD, "facts": facts})
+    return odd or misstated(record["kind"], record["parameters"], private=True)
 
 
 _SEARCHED = ("every grouping was looked at", "exhaustive search, finished")  # of labels, if the answer is optimal
@@ -637,6 +608,10 @@ RUN = {  # in a record: what ``--if-changed`` compares the next run with
     "answer": Each(lambda _: True),
 }  # fmt: skip
 _PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
+_PUBLIC_PROOF = {
+    "unit": is_text, "cost": (is_number, is_null), "ratio_at_most": (is_number, is_text, is_null),
+    "guarantee": _PROMISE,
+}  # fmt: skip
 PROOF = {  # of a record
     "cost": is_number, "lower_bound": is_number, "unit": is_text, "ratio": (is_number, is_null), "bound": is_text,
     "optimal": is_flag, "guarantee": _PROMISE, "details": Each(lambda _: True),
@@ -654,10 +629,8 @@ def malformed(public: Mapping[str, Any]) -> str | None:
     The facts are those that the files show, and the cost is stated if they show it.
     """
     kind, asked, release = str(public["kind"]), public["parameters"], public.get("release")
-    if kind not in FACTS:  # a problem that states no facts has no form
-        return None
     whole_file = isinstance(release, Mapping) and "sha256" in release
-    names = FACTS[kind] if whole_file else COMPANIONS.get(kind, ())
+    names = FACTS.get(kind, USUAL) if whole_file else COMPANIONS.get(kind, ())
     form: dict[str, Any] = {name: is_number if name == "radius" else is_whole for name in names}
     if asked.get("levels"):
         own = LEVEL if whole_file else _OF_LEVEL.get(kind, ())
@@ -672,27 +645,6 @@ def malformed(public: Mapping[str, Any]) -> str | None:
     if len(levels or ()) != len(asked.get("levels") or ()):
         return "levels"
     return "cost" if (public["certificate"].get("cost") is None) is shows_cost(kind, asked, whole_file) else None
-
-
-def unknown_entries(public: Mapping[str, Any]) -> list[str]:
-    """The entries of a certificate file that no file of its kind has."""
-    known, found = public.get("facts"), public.get("certificate")
-    asked = public.get("parameters")
-    odd = sorted(set(public) - ENTRIES)
-    kind = str(public["kind"])
-    if isinstance(asked, Mapping):
-        odd += sorted((set(asked) & PROMISES) - set(KEPT.get(kind, PROMISES)))
-        odd += sorted(set(asked) - {name.removesuffix("?") for name in request_form(kind)}) if kind in OTHERS else []
-    others = public.get("also") or []
-    for about in (public.get("release"), *(others if isinstance(others, list) else ())):
-        odd += sorted(set(about) - RELEASES) if isinstance(about, Mapping) else []
-    if isinstance(known, Mapping):
-        odd += sorted(
-            set(known) - {*FACTS.get(str(public["kind"]), USUAL), *COMPANIONS.get(str(public["kind"]), ()), "levels"}
-        )
-        for level in known.get("levels") or []:
-            odd += sorted(set(level) - set(LEVEL)) if isinstance(level, Mapping) else ["levels"]
-    return odd if isinstance(found, Mapping) else [*odd, "certificate"]
 
 
 def differs(public: Mapping[str, Any], private: Mapping[str, Any], names: Sequence[str]) -> list[str]:

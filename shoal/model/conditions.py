@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from shoal.errors import InputError
 from shoal.model.settings import Setting, kind_of
 
 Read = Literal["texts", "says", "table", "counts", "maxima", "distance", "plain"]
@@ -249,8 +250,13 @@ def is_null(held: Any) -> bool:
     return held is None
 
 
+class Unknown(str):
+    """The name of an entry that has no form."""
+
+
 def misfit(held: Any, form: Form, name: str = "") -> str | None:
-    """The name of the first entry of a value of JSON that has another form, is missing, or has no form; None: all fit.
+    """The name of the first entry of a value of JSON that has another form, is missing, or is ``Unknown``; None: all
+    fit.
 
     form  a function of the value; a tuple of forms, of which one fits; a list of one form, for every item; ``Each``; or
           a mapping from names to forms. An object has all these names and no others; it may lack "name?"
@@ -259,21 +265,34 @@ def misfit(held: Any, form: Form, name: str = "") -> str | None:
     """
     if callable(form):
         return None if form(held) else name
-    if isinstance(form, Each):
-        if not isinstance(held, dict):
-            return name
-        return next((odd for n, x in held.items() if (odd := misfit(x, form.form, n)) is not None), None)
-    if isinstance(form, tuple):
-        return None if any(misfit(held, one, name) is None for one in form) else name
+    if isinstance(form, tuple) and not isinstance(form, Each):
+        odd = [misfit(held, one, name) for one in form]
+        return None if None in odd else next((o for o in odd if isinstance(o, Unknown)), name)
+    parts: list[tuple[Any, Form, str]]
     if isinstance(form, list):
-        return None if isinstance(held, list) and all(misfit(x, form[0], name) is None for x in held) else name
-    if not isinstance(held, dict):
+        if not isinstance(held, list):
+            return name
+        parts = [(x, form[0], name) for x in held]
+    elif not isinstance(held, dict):
         return name
-    known = {n.removesuffix("?"): own for n, own in form.items()}
-    others = [n for n in form if n not in held and not n.endswith("?")] + [n for n in held if n not in known]
-    return (
-        others[0] if others else next((o for n, x in held.items() if (o := misfit(x, known[n], n)) is not None), None)
-    )
+    elif isinstance(form, Each):
+        parts = [(x, form.form, n) for n, x in held.items()]
+    else:
+        known = {n.removesuffix("?"): own for n, own in form.items()}
+        for lacking in (n for n in form if n not in held and not n.endswith("?")):
+            return lacking
+        for unknown in (n for n in held if n not in known):
+            return Unknown(unknown)
+        parts = [(x, known[n], n) for n, x in held.items()]
+    return next((o for x, own, n in parts if (o := misfit(x, own, n)) is not None), None)
+
+
+def refuse_misfit(odd: str | None, what: str, kind: str) -> None:
+    """InputError for the entry that ``misfit`` names. what: "certificate file" or "record", of this kind."""
+    if isinstance(odd, Unknown):
+        raise InputError(f"the {what} holds {odd!r}, which no {what.removesuffix(' file')} of {kind} has")
+    if odd is not None:
+        raise InputError(f"the {what} lacks {odd!r}, or states it in a wrong form")
 
 
 def is_above(held: Any) -> bool:

@@ -5,7 +5,6 @@ Templates escape all values that aren't markup already, and raise an error if a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.model.cards import floored, json_value, number
+from shoal.model.cards import PLAIN_JSON, floored, number
 from shoal.report.words import GLOSSARY, proof_of, sentence, shown, theorem_words
 
 
@@ -30,21 +29,13 @@ def _environment() -> Environment:
     made.filters["number"] = lambda value: value if isinstance(value, Markup) else number(value)
     made.filters["floored"] = floored
     made.filters["anchor"] = anchor
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), **_JSON}
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), **PLAIN_JSON}
     return made
 
 
 def anchor(text: str, kind: str = "") -> str:
     """The anchor of a section or a word, as the target of links."""
     return (kind + "-" if kind else "") + "".join(c if c.isalnum() else "-" for c in text.lower())
-
-
-_JSON: dict[str, Any] = {"ensure_ascii": False, "default": json_value}
-
-
-def as_json(figures: Mapping[str, Any]) -> str:
-    """The figures of a page as a separate JSON file."""
-    return json.dumps(figures, indent=1, **_JSON) + "\n"
 
 
 def rendered(template: str, **values: Any) -> str:

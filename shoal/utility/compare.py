@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,6 @@ from shoal.model.cards import grid, number
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
 from shoal.model.policy import Policy
-from shoal.paths import PAGE
 from shoal.watching import watched
 
 Text = tuple[str | None, str | None]  # separator and encoding of text files
@@ -274,14 +274,11 @@ class Comparison:
 
         Both contain figures of the original: the page states this, and only the owner can read new files.
         """
-        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.engines.atomic import publish_page
         from shoal.report.exploring import comparison_page
-        from shoal.report.parts import as_json
 
-        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        figures = self.as_dict()
-        publish_page(path, comparison_page(figures, _HEAD, self._rows()), as_json(figures), closed=closed | SHARED)
-        return Path(path)
+        page = partial(comparison_page, head=_HEAD, rows=self._rows())
+        return publish_page(path, self.as_dict, page, self.sources, overwrite=overwrite, private=True)
 
     def _repr_html_(self) -> str:
         rows = self._rows()

@@ -26,7 +26,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
 from shoal.model.settings import RECODINGS, OtherSettings
 from shoal.model.task import nothing
-from shoal.paths import PAGE, certificate_of, record_path
+from shoal.paths import certificate_of, record_path
 from shoal.pipeline import anonymize, prepare
 from shoal.publishing.crosswalks.answers import SAME, solved_again
 from shoal.publishing.sources import sources_of
@@ -157,13 +157,10 @@ class Exploration:
 
         Both contain figures of the original: the page states this, and only the owner can read new files.
         """
-        from shoal.engines.atomic import SHARED, check_outputs, publish_page
+        from shoal.engines.atomic import publish_page
         from shoal.report.exploring import exploration_page
-        from shoal.report.parts import as_json
 
-        closed = check_outputs([(path, PAGE)], self.sources, overwrite=overwrite)
-        publish_page(path, exploration_page(self.as_dict()), as_json(self.as_dict()), closed=closed | SHARED)
-        return Path(path)
+        return publish_page(path, self.as_dict, exploration_page, self.sources, overwrite=overwrite, private=True)
 
     def _repr_html_(self) -> str:
         from shoal.report.exploring import exploration_table

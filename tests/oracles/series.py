@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_matrix, csr_matrix
 
 Month = Mapping[str, tuple[tuple[Any, ...], str]]  # person -> quasi-identifiers, sensitive value
@@ -88,29 +89,12 @@ class _Program:
         at = [(r, c, v) for r, (of, _, _) in enumerate(self.rows) for c, v in of.items()]
         r, c, v = (np.array(x) for x in zip(*at, strict=True))
         matrix = csr_matrix((v, (r, c)), shape=(len(self.rows), len(self.cost)))
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.cost), len(self.rows)
-        model.col_cost_, model.col_lower_, model.col_upper_ = self.cost, [0.0] * len(self.cost), self.upper
-        model.row_lower_, model.row_upper_ = [low for _, low, _ in self.rows], [high for _, _, high in self.rows]
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
-            matrix.indptr,
-            matrix.indices,
-            matrix.data,
-        )
-        kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
-        model.integrality_ = [kinds[w] for w in self.whole]
-        solver = highspy.Highs()
-        for name, value in (("output_flag", False), ("time_limit", seconds), ("mip_rel_gap", 1e-6)):
-            solver.setOptionValue(name, value)
-        solver.passModel(model)
-        solver.run()
-        info = solver.getInfo()
-        if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        limits = LinearConstraint(matrix, [low for _, low, _ in self.rows], [high for _, _, high in self.rows])
+        how = {"time_limit": seconds, "mip_rel_gap": 1e-6}
+        found = milp(self.cost, integrality=self.whole, bounds=Bounds(0, self.upper), constraints=limits, options=how)
+        if found.status == 2:
             return None
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        values = list(solver.getSolution().col_value) if found else []
-        return (info.objective_function_value if found else np.inf), info.mip_dual_bound, values
+        return (np.inf, found.mip_dual_bound, []) if found.x is None else (found.fun, found.mip_dual_bound, [*found.x])
 
 
 def free(month: Month, publish: str, k: int, l: int, seconds: float = 60) -> Least:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import Recoding
+from tests.oracles.models import meets
 
 
 def eligible(sensitive: list[tuple[int, ...]], k: int, frequency: tuple[int, ...], distinct: tuple[int, ...]) -> bool:
@@ -110,22 +112,32 @@ def row_loss(recoding: Recoding, rows: list[tuple[int, ...]]) -> float | None:
     return total
 
 
-def least_loss(histogram: Histogram, need: Requirement, recoding: Recoding) -> float | None:
-    """Least total loss (sum over rows and columns); None when no partition will do."""
-    cells = [c for c in range(histogram.cells) for _ in range(int(histogram.count[c]))]
-    quasi = [tuple(int(v) for v in histogram.quasi[c]) for c in cells]
-    sensitive = [tuple(int(v) for v in histogram.sensitive[c]) for c in cells]
+def least_loss(
+    histogram: Histogram, need: Requirement, recoding: Recoding, model: tuple[str, dict[str, Any]] | None = None
+) -> float | None:
+    """Least total loss (sum over rows and columns); None when no partition will do.
+
+    model  by its name and parameters, whose definition decides which groups of k rows may stand, in place of ``need``
+    """
+    quasi, sensitive = (
+        [tuple(map(int, row)) for row in np.repeat(codes, histogram.count, axis=0)]
+        for codes in (histogram.quasi, histogram.sensitive)
+    )
+
+    def good(hidden: list[tuple[int, ...]]) -> bool:
+        if model is not None:
+            return len(hidden) >= need.k and meets(*model, hidden, sensitive)
+        if not eligible(hidden, need.k, need.frequency, need.distinct):
+            return False
+        return all(rule.holds(np.array(hidden), np.ones(len(hidden), np.int64)) for rule in need.rules)
 
     def price(group: list[int]) -> float | None:
-        if not eligible([sensitive[i] for i in group], need.k, need.frequency, need.distinct):
-            return None
-        some = histogram.sensitive[[cells[i] for i in group]]
-        if not all(rule.holds(some, np.ones(len(group), np.int64)) for rule in need.rules):
+        if not good([sensitive[i] for i in group]):
             return None
         loss = row_loss(recoding, [quasi[i] for i in group])
         return None if loss is None else len(group) * loss
 
-    return least_total(len(cells), price)
+    return least_total(len(quasi), price)
 
 
 def held(histogram: Histogram, partition: Partition) -> list[list[tuple[int, ...]]]:

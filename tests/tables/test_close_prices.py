@@ -17,8 +17,7 @@ from shoal.model.task import Task
 from shoal.problems.tables.bounds.bounds import Sweeper, close_shares
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
-from tests.oracles.models import meets
-from tests.oracles.tables import least_total, row_loss
+from tests.oracles.tables import least_loss
 from tests.tables.drawn import KINDS, few
 
 mean_of_close, mean_of_whole = plain(close_sweep._mean_of_close), plain(close_sweep._mean_of_whole)
@@ -56,22 +55,8 @@ def drawn(random: np.random.Generator, distance: str) -> tuple[Task, str, float]
 
 def least(task: Task, distance: str, t: float) -> float | None:
     """The least loss of all partitions, each group near the table by the model's definition."""
-    return least_of(task, "TCloseness", {"t": t, "distance": distance, "node": NODE})
-
-
-def least_of(task: Task, model: str, asked: dict[str, Any]) -> float | None:
-    """The least loss of all partitions, each group eligible by the model's definition."""
-    h = task.histogram
-    cells = np.repeat(np.arange(h.cells), h.count)
-    rows = [(tuple(h.quasi[c].tolist()), tuple(h.sensitive[c].tolist())) for c in cells]
-    table = [r[1] for r in rows]
-
-    def price(group: list[int]) -> float | None:
-        one = row_loss(task.recoding, [rows[i][0] for i in group])
-        good = len(group) >= task.requirement.k and meets(model, asked, [table[i] for i in group], table)
-        return len(group) * one if good and one is not None else None
-
-    return least_total(len(rows), price)
+    asked = {"t": t, "distance": distance, "node": NODE}
+    return least_loss(task.histogram, task.requirement, task.recoding, ("TCloseness", asked))
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -266,7 +251,8 @@ def test_largest_shares_prove_no_more_than_the_optimum() -> None:
         close = found and close_shares(found[0])
         if not found or close is None:  # nothing limits the shares
             continue
-        task, best, count = found[0], least_of(*found), found[0].histogram.count
+        task, count = found[0], found[0].histogram.count
+        best = least_loss(task.histogram, task.requirement, task.recoding, found[1:])
         assert best is not None
         assert close.whole > 0
         sweeper = Sweeper(task, Lattice.of(task.recoding))

@@ -14,8 +14,7 @@ from shoal.problems.tables.bounds.class_program import UNIT, Multipliers, build,
 from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search.open_close import flow_start
 from tests.amount import thinned
-from tests.oracles.models import meets
-from tests.oracles.tables import least_total, row_loss
+from tests.oracles.tables import least_loss
 from tests.tables.drawn import KINDS, census_like, few, total
 
 MODELS = {
@@ -33,20 +32,6 @@ def drawn(random: np.random.Generator, name: str) -> tuple[Task, tuple] | None:
     return task and (task, asked)
 
 
-def least(task: Task, name: str, values: dict) -> float | None:
-    """The least loss over all partitions whose groups meet the model by its definition."""
-    h = task.histogram
-    cells = np.repeat(np.arange(h.cells), h.count)
-    rows = [(tuple(h.quasi[c].tolist()), tuple(h.sensitive[c].tolist())) for c in cells]
-    table = [r[1] for r in rows]
-
-    def price(group: list[int]) -> float | None:
-        one = row_loss(task.recoding, [rows[i][0] for i in group])
-        return None if one is None or not meets(name, values, [table[i] for i in group], table) else len(group) * one
-
-    return least_total(len(rows), price)
-
-
 @pytest.mark.diagonal
 @pytest.mark.parametrize("most", [class_program.LARGEST, 40])
 @pytest.mark.parametrize("name", MODELS)
@@ -62,7 +47,7 @@ def test_no_multipliers_prove_more_than_the_optimum(name: str, most: int, monkey
         j = shares_column(task)
         if j is None:
             continue
-        best = least(task, *asked)
+        best = least_loss(task.histogram, task.requirement, task.recoding, asked)
         walked = price(task)
         draws = [walked.multiplier, 0 * walked.multiplier, np.full(walked.multiplier.size, walked.program.arcs.most)]
         for top in (0.05, 1.0, 30.0):

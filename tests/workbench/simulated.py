@@ -10,10 +10,13 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 SECONDS = 400
@@ -109,3 +112,78 @@ def go(user: Any, step: str) -> None:
 async def see(user: Any, text: str) -> None:
     """Wait until a text stands on the page."""
     await user.should_see(text, retries=2000)
+
+
+def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:
+    """A table of people, one row for each."""
+    place = folder / name
+    pl.DataFrame(
+        {
+            "name": [f"Person{i}" for i in range(rows)],
+            "age": [20 + i % 30 for i in range(rows)],
+            "zip": [f"0123{i % 7}" for i in range(rows)],
+            "disease": [("flu", "gout", "asthma")[i % 3] for i in range(rows)],
+        }
+    ).write_csv(place)
+    return place
+
+
+def button(user: Any, text: str) -> Any:
+    """The buttons that say a text."""
+    from nicegui import ui
+
+    return user.find(kind=ui.button, content=text)
+
+
+def field(user: Any, label: str) -> Any:
+    """The one field with a label."""
+    from nicegui import ui
+
+    kinds = (ui.input, ui.number, ui.select)
+    found = [e for kind in kinds for e in _all(user, kind) if str(e.props.get("label", "")) == label]
+    assert len(found) == 1, (label, [e.props.get("label") for kind in kinds for e in _all(user, kind)])
+    return found[0]
+
+
+def _all(user: Any, kind: type) -> list[Any]:
+    try:
+        return sorted(user.find(kind=kind).elements, key=lambda e: e.id)
+    except AssertionError:
+        return []
+
+
+async def opened(user: Any, bench: Any) -> Any:
+    """The task of a new window, its table open and its rows read."""
+    known = set(bench.tasks)
+    await user.open("/")
+    (name,) = set(bench.tasks) - known
+    await until(lambda: bench.tasks[name].source, "no table was opened")
+    await see(user, "rows, 4 columns")
+    return bench.tasks[name]
+
+
+def on_pages(table: Callable[[Path], Path] | None = people) -> Callable[[Callable[..., Awaitable[None]]], Any]:
+    """A test that is a walk: a coroutine of what it names of ``user``, ``bench``, ``task``, and fixtures.
+
+    table  makes the table, in the folder of the test, that a window shows at the start; ``task`` is that of the window.
+           None: no page is open yet
+    """
+
+    def decorate(test: Callable[..., Awaitable[None]]) -> Any:
+        names = signature(test).parameters
+
+        def whole(tmp_path: Path, **given: Any) -> None:
+            async def walk(user: Any, bench: Any) -> None:
+                held = {"user": user, "bench": bench, "tmp_path": tmp_path, **given}
+                if table is not None:
+                    held["task"] = await opened(user, bench)
+                await test(**{name: held[name] for name in names})
+
+            run(walk, tmp_path, **({} if table is None else {"first": str(table(tmp_path))}))
+
+        fixtures = dict.fromkeys([*(n for n in names if n not in ("user", "bench", "task")), "tmp_path"])
+        whole = wraps(test)(whole)
+        whole.__signature__ = Signature([Parameter(n, Parameter.KEYWORD_ONLY) for n in fixtures])  # type: ignore[attr-defined]
+        return whole
+
+    return decorate

@@ -13,8 +13,7 @@ import pytest
 
 import shoal
 from shoal.workbench import jobs, projects
-from tests.workbench.simulated import go, run, see, until
-from tests.workbench.test_pages import _all, button, field, opened, people
+from tests.workbench.simulated import _all, button, field, go, on_pages, opened, people, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -37,26 +36,23 @@ def number(user: Any, label: str, value: float | None) -> None:
 
 
 @pytest.mark.parametrize("given", [1.5, None])
-def test_a_number_that_is_none_is_refused_and_never_rounded(tmp_path: Path, given: float | None):
+@on_pages()
+async def test_a_number_that_is_none_is_refused_and_never_rounded(user: Any, task: Any, given: float | None):
     """k = 1.5 must not become k = 1, which asks for no protection."""
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "3 Models")
-        number(user, "k", 7)
-        assert task.settings["k"] == 7
-        number(user, "k", given)
-        await said(user, "k is a whole number")
-        assert "It stays 7." in user.notify.messages[-1]
-        assert task.settings["k"] == 7
-        assert field(user, "k").value == 7
-        task.change(t=0.3)
-        await user.open(f"/w/{task.name}")
-        go(user, "3 Models")
-        number(user, "t", 0.25)
-        assert task.settings["t"] == 0.25
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "3 Models")
+    number(user, "k", 7)
+    assert task.settings["k"] == 7
+    number(user, "k", given)
+    await said(user, "k is a whole number")
+    assert "It stays 7." in user.notify.messages[-1]
+    assert task.settings["k"] == 7
+    assert field(user, "k").value == 7
+    task.change(t=0.3)
+    await user.open(f"/w/{task.name}")
+    go(user, "3 Models")
+    number(user, "t", 0.25)
+    assert task.settings["t"] == 0.25
 
 
 def test_the_points_of_a_tile_are_a_whole_number(tmp_path: Path):
@@ -130,66 +126,55 @@ def window_of(task: Any) -> Any:
     return window
 
 
-def test_what_came_of_work_whose_page_was_closed_is_said_to_the_next_page(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        from nicegui.testing import User
+@on_pages()
+async def test_what_came_of_work_whose_page_was_closed_is_said_to_the_next_page(user: Any, task: Any):
+    from nicegui.testing import User
 
-        task = await opened(user, bench)
-        window = window_of(task)
-        user.client.delete()
-        window.say("no group of k = 121 exists", bad=True)
-        other = User(user.http_client)
-        await other.open(f"/w/{task.name}")
-        await said(other, "no group of k = 121 exists")
-        assert not task.unsaid
-        third = User(user.http_client)
-        await third.open(f"/w/{task.name}")
-        await asyncio.sleep(0.2)
-        assert third.notify.messages == []  # once
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    window = window_of(task)
+    user.client.delete()
+    window.say("no group of k = 121 exists", bad=True)
+    other = User(user.http_client)
+    await other.open(f"/w/{task.name}")
+    await said(other, "no group of k = 121 exists")
+    assert not task.unsaid
+    third = User(user.http_client)
+    await third.open(f"/w/{task.name}")
+    await asyncio.sleep(0.2)
+    assert third.notify.messages == []  # once
 
 
-def test_a_page_that_is_loaded_again_shows_how_far_the_work_is(tmp_path: Path):
+@on_pages()
+async def test_a_page_that_is_loaded_again_shows_how_far_the_work_is(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.running.append("Make the release")
-        task.reported = ("searching", 0.25)
-        await user.open(f"/w/{task.name}")
-        go(user, "6 Release")
-        await see(user, "searching")
-        bar = next(e for e in _all(user, ui.linear_progress) if e.visible)
-        assert bar.value == 0.25
-        task.reported = ("writing and reading back", None)
-        await see(user, "writing and reading back")
-        task.running.clear()
-        await until(lambda: not bar.visible, "the bar stays")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.running.append("Make the release")
+    task.reported = ("searching", 0.25)
+    await user.open(f"/w/{task.name}")
+    go(user, "6 Release")
+    await see(user, "searching")
+    bar = next(e for e in _all(user, ui.linear_progress) if e.visible)
+    assert bar.value == 0.25
+    task.reported = ("writing and reading back", None)
+    await see(user, "writing and reading back")
+    task.running.clear()
+    await until(lambda: not bar.visible, "the bar stays")
 
 
-def test_a_table_that_is_read_says_so(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        looked = jobs_of(task, "look")
-        field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "people.csv"))
-        button(user, "Open").click()
-        await until(lambda: looked, "the table was not looked at")
-        await see(user, "reading the table")
-        await until(lambda: not any("reading the table" in str(getattr(e, "text", "")) for e in user.client.elements
-                                    .values()), "it still says so")  # fmt: skip
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_a_table_that_is_read_says_so(user: Any, task: Any, tmp_path: Path):
+    looked = jobs_of(task, "look")
+    field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "people.csv"))
+    button(user, "Open").click()
+    await until(lambda: looked, "the table was not looked at")
+    await see(user, "reading the table")
+    await until(lambda: not any("reading the table" in str(getattr(e, "text", "")) for e in user.client.elements
+                                .values()), "it still says so")  # fmt: skip
 
 
-def test_an_address_of_a_workbench_that_has_ended_says_so(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/w/nobody")
-        await said(user, "The workbench of this address has ended")
-
-    run(walk, tmp_path)
+@on_pages(None)
+async def test_an_address_of_a_workbench_that_has_ended_says_so(user: Any):
+    await user.open("/w/nobody")
+    await said(user, "The workbench of this address has ended")
 
 
 def test_a_column_without_a_value_has_no_classes_and_the_page_says_so(tmp_path: Path):
@@ -215,16 +200,13 @@ def test_a_column_without_a_value_has_no_classes_and_the_page_says_so(tmp_path: 
     ("order", "0", "at least 1"), ("order", "2.5", "at least 1"), ("bins", "-3", "at least 1"),
     ("frequency", "nan", "above 0 and at most 100"), ("frequency", "-5", "above 0"), ("frequency", "abc", "above 0"),
 ])  # fmt: skip
-def test_a_wizard_refuses_a_number_that_makes_no_classes(tmp_path: Path, way: str, text: str, words: str):
-    async def walk(user: Any, bench: Any) -> None:
-        await opened(user, bench)
-        go(user, "4 Hierarchies")
-        field(user, "How it is made").set_value(way)
-        next(e for e in _levels(user)).set_value(text)
-        button(user, "Show the tree").click()
-        await said(user, words)
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_a_wizard_refuses_a_number_that_makes_no_classes(user: Any, way: str, text: str, words: str):
+    go(user, "4 Hierarchies")
+    field(user, "How it is made").set_value(way)
+    next(e for e in _levels(user)).set_value(text)
+    button(user, "Show the tree").click()
+    await said(user, words)
 
 
 def _levels(user: Any) -> Iterator[Any]:
@@ -234,17 +216,14 @@ def _levels(user: Any) -> Iterator[Any]:
     return (e for e in _all(user, ui.input) if str(e.props.get("label", "")).startswith(words))
 
 
-def test_the_page_of_releases_side_by_side_outlives_a_change_of_all_roles(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.releases.append({"settings": dict(task.asked()), "output": "", "facts": {}})
-        for name in ("age", "zip", "disease"):
-            task.give_role(name, "insensitive")
-        go(user, "5 Explore")
-        await see(user, "Side by side")
-        assert field(user, "Heat map with").options == ["age", "zip", "disease"]
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_the_page_of_releases_side_by_side_outlives_a_change_of_all_roles(user: Any, task: Any):
+    task.releases.append({"settings": dict(task.asked()), "output": "", "facts": {}})
+    for name in ("age", "zip", "disease"):
+        task.give_role(name, "insensitive")
+    go(user, "5 Explore")
+    await see(user, "Side by side")
+    assert field(user, "Heat map with").options == ["age", "zip", "disease"]
 
 
 def test_a_column_that_a_release_lacks_is_refused_by_name(tmp_path: Path):
@@ -273,12 +252,10 @@ def test_tables_of_two_months_have_releases_of_two_names(tmp_path: Path):
     assert "visits.2024-01.release.csv" in names[0]
 
 
-def test_a_page_that_loses_its_server_says_so(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        answer = await user.http_client.get("/", follow_redirects=True)
-        assert "The workbench does not answer." in answer.text
-
-    run(walk, tmp_path)
+@on_pages(None)
+async def test_a_page_that_loses_its_server_says_so(user: Any):
+    answer = await user.http_client.get("/", follow_redirects=True)
+    assert "The workbench does not answer." in answer.text
 
 
 def test_a_table_of_a_long_name_is_released(tmp_path: Path):
@@ -362,32 +339,29 @@ def test_a_query_that_fails_on_a_value_is_refused_without_it(tmp_path: Path, mon
     assert "Quixotis" not in str(last)
 
 
-def test_a_hierarchy_of_a_sensitive_column_is_made_where_the_model_needs_it(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "4 Hierarchies")
-        assert field(user, "Column").options == ["age", "zip"]
-        task.change(l=None, t_hierarchical=0.4, publish="stars", effort="fast")
-        assert "say a hierarchy (step Hierarchies)" in task.sentence()
-        await user.open(f"/w/{task.name}")
-        go(user, "4 Hierarchies")
-        assert field(user, "Column").options == ["age", "zip", "disease"]
-        field(user, "Column").set_value("disease")
-        field(user, "How it is made").set_value("order")
-        button(user, "Use this hierarchy").click()
-        await said(user, "it says which values of disease are close")
-        assert list(task.settings["hierarchies"]) == ["disease"]
-        assert task.settings["publish"] == "stars"
-        go(user, "6 Release")
-        button(user, "Make the release").click()
-        await until(lambda: task.releases or len(user.notify.messages) > 1, "nothing came of it")
-        assert task.releases, user.notify.messages
-        go(user, "7 Intruder")
-        button(user, "Attack the release").click()
-        await until(lambda: "attack" in task.releases[-1] or len(user.notify.messages) > 2, "nothing came of it")
-        assert "attack" in task.releases[-1], user.notify.messages
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_a_hierarchy_of_a_sensitive_column_is_made_where_the_model_needs_it(user: Any, task: Any):
+    go(user, "4 Hierarchies")
+    assert field(user, "Column").options == ["age", "zip"]
+    task.change(l=None, t_hierarchical=0.4, publish="stars", effort="fast")
+    assert "say a hierarchy (step Hierarchies)" in task.sentence()
+    await user.open(f"/w/{task.name}")
+    go(user, "4 Hierarchies")
+    assert field(user, "Column").options == ["age", "zip", "disease"]
+    field(user, "Column").set_value("disease")
+    field(user, "How it is made").set_value("order")
+    button(user, "Use this hierarchy").click()
+    await said(user, "it says which values of disease are close")
+    assert list(task.settings["hierarchies"]) == ["disease"]
+    assert task.settings["publish"] == "stars"
+    go(user, "6 Release")
+    button(user, "Make the release").click()
+    await until(lambda: task.releases or len(user.notify.messages) > 1, "nothing came of it")
+    assert task.releases, user.notify.messages
+    go(user, "7 Intruder")
+    button(user, "Attack the release").click()
+    await until(lambda: "attack" in task.releases[-1] or len(user.notify.messages) > 2, "nothing came of it")
+    assert "attack" in task.releases[-1], user.notify.messages
 
 
 def test_a_blank_at_the_end_of_a_name_is_seen(tmp_path: Path):
@@ -434,23 +408,20 @@ def test_a_fault_of_the_page_is_said_and_logged_without_its_text(tmp_path: Path,
     caplog.clear()
 
 
-def test_a_file_that_changed_after_it_was_verified_is_not_handed_out(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(effort="fast", l=None, publish="stars")
-        go(user, "6 Release")
-        button(user, "Make the release").click()
-        await until(lambda: task.releases, "nothing came of it")
-        files = {kind: Path(place) for kind, place in task.releases[0]["files"].items()}
-        assert {"release", "certificate", "report", "policy", "secret"} <= set(files)
-        for kind, place in files.items():
-            answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
-            assert (answer.status_code, answer.content) == (200, place.read_bytes())
-            place.write_bytes(place.read_bytes() + b"\n")
-            answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
-            assert (answer.status_code, answer.text[:29]) == (409, "This file has changed since i")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_a_file_that_changed_after_it_was_verified_is_not_handed_out(user: Any, task: Any):
+    task.change(effort="fast", l=None, publish="stars")
+    go(user, "6 Release")
+    button(user, "Make the release").click()
+    await until(lambda: task.releases, "nothing came of it")
+    files = {kind: Path(place) for kind, place in task.releases[0]["files"].items()}
+    assert {"release", "certificate", "report", "policy", "secret"} <= set(files)
+    for kind, place in files.items():
+        answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
+        assert (answer.status_code, answer.content) == (200, place.read_bytes())
+        place.write_bytes(place.read_bytes() + b"\n")
+        answer = await user.http_client.get(f"/w/{task.name}/files/0/{kind}")
+        assert (answer.status_code, answer.text[:29]) == (409, "This file has changed since i")
 
 
 @pytest.mark.parametrize("mode", ["increment", "again"])
@@ -523,7 +494,8 @@ def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode:
     run(walk, tmp_path, first=str(tmp_path / "people.csv"))
 
 
-def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Path):
+@on_pages(None)
+async def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(user: Any, tmp_path: Path):
     areas = tmp_path / "areas.geojson"
     ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
     held = {"id": "a", "population": 9}
@@ -542,23 +514,20 @@ def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(tmp_path: Pat
             jobs.regions(quiet, str(name), name=k, k=[5], **asked)
         assert words in str(refused.value)
         assert "--" not in str(refused.value)
-
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        go(user, "9 Places")
-        field(user, "Path of the areas (map or table)").set_value(str(areas))
-        for least in ("20000, 5000", "0", "5, 5", "", "5;6", "2.5"):
-            heard = len(user.notify.messages)
-            field(user, "Least people in a region; more numbers, more levels").set_value(least)
-            button(user, "Merge the areas").click()
-            await until(lambda heard=heard: len(user.notify.messages) > heard, f"nothing was said of {least!r}")
-            assert "whole numbers that rise" in user.notify.messages[-1]
-
-    run(walk, tmp_path)
+    await user.open("/")
+    go(user, "9 Places")
+    field(user, "Path of the areas (map or table)").set_value(str(areas))
+    for least in ("20000, 5000", "0", "5, 5", "", "5;6", "2.5"):
+        heard = len(user.notify.messages)
+        field(user, "Least people in a region; more numbers, more levels").set_value(least)
+        button(user, "Merge the areas").click()
+        await until(lambda heard=heard: len(user.notify.messages) > heard, f"nothing was said of {least!r}")
+        assert "whole numbers that rise" in user.notify.messages[-1]
 
 
 @pytest.mark.parametrize("path", ["~nobody-here/x", "x" * 5000, "a\0b", " "])
-def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(tmp_path: Path, path: str):
+@on_pages()
+async def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(user: Any, task: Any, path: str):
     pages = (
         ("1 Open", "Path of a table, or of a project's folder", "Open", "There is no file or folder of that name"),
         ("4 Hierarchies", "Path of the file", "Read it", "There is no file of that name"),
@@ -567,58 +536,48 @@ def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(tmp_path
         ("8 Series", "Folder of the series", "Show the series, or begin one", "This folder cannot be used"),
         ("9 Places", "Path of the areas (map or table)", "Merge the areas", "There is no file of that name"),
     )
-
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        for step, label, press, words in pages if path.strip() else pages[:2]:
-            await user.open(f"/w/{task.name}")
-            go(user, step)
-            heard = len(user.notify.messages)
-            field(user, label).set_value(path)
-            button(user, press).click()
-            await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing", 30)
-            assert words in user.notify.messages[-1]
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    for step, label, press, words in pages if path.strip() else pages[:2]:
+        await user.open(f"/w/{task.name}")
+        go(user, step)
+        heard = len(user.notify.messages)
+        field(user, label).set_value(path)
+        button(user, press).click()
+        await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing", 30)
+        assert words in user.notify.messages[-1]
 
 
-def test_a_hierarchy_is_chosen_as_a_file(tmp_path: Path):
+@on_pages()
+async def test_a_hierarchy_is_chosen_as_a_file(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "4 Hierarchies")
-        rows = "".join(f"0123{i};{'west' if i < 3 else 'east'};*\n" for i in range(7))
-        sent = await user.http_client.post(f"/w/{task.name}/upload", content=rows.encode())
-        field(user, "Column").set_value("zip")
-        (chosen,) = (e for e in _all(user, ui.element) if "file of a hierarchy" in str(e.props.get("aria-label", "")))
-        for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
-            await handler_of(handler)({"sent": True, "name": sent.text})
-        await see(user, "Level 1")
-        button(user, "Use this hierarchy").click()
-        await said(user, "values are published as its classes")
-        held = Path(task.settings["hierarchies"]["zip"])
-        assert held.read_text("utf-8") == rows
-        assert held.parent == task.folder / "hierarchies"
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "4 Hierarchies")
+    rows = "".join(f"0123{i};{'west' if i < 3 else 'east'};*\n" for i in range(7))
+    sent = await user.http_client.post(f"/w/{task.name}/upload", content=rows.encode())
+    field(user, "Column").set_value("zip")
+    (chosen,) = (e for e in _all(user, ui.element) if "file of a hierarchy" in str(e.props.get("aria-label", "")))
+    for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
+        await handler_of(handler)({"sent": True, "name": sent.text})
+    await see(user, "Level 1")
+    button(user, "Use this hierarchy").click()
+    await said(user, "values are published as its classes")
+    held = Path(task.settings["hierarchies"]["zip"])
+    assert held.read_text("utf-8") == rows
+    assert held.parent == task.folder / "hierarchies"
 
 
-def test_the_page_lists_the_values_that_a_hierarchy_lacks_and_the_message_does_not(tmp_path: Path):
+@on_pages()
+async def test_the_page_lists_the_values_that_a_hierarchy_lacks_and_the_message_does_not(
+    user: Any, bench: Any, tmp_path: Path
+):
     tree = tmp_path / "tree.csv"
     tree.write_text("".join(f"0123{i};west;*\n" for i in range(4)))
-
-    async def walk(user: Any, bench: Any) -> None:
-        await opened(user, bench)
-        go(user, "4 Hierarchies")
-        field(user, "Column").set_value("zip")
-        field(user, "Path of the file").set_value(str(tree))
-        button(user, "Read it").click()
-        await see(user, "Values of zip that the hierarchy lacks: 01234, 01235, 01236")
-        assert "does not cover 3 of the column's values" in user.notify.messages[-1]
-        assert "01234" not in " ".join(user.notify.messages)
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "4 Hierarchies")
+    field(user, "Column").set_value("zip")
+    field(user, "Path of the file").set_value(str(tree))
+    button(user, "Read it").click()
+    await see(user, "Values of zip that the hierarchy lacks: 01234, 01235, 01236")
+    assert "does not cover 3 of the column's values" in user.notify.messages[-1]
+    assert "01234" not in " ".join(user.notify.messages)
 
 
 def handler_of(listener: Any) -> Any:
@@ -628,35 +587,33 @@ def handler_of(listener: Any) -> Any:
     return lambda given: listener.handler(SimpleNamespace(args=given))
 
 
-def test_a_chosen_file_goes_when_it_is_refused_or_another_is_open(tmp_path: Path):
+@on_pages(None)
+async def test_a_chosen_file_goes_when_it_is_refused_or_another_is_open(user: Any, bench: Any, tmp_path: Path):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        (task,) = bench.tasks.values()
+    await user.open("/")
+    (task,) = bench.tasks.values()
 
-        async def choose(held: bytes) -> None:
-            sent = await user.http_client.post(f"/w/{task.name}/upload", content=held)
-            chosen = next(e for e in _all(user, ui.element) if "or drop it here" in str(e.props.get("aria-label", "")))
-            for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
-                await handler_of(handler)({"sent": True, "name": sent.text})
+    async def choose(held: bytes) -> None:
+        sent = await user.http_client.post(f"/w/{task.name}/upload", content=held)
+        chosen = next(e for e in _all(user, ui.element) if "or drop it here" in str(e.props.get("aria-label", "")))
+        for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
+            await handler_of(handler)({"sent": True, "name": sent.text})
 
-        def kept() -> list[bytes]:
-            return [file.read_bytes() for file in (task.folder / "upload").rglob("*") if file.is_file()]
+    def kept() -> list[bytes]:
+        return [file.read_bytes() for file in (task.folder / "upload").rglob("*") if file.is_file()]
 
-        first, second = people(tmp_path).read_bytes(), people(tmp_path, 90).read_bytes()
-        await choose(first)
-        await see(user, "120 rows, 4 columns")
-        await choose(b"")
-        await said(user, "is empty")
-        assert kept() == [first]
-        await choose(second)
-        await see(user, "90 rows, 4 columns")
-        assert kept() == [second]
-        field(user, "Path of a table, or of a project's folder").set_value(str(people(tmp_path, 70)))
-        button(user, "Open").click()
-        await see(user, "70 rows, 4 columns")
-        assert kept() == []
-        assert (tmp_path / "people.csv").is_file()
-
-    run(walk, tmp_path)
+    first, second = people(tmp_path).read_bytes(), people(tmp_path, 90).read_bytes()
+    await choose(first)
+    await see(user, "120 rows, 4 columns")
+    await choose(b"")
+    await said(user, "is empty")
+    assert kept() == [first]
+    await choose(second)
+    await see(user, "90 rows, 4 columns")
+    assert kept() == [second]
+    field(user, "Path of a table, or of a project's folder").set_value(str(people(tmp_path, 70)))
+    button(user, "Open").click()
+    await see(user, "70 rows, 4 columns")
+    assert kept() == []
+    assert (tmp_path / "people.csv").is_file()

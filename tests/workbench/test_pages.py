@@ -14,50 +14,12 @@ import shoal
 from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
-from tests.workbench.simulated import go, run, see, until
+from tests.workbench.simulated import _all, button, field, go, on_pages, opened, people, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
 
 TABLE = "Table of a database (DuckDB, SQLite), sheet of Excel, or layer of a map"
-
-
-def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:
-    """A table of people, one row for each."""
-    place = folder / name
-    pl.DataFrame(
-        {
-            "name": [f"Person{i}" for i in range(rows)],
-            "age": [20 + i % 30 for i in range(rows)],
-            "zip": [f"0123{i % 7}" for i in range(rows)],
-            "disease": [("flu", "gout", "asthma")[i % 3] for i in range(rows)],
-        }
-    ).write_csv(place)
-    return place
-
-
-def button(user: Any, text: str) -> Any:
-    """The buttons that say a text."""
-    from nicegui import ui
-
-    return user.find(kind=ui.button, content=text)
-
-
-def field(user: Any, label: str) -> Any:
-    """The one field with a label."""
-    from nicegui import ui
-
-    kinds = (ui.input, ui.number, ui.select)
-    found = [e for kind in kinds for e in _all(user, kind) if str(e.props.get("label", "")) == label]
-    assert len(found) == 1, (label, [e.props.get("label") for kind in kinds for e in _all(user, kind)])
-    return found[0]
-
-
-def _all(user: Any, kind: type) -> list[Any]:
-    try:
-        return sorted(user.find(kind=kind).elements, key=lambda e: e.id)
-    except AssertionError:
-        return []
 
 
 def roles(user: Any) -> list[Any]:
@@ -67,69 +29,53 @@ def roles(user: Any) -> list[Any]:
     return [e for e in _all(user, ui.toggle) if "quasi_identifiers" in e.options]
 
 
-async def opened(user: Any, bench: Any) -> Any:
-    """The task of a new window, its table open and its rows read."""
-    known = set(bench.tasks)
-    await user.open("/")
-    (name,) = set(bench.tasks) - known
-    await until(lambda: bench.tasks[name].source, "no table was opened")
-    await see(user, "rows, 4 columns")
-    return bench.tasks[name]
+@on_pages()
+async def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(user: Any, task: Any):
+    assert [task.role(c) for c in ("name", "age")] == ["identifiers", "quasi_identifiers"]
+    await see(user, "name leaves the table")
+    go(user, "2 Roles")
+    await see(user, "quasi-identifiers together")
+    roles(user)[1].set_value("insensitive")
+    await see(user, ": zip published as")
+    assert task.role("age") == "insensitive"
+    button(user, "Undo").click()
+    await see(user, ": age and zip published as")
+    button(user, "Redo").click()
+    await see(user, ": zip published as")
+    assert task.role("age") == "insensitive"
+    assert task.sentence() == next(e.text for e in user.find(": zip published as").elements)
 
 
-def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        assert [task.role(c) for c in ("name", "age")] == ["identifiers", "quasi_identifiers"]
-        await see(user, "name leaves the table")
-        go(user, "2 Roles")
-        await see(user, "quasi-identifiers together")
-        roles(user)[1].set_value("insensitive")
-        await see(user, ": zip published as")
-        assert task.role("age") == "insensitive"
-        button(user, "Undo").click()
-        await see(user, ": age and zip published as")
-        button(user, "Redo").click()
-        await see(user, ": zip published as")
-        assert task.role("age") == "insensitive"
-        assert task.sentence() == next(e.text for e in user.find(": zip published as").elements)
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
-
-
-def test_a_model_is_asked_for_by_its_switch_and_its_number(tmp_path: Path):
+@on_pages()
+async def test_a_model_is_asked_for_by_its_switch_and_its_number(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "3 Models")
-        (entropy,) = (e for e in _all(user, ui.switch) if "entropy" in e.text.lower())
-        entropy.set_value(True)
-        assert task.settings["entropy_l"] == 2.0
-        assert any("entropy" in model.name for model in shoal.Policy.of(task.asked()).privacy)
-        number = field(user, "k")
-        number.set_value(9)
-        user.find(kind=ui.number, content="k").trigger("change")
-        await see(user, "at least 9 rows")
-        assert task.asked()["k"] == 9
-        entropy.set_value(False)
-        assert "entropy_l" not in task.settings
-        task.change(alpha_k=[0.7, 9], l=None)
-        window_again = f"/w/{task.name}"
-        await user.open(window_again)
-        go(user, "3 Models")
-        field(user, "k").set_value(11)
-        user.find(kind=ui.number, content="k").trigger("change")
-        await see(user, "at least 11 rows, and at most the share 0.7")  # said once, with the k of both
-        assert task.asked()["alpha_k"] == [0.7, 11]
-        assert field(user, "alpha_k: k").value == 11
-        field(user, "alpha_k: k").set_value(20)
-        user.find(kind=ui.number, content="alpha_k: k").trigger("change")
-        field(user, "k").set_value(4)
-        user.find(kind=ui.number, content="k").trigger("change")
-        assert (task.asked()["k"], task.asked()["alpha_k"]) == (4, [0.7, 20])
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "3 Models")
+    (entropy,) = (e for e in _all(user, ui.switch) if "entropy" in e.text.lower())
+    entropy.set_value(True)
+    assert task.settings["entropy_l"] == 2.0
+    assert any("entropy" in model.name for model in shoal.Policy.of(task.asked()).privacy)
+    number = field(user, "k")
+    number.set_value(9)
+    user.find(kind=ui.number, content="k").trigger("change")
+    await see(user, "at least 9 rows")
+    assert task.asked()["k"] == 9
+    entropy.set_value(False)
+    assert "entropy_l" not in task.settings
+    task.change(alpha_k=[0.7, 9], l=None)
+    window_again = f"/w/{task.name}"
+    await user.open(window_again)
+    go(user, "3 Models")
+    field(user, "k").set_value(11)
+    user.find(kind=ui.number, content="k").trigger("change")
+    await see(user, "at least 11 rows, and at most the share 0.7")  # said once, with the k of both
+    assert task.asked()["alpha_k"] == [0.7, 11]
+    assert field(user, "alpha_k: k").value == 11
+    field(user, "alpha_k: k").set_value(20)
+    user.find(kind=ui.number, content="alpha_k: k").trigger("change")
+    field(user, "k").set_value(4)
+    user.find(kind=ui.number, content="k").trigger("change")
+    assert (task.asked()["k"], task.asked()["alpha_k"]) == (4, [0.7, 20])
 
 
 def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
@@ -157,80 +103,74 @@ def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
     run(walk, tmp_path, first=str(tmp_path / "born.csv"))
 
 
-def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(tmp_path: Path):
+@on_pages()
+async def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(
+    user: Any, task: Any, tmp_path: Path
+):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "3 Models")
-        words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
-        assert len(words) > 15
-        assert not [w for w in words if "--" in w]
+    go(user, "3 Models")
+    words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
+    assert len(words) > 15
+    assert not [w for w in words if "--" in w]
 
-        def of_population() -> list[Any]:
-            return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
+    def of_population() -> list[Any]:
+        return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
 
-        assert [e.enabled for e in of_population()] == [False, False]
-        field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
-        user.find(kind=ui.input, content="Path of the population's table").trigger("change")
-        await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
-        of_population()[1].set_value(True)
-        assert {"k_map", "presence"} & set(task.settings)
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    assert [e.enabled for e in of_population()] == [False, False]
+    field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
+    user.find(kind=ui.input, content="Path of the population's table").trigger("change")
+    await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
+    of_population()[1].set_value(True)
+    assert {"k_map", "presence"} & set(task.settings)
 
 
-def test_how_long_to_search_is_a_word_or_a_number_of_seconds(tmp_path: Path):
+@on_pages()
+async def test_how_long_to_search_is_a_word_or_a_number_of_seconds(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(effort=2.5)  # as a saved policy may have it
-        go(user, "3 Models")
-        way = field(user, "How long to search (effort)")
-        assert (way.value, field(user, "Seconds").value) == ("seconds", 2.5)
-        field(user, "Seconds").set_value(30)
-        user.find(kind=ui.number, content="Seconds").trigger("change")
-        assert task.asked()["effort"] == 30.0
-        seconds = field(user, "Seconds")
-        way.set_value("fast")
-        assert (task.asked()["effort"], seconds.visible) == ("fast", False)
-        way.set_value("seconds")
-        assert (task.asked()["effort"], seconds.visible) == (30.0, True)
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(effort=2.5)  # as a saved policy may have it
+    go(user, "3 Models")
+    way = field(user, "How long to search (effort)")
+    assert (way.value, field(user, "Seconds").value) == ("seconds", 2.5)
+    field(user, "Seconds").set_value(30)
+    user.find(kind=ui.number, content="Seconds").trigger("change")
+    assert task.asked()["effort"] == 30.0
+    seconds = field(user, "Seconds")
+    way.set_value("fast")
+    assert (task.asked()["effort"], seconds.visible) == ("fast", False)
+    way.set_value("seconds")
+    assert (task.asked()["effort"], seconds.visible) == (30.0, True)
 
 
-def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_reads_it(tmp_path: Path):
+@on_pages()
+async def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_reads_it(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "4 Hierarchies")
-        field(user, "Column").set_value("zip")
-        field(user, "How it is made").set_value("order")
-        button(user, "Show the tree").click()
-        await see(user, "01230 to 01232")
-        await see(user, "of the rows")
-        for value in ("01230", "01233"):
-            (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
-            mark.set_value(True)
-        field(user, "Class for the marked values, also a new one").set_value("west")
-        button(user, "Move").click()
-        await see(user, "west")
-        button(user, "Use this hierarchy").click()
-        await until(lambda: "zip" in task.settings.get("hierarchies", {}), "the hierarchy is not used")
-        saved = Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
-        assert "01230;west;*" in saved
-        assert "01233;west;*" in saved
-        assert len(saved) == 7
-        assert task.asked()["publish"] == "hierarchy"
-        assert shoal.Hierarchy.of(task.settings["hierarchies"]["zip"]) is not None
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "4 Hierarchies")
+    field(user, "Column").set_value("zip")
+    field(user, "How it is made").set_value("order")
+    button(user, "Show the tree").click()
+    await see(user, "01230 to 01232")
+    await see(user, "of the rows")
+    for value in ("01230", "01233"):
+        (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
+        mark.set_value(True)
+    field(user, "Class for the marked values, also a new one").set_value("west")
+    button(user, "Move").click()
+    await see(user, "west")
+    button(user, "Use this hierarchy").click()
+    await until(lambda: "zip" in task.settings.get("hierarchies", {}), "the hierarchy is not used")
+    saved = Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
+    assert "01230;west;*" in saved
+    assert "01233;west;*" in saved
+    assert len(saved) == 7
+    assert task.asked()["publish"] == "hierarchy"
+    assert shoal.Hierarchy.of(task.settings["hierarchies"]["zip"]) is not None
 
 
-def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_path: Path):
+@on_pages()
+async def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(user: Any, task: Any):
     from nicegui import ui
 
     def marked(user: Any, value: str, target: str) -> None:
@@ -242,47 +182,43 @@ def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(tmp_p
     def names(user: Any) -> set[str]:
         return {e.value for e in _all(user, ui.input) if "Name of the class" in str(e.props)}
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "4 Hierarchies")
-        way = field(user, "How it is made")
-        assert way.value == "intervals"  # of age, the first column
-        button(user, "Show the tree").click()
-        await until(lambda: "20-21" in names(user), "no classes of two years for thirty ages")
-        field(user, "Column").set_value("zip")
-        assert way.value == "intervals"
-        assert names(user) == set()  # what is shown is never another column's
-        way.set_value("order")
-        button(user, "Show the tree").click()
-        await until(lambda: "01230 to 01232" in names(user), "no tree")
-        marked(user, "01236", "01230 to 01232")
-        await until(lambda: "01236" not in names(user), "not moved")
-        button(user, "Undo this edit").click()
-        await until(lambda: "01236" in names(user), "not taken back")
-        marked(user, "01236", "01233 to 01235")
-        button(user, "Use this hierarchy").click()
-        await until(lambda: "zip" in task.settings.get("hierarchies", {}), "not used")
-        first = Path(task.settings["hierarchies"]["zip"])
-        assert "01236;01233 to 01235;*" in first.read_text().splitlines()
-        field(user, "Column").set_value("zip")
-        assert field(user, "How it is made").value == "in_use"
-        button(user, "Show the tree").click()
-        await until(lambda: names(user) == {"01230 to 01232", "01233 to 01235"}, "not the one in use")
-        marked(user, "01230", "apart")
-        button(user, "Use this hierarchy").click()
-        await until(lambda: task.settings["hierarchies"]["zip"] != str(first), "not used")
-        assert "01230;apart;*" in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
-        await until(lambda: _all(user, ui.button), "no page")
-        button(user, "Remove").click()
-        assert "hierarchies" not in task.settings
-        button(user, "Show the tree").click()
-        await until(lambda: "20-21" in names(user), "no tree of age")
-        field(user, "Column").set_value("zip")
-        button(user, "Use this hierarchy").click()  # the one proposed for zip, not what was shown of age
-        await until(lambda: task.settings.get("hierarchies"), "not used")
-        assert task.settings["hierarchies"] == {"zip": "intervals:2,4"}
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "4 Hierarchies")
+    way = field(user, "How it is made")
+    assert way.value == "intervals"  # of age, the first column
+    button(user, "Show the tree").click()
+    await until(lambda: "20-21" in names(user), "no classes of two years for thirty ages")
+    field(user, "Column").set_value("zip")
+    assert way.value == "intervals"
+    assert names(user) == set()  # what is shown is never another column's
+    way.set_value("order")
+    button(user, "Show the tree").click()
+    await until(lambda: "01230 to 01232" in names(user), "no tree")
+    marked(user, "01236", "01230 to 01232")
+    await until(lambda: "01236" not in names(user), "not moved")
+    button(user, "Undo this edit").click()
+    await until(lambda: "01236" in names(user), "not taken back")
+    marked(user, "01236", "01233 to 01235")
+    button(user, "Use this hierarchy").click()
+    await until(lambda: "zip" in task.settings.get("hierarchies", {}), "not used")
+    first = Path(task.settings["hierarchies"]["zip"])
+    assert "01236;01233 to 01235;*" in first.read_text().splitlines()
+    field(user, "Column").set_value("zip")
+    assert field(user, "How it is made").value == "in_use"
+    button(user, "Show the tree").click()
+    await until(lambda: names(user) == {"01230 to 01232", "01233 to 01235"}, "not the one in use")
+    marked(user, "01230", "apart")
+    button(user, "Use this hierarchy").click()
+    await until(lambda: task.settings["hierarchies"]["zip"] != str(first), "not used")
+    assert "01230;apart;*" in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
+    await until(lambda: _all(user, ui.button), "no page")
+    button(user, "Remove").click()
+    assert "hierarchies" not in task.settings
+    button(user, "Show the tree").click()
+    await until(lambda: "20-21" in names(user), "no tree of age")
+    field(user, "Column").set_value("zip")
+    button(user, "Use this hierarchy").click()  # the one proposed for zip, not what was shown of age
+    await until(lambda: task.settings.get("hierarchies"), "not used")
+    assert task.settings["hierarchies"] == {"zip": "intervals:2,4"}
 
 
 def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Path):
@@ -332,28 +268,25 @@ def test_widths_are_proposed_that_suit_the_numbers(numbers: Any, widths: str):
         assert shoal.Hierarchy.of(f"intervals:{widths.replace(' ', '')}").resolve(values, "n", None).labels
 
 
-def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(tmp_path: Path):
+@on_pages()
+async def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(user: Any, task: Any):
     from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(alpha_k=[0.6, 7], l=None)
-        go(user, "5 Explore")
-        field(user, "k, separated by commas").set_value("2, 4")
-        field(user, "l, separated by commas (1 asks nothing)").set_value("1")
-        button(user, "Try the grid").click()
-        await until(lambda: len(task.points) == 2 and task.points[0].get("frontier") is not None, "no points")
-        await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
-        assert [p["k"] for p in task.points] == [2, 4]
-        assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
-        (table,) = user.find(marker="points", kind=ui.table).elements
-        user.find(marker="points").trigger("take", 0)
-        assert table.rows[0]["k"] == 2
-        await see(user, "Taken: k = 2, l = 1")
-        assert task.asked()["alpha_k"] == [0.6, 2]
-        assert task.asked()["k"] == 2
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(alpha_k=[0.6, 7], l=None)
+    go(user, "5 Explore")
+    field(user, "k, separated by commas").set_value("2, 4")
+    field(user, "l, separated by commas (1 asks nothing)").set_value("1")
+    button(user, "Try the grid").click()
+    await until(lambda: len(task.points) == 2 and task.points[0].get("frontier") is not None, "no points")
+    await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
+    assert [p["k"] for p in task.points] == [2, 4]
+    assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
+    (table,) = user.find(marker="points", kind=ui.table).elements
+    user.find(marker="points").trigger("take", 0)
+    assert table.rows[0]["k"] == 2
+    await see(user, "Taken: k = 2, l = 1")
+    assert task.asked()["alpha_k"] == [0.6, 2]
+    assert task.asked()["k"] == 2
 
 
 @pytest.mark.parametrize("degrees", [True, False])
@@ -413,51 +346,43 @@ def test_what_an_intruder_reaches_is_a_share_or_found_or_nothing_to_guess() -> N
     assert _reached([share, file, none])["yAxis"]["data"] == ["linkage: exact"]
 
 
-def test_a_release_is_made_into_a_folder_verified_and_not_over_another(tmp_path: Path):
+@on_pages()
+async def test_a_release_is_made_into_a_folder_verified_and_not_over_another(user: Any, task: Any, tmp_path: Path):
     out = tmp_path / "out"
-
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(effort="fast")
-        go(user, "6 Release")
-        field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-        button(user, "Make the release").click()
-        await see(user, "Verified: it was read back, judged again and holds.")
-        assert {p.name for p in out.iterdir()} == {
-            "people.release.csv", "people.release.certificate.json", "people.release.record.json",
-            "people.release.report.html", "people.release.report.json", "people.release.policy.toml",
-            "people.release.py", "people.release.ipynb", "people.release.sh", "secret.key",
-        }  # fmt: skip
-        assert shoal.verify(out / "people.release.csv", out / "people.release.certificate.json").holds
-        for private in ("secret.key", "people.release.record.json"):
-            assert (out / private).stat().st_mode & 0o077 == 0
-        before = {p.name: p.read_bytes() for p in out.iterdir()}
-        field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-        button(user, "Make the release").click()
-        await see(user, "people.release.csv is already in that folder")
-        assert {p.name: p.read_bytes() for p in out.iterdir()} == before
-        assert len(task.releases) == 1
-        assert [p.name for p in task.folder.iterdir()] == []  # nothing of the way there is left
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(effort="fast")
+    go(user, "6 Release")
+    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
+    button(user, "Make the release").click()
+    await see(user, "Verified: it was read back, judged again and holds.")
+    assert {p.name for p in out.iterdir()} == {
+        "people.release.csv", "people.release.certificate.json", "people.release.record.json",
+        "people.release.report.html", "people.release.report.json", "people.release.policy.toml",
+        "people.release.py", "people.release.ipynb", "people.release.sh", "secret.key",
+    }  # fmt: skip
+    assert shoal.verify(out / "people.release.csv", out / "people.release.certificate.json").holds
+    for private in ("secret.key", "people.release.record.json"):
+        assert (out / private).stat().st_mode & 0o077 == 0
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
+    button(user, "Make the release").click()
+    await see(user, "people.release.csv is already in that folder")
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+    assert len(task.releases) == 1
+    assert [p.name for p in task.folder.iterdir()] == []  # nothing of the way there is left
 
 
-def test_what_no_release_can_meet_is_refused_in_words_and_leaves_no_file(tmp_path: Path):
+@on_pages()
+async def test_what_no_release_can_meet_is_refused_in_words_and_leaves_no_file(user: Any, task: Any, tmp_path: Path):
     out = tmp_path / "out"
-
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(k=500, l=None, effort="fast")
-        go(user, "6 Release")
-        field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-        button(user, "Make the release").click()
-        await see(user, "500")
-        await until(lambda: user.notify.messages, "nothing was said")
-        assert "120" in user.notify.messages[-1]
-        assert list(out.iterdir()) == []
-        assert task.releases == []
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(k=500, l=None, effort="fast")
+    go(user, "6 Release")
+    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
+    button(user, "Make the release").click()
+    await see(user, "500")
+    await until(lambda: user.notify.messages, "nothing was said")
+    assert "120" in user.notify.messages[-1]
+    assert list(out.iterdir()) == []
+    assert task.releases == []
 
 
 def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_path: Path):
@@ -491,129 +416,120 @@ def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_pa
     run(walk, tmp_path, first=str(table))
 
 
-def test_a_project_is_saved_and_opened_again_in_another_window(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(k=4, l=None)
-        go(user, "6 Release")
-        field(user, "Folder of the project").set_value(str(tmp_path / "kept"))
-        button(user, "Save the project").click()
-        await see(user, "The project is saved.")
-        assert tomllib.loads((tmp_path / "kept" / "policy.toml").read_text())["k"] == 4
-        bench.first = str(tmp_path / "kept")
-        other = await opened(user, bench)
-        await see(user, "at least 4 rows")
-        assert other is not task
-        assert other.asked() == task.asked()
-        assert other.project == tmp_path / "kept"
-        (tmp_path / "kept" / "policy.toml").write_text('k = 4\nquasi_identifiers = ["age", "plz"]\n')
-        field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "kept"))
-        button(user, "Open").click()
-        await see(user, "This table lacks 'plz', which the request names (kept/policy.toml: quasi_identifiers)")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_a_project_is_saved_and_opened_again_in_another_window(user: Any, bench: Any, task: Any, tmp_path: Path):
+    task.change(k=4, l=None)
+    go(user, "6 Release")
+    field(user, "Folder of the project").set_value(str(tmp_path / "kept"))
+    button(user, "Save the project").click()
+    await see(user, "The project is saved.")
+    assert tomllib.loads((tmp_path / "kept" / "policy.toml").read_text())["k"] == 4
+    bench.first = str(tmp_path / "kept")
+    other = await opened(user, bench)
+    await see(user, "at least 4 rows")
+    assert other is not task
+    assert other.asked() == task.asked()
+    assert other.project == tmp_path / "kept"
+    (tmp_path / "kept" / "policy.toml").write_text('k = 4\nquasi_identifiers = ["age", "plz"]\n')
+    field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "kept"))
+    button(user, "Open").click()
+    await see(user, "This table lacks 'plz', which the request names (kept/policy.toml: quasi_identifiers)")
 
 
-def test_the_next_month_is_asked_the_same_and_refused_where_it_lacks_a_column(tmp_path: Path):
+@on_pages()
+async def test_the_next_month_is_asked_the_same_and_refused_where_it_lacks_a_column(
+    user: Any, task: Any, tmp_path: Path
+):
     from nicegui import ui
 
     def named(user: Any, place: Path) -> None:
         field(user, "Path of a table, or of a project's folder").set_value(str(place))
         button(user, "Open").click()
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(k=9, l=None, insensitive=["zip"], quasi_identifiers=["age"])
-        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
-        same.set_value(True)
-        named(user, people(tmp_path, 300, "july.csv"))
-        await see(user, "july.csv: 300 rows, 4 columns")
-        assert (task.asked()["k"], task.asked()["quasi_identifiers"]) == (9, ["age"])
-        pl.read_csv(tmp_path / "july.csv").rename({"age": "years"}).write_csv(tmp_path / "august.csv")
-        named(user, tmp_path / "august.csv")
-        await see(user, "This table lacks 'age', which the request names")
-        assert task.title == "july.csv"
-        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
-        same.set_value(False)
-        named(user, tmp_path / "august.csv")
-        await see(user, "august.csv: 300 rows, 4 columns")
-        assert task.asked()["k"] == 5
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(k=9, l=None, insensitive=["zip"], quasi_identifiers=["age"])
+    (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+    same.set_value(True)
+    named(user, people(tmp_path, 300, "july.csv"))
+    await see(user, "july.csv: 300 rows, 4 columns")
+    assert (task.asked()["k"], task.asked()["quasi_identifiers"]) == (9, ["age"])
+    pl.read_csv(tmp_path / "july.csv").rename({"age": "years"}).write_csv(tmp_path / "august.csv")
+    named(user, tmp_path / "august.csv")
+    await see(user, "This table lacks 'age', which the request names")
+    assert task.title == "july.csv"
+    (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+    same.set_value(False)
+    named(user, tmp_path / "august.csv")
+    await see(user, "august.csv: 300 rows, 4 columns")
+    assert task.asked()["k"] == 5
 
 
-def test_a_project_of_arx_gives_roles_models_and_hierarchies(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        (task,) = bench.tasks.values()
+@on_pages(None)
+async def test_a_project_of_arx_gives_roles_models_and_hierarchies(user: Any, bench: Any, tmp_path: Path):
+    await user.open("/")
+    (task,) = bench.tasks.values()
 
-        def named(place: Path) -> None:
-            field(user, "Path of a table, or of a project's folder").set_value(str(place))
-            button(user, "Open").click()
+    def named(place: Path) -> None:
+        field(user, "Path of a table, or of a project's folder").set_value(str(place))
+        button(user, "Open").click()
 
-        named(arx_project(tmp_path / "study.deid"))
-        await see(user, "Open the table of the ARX project first")
-        named(people(tmp_path))
-        await see(user, "120 rows, 4 columns")
-        before = task.asked()
-        named(tmp_path / "study.deid")
-        await see(user, "The open table lacks 'zip & co', 'ill', 'note'")
-        assert task.asked() == before
-        ARX_TABLE.write_csv(tmp_path / "study.csv")
-        named(tmp_path / "study.csv")
-        await see(user, "24 rows, 5 columns")
-        named(tmp_path / "study.deid")
-        await see(user, "Roles, models and hierarchies are those of the ARX project. Not read:")
-        asked = task.asked()
-        assert (asked["quasi_identifiers"], asked["sensitive"]) == (["age", "zip & co"], ["ill"])
-        assert (asked["k"], asked["distinct_l"], asked["publish"]) == (3, 2, "hierarchy")
-        assert Path(asked["hierarchies"]["zip & co"]).read_text() == "101;10*;*\n102;10*;*\n203;20*;*\n"
-        task.change(effort="fast")
-        go(user, "6 Release")
-        button(user, "Make the release").click()
-        await see(user, "Verified: it was read back")
-        go(user, "7 Intruder")  # the attacks read the classes of the hierarchies that stand in files
-        button(user, "Attack the release").click()
-        await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}", 60)
-        await see(user, "without the release")
-        (tmp_path / "bent.deid").write_bytes(b"no zip")
-        go(user, "1 Open")
-        named(tmp_path / "bent.deid")
-        await see(user, "bent.deid")
-
-    run(walk, tmp_path)
+    named(arx_project(tmp_path / "study.deid"))
+    await see(user, "Open the table of the ARX project first")
+    named(people(tmp_path))
+    await see(user, "120 rows, 4 columns")
+    before = task.asked()
+    named(tmp_path / "study.deid")
+    await see(user, "The open table lacks 'zip & co', 'ill', 'note'")
+    assert task.asked() == before
+    ARX_TABLE.write_csv(tmp_path / "study.csv")
+    named(tmp_path / "study.csv")
+    await see(user, "24 rows, 5 columns")
+    named(tmp_path / "study.deid")
+    await see(user, "Roles, models and hierarchies are those of the ARX project. Not read:")
+    asked = task.asked()
+    assert (asked["quasi_identifiers"], asked["sensitive"]) == (["age", "zip & co"], ["ill"])
+    assert (asked["k"], asked["distinct_l"], asked["publish"]) == (3, 2, "hierarchy")
+    assert Path(asked["hierarchies"]["zip & co"]).read_text() == "101;10*;*\n102;10*;*\n203;20*;*\n"
+    task.change(effort="fast")
+    go(user, "6 Release")
+    button(user, "Make the release").click()
+    await see(user, "Verified: it was read back")
+    go(user, "7 Intruder")  # the attacks read the classes of the hierarchies that stand in files
+    button(user, "Attack the release").click()
+    await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}", 60)
+    await see(user, "without the release")
+    (tmp_path / "bent.deid").write_bytes(b"no zip")
+    go(user, "1 Open")
+    named(tmp_path / "bent.deid")
+    await see(user, "bent.deid")
 
 
-def test_a_table_of_a_database_and_a_query_are_opened(tmp_path: Path):
+@on_pages(None)
+async def test_a_table_of_a_database_and_a_query_are_opened(user: Any, bench: Any, tmp_path: Path):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     people(tmp_path)
     place = tmp_path / "held.duckdb"
     with duckdb.connect(place) as held:
         held.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path / 'people.csv'}', all_varchar=true)")
         held.execute("CREATE TABLE staff AS SELECT name FROM visits")
+    await user.open("/")
+    (task,) = bench.tasks.values()
 
-    async def walk(user: Any, bench: Any) -> None:
-        await user.open("/")
-        (task,) = bench.tasks.values()
+    def named(**fields: str) -> None:
+        field(user, "Path of a table, or of a project's folder").set_value(str(place))
+        for label, text in fields.items():
+            field(user, {"table": TABLE, "query": "Or a query: SELECT ..."}[label]
+                  ).set_value(text)  # fmt: skip
+        button(user, "Open").click()
 
-        def named(**fields: str) -> None:
-            field(user, "Path of a table, or of a project's folder").set_value(str(place))
-            for label, text in fields.items():
-                field(user, {"table": TABLE, "query": "Or a query: SELECT ..."}[label]
-                      ).set_value(text)  # fmt: skip
-            button(user, "Open").click()
-
-        named()
-        await until(lambda: user.notify.messages, "nothing was said")
-        assert user.notify.messages[-1].endswith("say which table, or give a query, under 'How it is read'")
-        named(table="visits")
-        await see(user, "held.duckdb: 120 rows, 4 columns")
-        field(user, TABLE).set_value("")
-        named(query="SELECT age, zip, disease FROM visits WHERE zip = '01230'")
-        await see(user, "held.duckdb: 18 rows, 3 columns")
-        assert task.source["query"].startswith("SELECT")
-
-    run(walk, tmp_path)
+    named()
+    await until(lambda: user.notify.messages, "nothing was said")
+    assert user.notify.messages[-1].endswith("say which table, or give a query, under 'How it is read'")
+    named(table="visits")
+    await see(user, "held.duckdb: 120 rows, 4 columns")
+    field(user, TABLE).set_value("")
+    named(query="SELECT age, zip, disease FROM visits WHERE zip = '01230'")
+    await see(user, "held.duckdb: 18 rows, 3 columns")
+    assert task.source["query"].startswith("SELECT")
 
 
 def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_path: Path):
@@ -670,7 +586,8 @@ def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_p
     assert shoal.Series(place).verify().holds
 
 
-def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_path: Path):
+@on_pages()
+async def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(user: Any, task: Any, tmp_path: Path):
     def square(x: int) -> dict[str, Any]:
         ring = [[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]
         return {"type": "Feature", "properties": {"id": f"0123{x}", "people": 30},
@@ -678,43 +595,38 @@ def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(tmp_pat
 
     areas = tmp_path / "areas.geojson"
     areas.write_text(json.dumps({"type": "FeatureCollection", "features": [square(x) for x in range(7)]}))
+    from nicegui import ui
 
-    async def walk(user: Any, bench: Any) -> None:
-        from nicegui import ui
-
-        task = await opened(user, bench)
-        go(user, "9 Places")
-        label = "Path of the areas (map or table)"
-        field(user, label).set_value(str(tmp_path / "nowhere"))
-        button(user, "Merge the areas").click()
-        await see(user, "There is no file of that name.")
-        field(user, label).set_value(str(areas))
-        field(user, "Column with the people of an area").set_value("nobody")
-        button(user, "Merge the areas").click()
-        await until(lambda: "nobody" in user.notify.messages[-1], "a column that is not there")
-        field(user, "Column with the people of an area").set_value("people")
-        field(user, "Least people in a region; more numbers, more levels").set_value("60, 90")
-        button(user, "Merge the areas").click()
-        await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
-        maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
-        assert len(maps) == 2
-        assert all('sandbox="allow-scripts"' in m for m in maps)
-        assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
-        button(user, "Use the regions as its hierarchy").click()
-        assert task.asked()["publish"] == "hierarchy"
-        held = task.settings["hierarchies"]["zip"]
-        tree = [line.split(";") for line in Path(held).read_text().splitlines()]
-        assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
-        assert len({row[1] for row in tree}) == 3
-        (again,) = (e.content for e in _all(user, ui.code) if e.content.startswith("shoal regions"))
-        assert command(*shlex.split(again)[1:], cwd=tmp_path).returncode == 0
-        assert (tmp_path / "regions.hierarchy.csv").read_bytes() == Path(held).read_bytes()
-        task.change(effort="fast", l=None, k=3)
-        go(user, "6 Release")
-        button(user, "Make the release").click()
-        await see(user, "Verified: it was read back")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "9 Places")
+    label = "Path of the areas (map or table)"
+    field(user, label).set_value(str(tmp_path / "nowhere"))
+    button(user, "Merge the areas").click()
+    await see(user, "There is no file of that name.")
+    field(user, label).set_value(str(areas))
+    field(user, "Column with the people of an area").set_value("nobody")
+    button(user, "Merge the areas").click()
+    await until(lambda: "nobody" in user.notify.messages[-1], "a column that is not there")
+    field(user, "Column with the people of an area").set_value("people")
+    field(user, "Least people in a region; more numbers, more levels").set_value("60, 90")
+    button(user, "Merge the areas").click()
+    await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
+    maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
+    assert len(maps) == 2
+    assert all('sandbox="allow-scripts"' in m for m in maps)
+    assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
+    button(user, "Use the regions as its hierarchy").click()
+    assert task.asked()["publish"] == "hierarchy"
+    held = task.settings["hierarchies"]["zip"]
+    tree = [line.split(";") for line in Path(held).read_text().splitlines()]
+    assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
+    assert len({row[1] for row in tree}) == 3
+    (again,) = (e.content for e in _all(user, ui.code) if e.content.startswith("shoal regions"))
+    assert command(*shlex.split(again)[1:], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "regions.hierarchy.csv").read_bytes() == Path(held).read_bytes()
+    task.change(effort="fast", l=None, k=3)
+    go(user, "6 Release")
+    button(user, "Make the release").click()
+    await see(user, "Verified: it was read back")
 
 
 def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path):
@@ -758,7 +670,8 @@ def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path):
     run(walk, tmp_path, first=str(points))
 
 
-def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
+@on_pages()
+async def test_one_layer_of_a_map_with_several_becomes_regions(user: Any, tmp_path: Path):
     shapely, raw = pytest.importorskip("shapely"), pytest.importorskip("pyogrio.raw")
     areas = tmp_path / "areas.gpkg"
     for layer, most in (("districts", 6), ("counties", 4)):
@@ -768,23 +681,18 @@ def test_one_layer_of_a_map_with_several_becomes_regions(tmp_path: Path):
             areas, shapes, [names, people_of], np.array(["id", "people"], object), geometry_type="Polygon",
             crs="EPSG:25832", layer=layer, append=areas.exists(), driver="GPKG",
         )  # fmt: skip
-
-    async def walk(user: Any, bench: Any) -> None:
-        await opened(user, bench)
-        go(user, "9 Places")
-        field(user, "Path of the areas (map or table)").set_value(str(areas))
-        field(user, "Column with the people of an area").set_value("people")
-        field(user, "Least people in a region; more numbers, more levels").set_value("60")
-        button(user, "Merge the areas").click()
-        await until(lambda: "name the one you want" in " ".join(user.notify.messages), "two layers")
-        field(user, "Layer of the map, if it has several").set_value("counties")
-        button(user, "Merge the areas").click()
-        await see(user, "4 areas become 2 regions")
-        told = " ".join(user.notify.messages)
-        assert "districts" in told
-        assert "counties" in told
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "9 Places")
+    field(user, "Path of the areas (map or table)").set_value(str(areas))
+    field(user, "Column with the people of an area").set_value("people")
+    field(user, "Least people in a region; more numbers, more levels").set_value("60")
+    button(user, "Merge the areas").click()
+    await until(lambda: "name the one you want" in " ".join(user.notify.messages), "two layers")
+    field(user, "Layer of the map, if it has several").set_value("counties")
+    button(user, "Merge the areas").click()
+    await see(user, "4 areas become 2 regions")
+    told = " ".join(user.notify.messages)
+    assert "districts" in told
+    assert "counties" in told
 
 
 @pytest.mark.parametrize("publish", ["ranges", "hierarchy", "stars"])
@@ -826,134 +734,122 @@ def test_the_rows_of_a_class_stand_beside_the_rows_of_the_table_that_fit_it(publ
     assert (held, number) == (24, one["classes"])
 
 
-def test_two_windows_do_not_mix(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        from nicegui.testing import User
+@on_pages()
+async def test_two_windows_do_not_mix(user: Any, bench: Any, task: Any, tmp_path: Path):
+    from nicegui.testing import User
 
-        first = await opened(user, bench)
-        bench.first = str(people(tmp_path, 60, "others.csv"))
-        second_user = User(user.http_client)
-        second = await opened(second_user, bench)
-        second.change(k=17)
-        assert (first.title, first.rows, first.settings["k"]) == ("people.csv", 120, 5)
-        assert (second.title, second.rows) == ("others.csv", 60)
-        assert first.folder != second.folder
-        go(second_user, "2 Roles")
-        roles(second_user)[1].set_value("insensitive")
-        await see(second_user, "others.csv")
-        assert first.role("age") == "quasi_identifiers"
-        await user.should_not_see("others.csv")
-        first.change(effort="fast")
-        go(user, "6 Release")
-        button(user, "Make the release").click()
-        await see(user, "Verified: it was read back")
-        assert second.releases == []
-        for number, status in ((0, 404), (1, 404)):
-            answer = await user.http_client.get(f"/w/{second.name}/files/{number}/release")
-            assert answer.status_code == status
-        assert (await user.http_client.get(f"/w/{first.name}/files/0/release")).status_code == 200
-        report = await user.http_client.get(f"/w/{first.name}/files/0/report")
-        assert (report.status_code, report.headers["content-security-policy"]) == (200, "sandbox allow-scripts")
-        Path(first.releases[0]["files"]["record"]).unlink()
-        assert (await user.http_client.get(f"/w/{first.name}/files/0/record")).status_code == 404
-        for kind in ("../secret", "nothing"):
-            assert (await user.http_client.get(f"/w/{first.name}/files/0/{kind}")).status_code == 404
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    bench.first = str(people(tmp_path, 60, "others.csv"))
+    second_user = User(user.http_client)
+    second = await opened(second_user, bench)
+    second.change(k=17)
+    assert (task.title, task.rows, task.settings["k"]) == ("people.csv", 120, 5)
+    assert (second.title, second.rows) == ("others.csv", 60)
+    assert task.folder != second.folder
+    go(second_user, "2 Roles")
+    roles(second_user)[1].set_value("insensitive")
+    await see(second_user, "others.csv")
+    assert task.role("age") == "quasi_identifiers"
+    await user.should_not_see("others.csv")
+    task.change(effort="fast")
+    go(user, "6 Release")
+    button(user, "Make the release").click()
+    await see(user, "Verified: it was read back")
+    assert second.releases == []
+    for number, status in ((0, 404), (1, 404)):
+        answer = await user.http_client.get(f"/w/{second.name}/files/{number}/release")
+        assert answer.status_code == status
+    assert (await user.http_client.get(f"/w/{task.name}/files/0/release")).status_code == 200
+    report = await user.http_client.get(f"/w/{task.name}/files/0/report")
+    assert (report.status_code, report.headers["content-security-policy"]) == (200, "sandbox allow-scripts")
+    Path(task.releases[0]["files"]["record"]).unlink()
+    assert (await user.http_client.get(f"/w/{task.name}/files/0/record")).status_code == 404
+    for kind in ("../secret", "nothing"):
+        assert (await user.http_client.get(f"/w/{task.name}/files/0/{kind}")).status_code == 404
 
 
-def test_two_windows_of_one_address_show_the_same_request(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        from nicegui import ui
-        from nicegui.testing import User
+@on_pages()
+async def test_two_windows_of_one_address_show_the_same_request(user: Any, task: Any):
+    from nicegui import ui
+    from nicegui.testing import User
 
-        def ask(window: Any, k: int) -> None:
-            field(window, "k").set_value(k)
-            window.find(kind=ui.number, content="k").trigger("change")
+    def ask(window: Any, k: int) -> None:
+        field(window, "k").set_value(k)
+        window.find(kind=ui.number, content="k").trigger("change")
 
-        task = await opened(user, bench)
-        go(user, "6 Release")
-        other = User(user.http_client)
-        await other.open(f"/w/{task.name}")
-        await see(other, "at least 5 rows")
-        go(other, "3 Models")
-        ask(other, 9)
-        await see(other, "at least 9 rows")
-        await see(user, "at least 9 rows")
-        go(user, "3 Models")
-        assert field(user, "k").value == 9
-        ask(user, 4)
-        await see(other, "at least 4 rows")
-        assert field(other, "k").value == 4
-        task.change(effort="fast", l=None)
-        go(user, "6 Release")  # its release is made while the other window changes what the next is asked
-        button(user, "Make the release").click()
-        ask(other, 6)
-        await see(user, "at least 6 rows")
-        await until(lambda: task.releases, "no release was made")
-        go(other, "6 Release")
-        await see(other, "Verified: it was read back")
-        await see(user, "Verified: it was read back")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    go(user, "6 Release")
+    other = User(user.http_client)
+    await other.open(f"/w/{task.name}")
+    await see(other, "at least 5 rows")
+    go(other, "3 Models")
+    ask(other, 9)
+    await see(other, "at least 9 rows")
+    await see(user, "at least 9 rows")
+    go(user, "3 Models")
+    assert field(user, "k").value == 9
+    ask(user, 4)
+    await see(other, "at least 4 rows")
+    assert field(other, "k").value == 4
+    task.change(effort="fast", l=None)
+    go(user, "6 Release")  # its release is made while the other window changes what the next is asked
+    button(user, "Make the release").click()
+    ask(other, 6)
+    await see(user, "at least 6 rows")
+    await until(lambda: task.releases, "no release was made")
+    go(other, "6 Release")
+    await see(other, "Verified: it was read back")
+    await see(user, "Verified: it was read back")
 
 
-def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_before(tmp_path: Path):
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        go(user, "2 Roles")
-        field(user, "Column of the person").set_value("name")
-        await see(user, "the models count persons by name, not rows; name leaves the table")
-        assert (task.asked()["person"], task.asked()["identifiers"]) == ("name", [])
-        task.give_role("zip", "quasi_identifiers")
-        task.change(publish="hierarchy", hierarchies={"zip": "prefixes:4"})
-        task.count_by("person", "zip")
-        asked = task.asked()
-        assert (asked["person"], asked["identifiers"], asked["quasi_identifiers"]) == ("zip", ["name"], ["age"])
-        assert "hierarchies" not in asked
-        assert task.role("name") == task.role("zip") == "identifiers"
-        task.count_by("person", None)
-        assert "person" not in task.asked()
-        assert task.asked()["identifiers"] == ["name", "zip"]
-        task.undo()
-        assert task.asked() == asked
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+@on_pages()
+async def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_before(user: Any, task: Any):
+    go(user, "2 Roles")
+    field(user, "Column of the person").set_value("name")
+    await see(user, "the models count persons by name, not rows; name leaves the table")
+    assert (task.asked()["person"], task.asked()["identifiers"]) == ("name", [])
+    task.give_role("zip", "quasi_identifiers")
+    task.change(publish="hierarchy", hierarchies={"zip": "prefixes:4"})
+    task.count_by("person", "zip")
+    asked = task.asked()
+    assert (asked["person"], asked["identifiers"], asked["quasi_identifiers"]) == ("zip", ["name"], ["age"])
+    assert "hierarchies" not in asked
+    assert task.role("name") == task.role("zip") == "identifiers"
+    task.count_by("person", None)
+    assert "person" not in task.asked()
+    assert task.asked()["identifiers"] == ["name", "zip"]
+    task.undo()
+    assert task.asked() == asked
 
 
-def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(tmp_path: Path):
+@on_pages()
+async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(user: Any, task: Any):
     from nicegui import ui
     from nicegui.testing import User
 
     def stops(window: Any) -> list[bool]:
         return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
 
-    async def walk(user: Any, bench: Any) -> None:
-        task = await opened(user, bench)
-        task.change(effort="fast", l=None, publish="stars")
-        go(user, "6 Release")
-        before = user.client
-        button(user, "Make the release").click()
-        await until(lambda: task.running, "it did not begin")
-        other = User(user.http_client)
-        await other.open(f"/w/{task.name}")  # begins with the step that was shown
-        await see(other, "This runs already")
-        assert stops(other) == [True]
-        assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
-        before.delete()
-        await see(other, "Verified: it was read back")
-        await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
-        assert stops(other) == [False]
-        task.change(k=4)
-        button(other, "Make the release").click()
-        await until(lambda: len(task.releases) == 2, "no second release")
-        await see(other, "Release 1: k = 5, stars")
-        task.change(k=3)
-        await other.open(f"/w/{task.name}")
-        await see(other, "Request: k = 4, stars.")
-        await see(other, "You have changed the request since.")
-
-    run(walk, tmp_path, first=str(people(tmp_path)))
+    task.change(effort="fast", l=None, publish="stars")
+    go(user, "6 Release")
+    before = user.client
+    button(user, "Make the release").click()
+    await until(lambda: task.running, "it did not begin")
+    other = User(user.http_client)
+    await other.open(f"/w/{task.name}")  # begins with the step that was shown
+    await see(other, "This runs already")
+    assert stops(other) == [True]
+    assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
+    before.delete()
+    await see(other, "Verified: it was read back")
+    await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
+    assert stops(other) == [False]
+    task.change(k=4)
+    button(other, "Make the release").click()
+    await until(lambda: len(task.releases) == 2, "no second release")
+    await see(other, "Release 1: k = 5, stars")
+    task.change(k=3)
+    await other.open(f"/w/{task.name}")
+    await see(other, "Request: k = 4, stars.")
+    await see(other, "You have changed the request since.")
 
 
 WRONG = {
@@ -1005,26 +901,24 @@ NAMES = {
 }
 
 
-def test_a_chosen_file_lies_under_a_plain_name_in_the_windows_own_folder(tmp_path: Path):
+@on_pages(None)
+async def test_a_chosen_file_lies_under_a_plain_name_in_the_windows_own_folder(user: Any, bench: Any):
     from urllib.parse import quote
 
-    async def walk(user: Any, bench: Any) -> None:
-        for told, kept in NAMES.items():
-            known = set(bench.tasks)
-            await user.open("/")
-            (name,) = set(bench.tasks) - known
-            folder = bench.tasks[name].folder
-            headers = {"X-File-Name": quote(told)}
-            answer = await user.http_client.post(f"/w/{name}/upload", content=b"a,b\n1,2\n", headers=headers)
-            own, _, plain = answer.text.partition("/")
-            assert (answer.status_code, plain) == (200, kept)
-            (file,) = (p for p in folder.rglob("*") if p.is_file())
-            assert file == folder / "upload" / own / kept
-            assert file.read_bytes() == b"a,b\n1,2\n"
-            assert file.stat().st_mode & 0o077 == 0
-            again = await user.http_client.post(f"/w/{name}/upload", content=b"c\n3\n", headers=headers)
-            assert (folder / "upload" / again.text).read_bytes() == b"c\n3\n"
-            assert file.read_bytes() == b"a,b\n1,2\n"  # a file that is open isn't replaced by another of its name
-        assert (await user.http_client.post("/w/other/upload", content=b"1")).status_code == 404
-
-    run(walk, tmp_path)
+    for told, kept in NAMES.items():
+        known = set(bench.tasks)
+        await user.open("/")
+        (name,) = set(bench.tasks) - known
+        folder = bench.tasks[name].folder
+        headers = {"X-File-Name": quote(told)}
+        answer = await user.http_client.post(f"/w/{name}/upload", content=b"a,b\n1,2\n", headers=headers)
+        own, _, plain = answer.text.partition("/")
+        assert (answer.status_code, plain) == (200, kept)
+        (file,) = (p for p in folder.rglob("*") if p.is_file())
+        assert file == folder / "upload" / own / kept
+        assert file.read_bytes() == b"a,b\n1,2\n"
+        assert file.stat().st_mode & 0o077 == 0
+        again = await user.http_client.post(f"/w/{name}/upload", content=b"c\n3\n", headers=headers)
+        assert (folder / "upload" / again.text).read_bytes() == b"c\n3\n"
+        assert file.read_bytes() == b"a,b\n1,2\n"  # a file that is open isn't replaced by another of its name
+    assert (await user.http_client.post("/w/other/upload", content=b"1")).status_code == 404

@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import run, started
 from tests.workbench.browser import served
-from tests.workbench.test_pages import people
+from tests.workbench.simulated import people
 
 PATHS = (
     "/", "/w/anything", "/w/anything/files/0/release", "/docs", "/openapi.json", "/_nicegui/", "/favicon.ico",

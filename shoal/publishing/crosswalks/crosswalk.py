@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.atomic import SHARED, Piece, Wanted, check_outputs, publish_file, publish_page, publish_together
+from shoal.engines.atomic import Piece, Wanted, check_outputs, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
 from shoal.engines.store import store
 from shoal.errors import InputError, PolicyError, VerificationError
@@ -22,7 +22,7 @@ from shoal.model.arguments import known
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
-from shoal.paths import JSON, PAGE, TABLE, Form, internal_path, kind_of, sides_of, usual_separator
+from shoal.paths import JSON, TABLE, Form, internal_path, kind_of, sides_of, usual_separator
 from shoal.publishing.documents import Documents, made_now, sealed
 from shoal.publishing.sources import OUTLINES, Sources, findings, outlined
 from shoal.watching import watched
@@ -323,15 +323,17 @@ class Crosswalk(Shown):
         """
         from shoal.publishing.crosswalks.answer_figures import pictures
         from shoal.report.crosswalk import answer_page
-        from shoal.report.parts import as_json
+
+        decision = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+
+        def figures() -> dict[str, Any]:
+            return {**(self.figures() if internal else self.public_figures()), "decision": decision}
+
+        def page(held: Mapping[str, Any]) -> str:
+            return answer_page(held, pictures(self))
 
         path = internal_path(Path(path)) if internal else Path(path)
-        closed = check_outputs([(path, PAGE)], self.read, overwrite=overwrite)
-        figures = self.figures() if internal else self.public_figures()
-        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        drawn = answer_page(figures, pictures(self))
-        publish_page(path, drawn, as_json(figures), closed=closed | (SHARED if internal else 0))
-        return path
+        return publish_page(path, figures, page, self.read, overwrite=overwrite, private=internal)
 
     def figures(self) -> dict[str, Any]:
         """The figures of an internal report, as plain values; they include figures of the source."""

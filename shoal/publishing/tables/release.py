@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import polars as pl
 
-from shoal.engines.atomic import SHARED, check_outputs, publish_page
+from shoal.engines.atomic import publish_page
 from shoal.engines.source import FilesOfTable
 from shoal.engines.table import Expected, StoredFrame, Table, Tuples
 from shoal.engines.unassigned import Unassigned
@@ -22,14 +22,14 @@ from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.population import Census, Covered, add_population, outside, reading_of
 from shoal.judge.tables.shown import breach
 from shoal.model.audit import Audit, Check, Composition, largest_share
-from shoal.model.cards import card, in_one_line
+from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate
 from shoal.model.loss import View
 from shoal.model.members import Members
 from shoal.model.policy import Policy
 from shoal.model.rule_books import SafeHarbor
 from shoal.model.task import nothing
-from shoal.paths import PAGE, internal_path, is_server, usual_separator
+from shoal.paths import internal_path, is_server, usual_separator
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.limits import Exposed, graphs_of, scales_of
@@ -206,7 +206,7 @@ class _Published:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Generic[Frame]):
+class Release(Shown, Generic[Frame]):
     """A release of a table, with its cost.
 
     policy       the request
@@ -447,20 +447,20 @@ class Release(Generic[Frame]):
         file of the same name that ends in .json. Returns the path of the page.
         """
         from shoal.report.page import release_page
-        from shoal.report.parts import as_json
 
         if explored is not None and not internal:
             raise PolicyError(
                 "what explore found describes the original, so only an internal report shows it: say "
                 "⟨internal=True⟩ too"
             )
+        decision = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+
+        def figures() -> dict[str, Any]:
+            own = {**self.figures(), "internal": True} if internal else self.public_figures()
+            return {**own, **statement.choices(explored, self.facts.rows), "decision": decision}
+
         path = internal_path(Path(path)) if internal else Path(path)
-        closed = check_outputs([(path, PAGE)], self._read(), overwrite=overwrite)
-        figures = {**self.figures(), "internal": True} if internal else self.public_figures()
-        figures |= statement.choices(explored, self.facts.rows)
-        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        publish_page(path, release_page(figures), as_json(figures), closed=closed | (SHARED if internal else 0))
-        return path
+        return publish_page(path, figures, release_page, self._read(), overwrite=overwrite, private=internal)
 
     def figures(self) -> dict[str, Any]:
         """The figures of an internal report, as plain values; they include figures of the original."""
@@ -499,14 +499,8 @@ class Release(Generic[Frame]):
         """The table with one value drawn for every cell; see ``Decoded.sample``."""
         return self.decoded.sample(seed)
 
-    def __repr__(self) -> str:
-        return in_one_line(statement.summary(self))
-
-    def __str__(self) -> str:
-        return "\n".join(statement.summary(self))
-
-    def _repr_html_(self) -> str:
-        return card("Release", statement.summary(self)[1:])
+    def _lines(self) -> list[str]:
+        return statement.summary(self)
 
     def privacy(self) -> dict[str, Any]:
         """The level that each requested model reaches; with several sensitive columns, the weakest."""

@@ -16,20 +16,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines.atomic import SHARED, check_outputs, publish_page
+from shoal.engines.atomic import publish_page
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
 from shoal.model.notation import named_notations
 from shoal.model.task import nothing
-from shoal.paths import PAGE, certificate_of, internal_path, kind_of
+from shoal.paths import certificate_of, internal_path, kind_of
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows, unique_ends
 from shoal.publishing.verifying.recheck import Record, parsed, read_record
 from shoal.publishing.verifying.verify import Verdict, verify
 from shoal.report.page import release_page
-from shoal.report.parts import as_json
 from shoal.watching import watched
 
 
@@ -148,17 +147,15 @@ class Written:
         recipient, purpose, decided_by  who gets the release, for what purpose, and who decided; empty lines if not
                                         given
         """
-        path = Path(path) if explored is None else internal_path(Path(path))
-        closed = check_outputs([(path, PAGE)], (self.path, self.certificate), overwrite=overwrite)
-        figures = {
-            **self.figures(),
-            "internal": explored is not None,
-            **statement.choices(explored, self.record.raw["release"]["rows"]),
-        }
-        figures["decision"] = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
-        closed |= SHARED if explored is not None else 0
-        publish_page(path, release_page(figures), as_json(figures), closed=closed)
-        return path
+        decision = {"recipient": recipient, "purpose": purpose, "decided_by": decided_by}
+        internal, read = explored is not None, (self.path, self.certificate)
+
+        def figures() -> dict[str, Any]:
+            choices = statement.choices(explored, self.record.raw["release"]["rows"])
+            return {**self.figures(), "internal": internal, **choices, "decision": decision}
+
+        path = internal_path(Path(path)) if internal else Path(path)
+        return publish_page(path, figures, release_page, read, overwrite=overwrite, private=internal)
 
 
 @watched

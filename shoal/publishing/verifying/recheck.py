@@ -33,14 +33,24 @@ from shoal.model.certificate import (
     PublicCertificate,
     differs,
     malformed,
+    malformed_record,
     may_promise,
     may_record,
     ratio_step,
     read_json,
-    unknown_entries,
-    unknown_in_record,
 )
-from shoal.model.conditions import Each, is_above, is_flag, is_null, is_number, is_text, is_whole, misfit, misstated
+from shoal.model.conditions import (
+    Each,
+    is_above,
+    is_flag,
+    is_null,
+    is_number,
+    is_text,
+    is_whole,
+    misfit,
+    misstated,
+    refuse_misfit,
+)
 from shoal.model.hierarchy import REGIONS
 from shoal.model.policy import Policy
 from shoal.model.refusals import READINGS
@@ -80,15 +90,9 @@ def recheck(
             f"{', '.join(crosswalk_problems())}"
         )
     own = hash_of(path) if path.is_file() else ""
-    if unknown_entries(record):
-        raise InputError(
-            f"the certificate file holds {unknown_entries(record)[0]!r}, which no certificate of {kind} has"
-        )
     about, stated = _parts(record, path.name, own, PublicCertificate)
     _one_character(record.get("separator"))
-    wrong = misstated(kind, record["parameters"]) or malformed(record)
-    if wrong is not None:
-        raise InputError(f"the certificate file lacks {wrong!r}, or states it in a wrong form")
+    refuse_misfit(misstated(kind, record["parameters"]) or malformed(record), "certificate file", kind)
     part = about.get("part")
     drawn, more = isinstance(part, str) and part.startswith(OUTLINES), list[Finding]()
     if drawn or part == "hierarchy":
@@ -109,8 +113,7 @@ def recheck(
     try:
         if kept is not None:  # the record includes everything in the certificate file
             asked, proof = kept, (known := _parts(kept, path.name, own, Certificate)[1])
-            if unknown_in_record(kept):
-                raise InputError(f"the record holds {unknown_in_record(kept)[0]!r}, which no record of {kind} has")
+            refuse_misfit(malformed_record(kept), "record", kind)
             found += [_belongs(record, kept, stated, known), _sealed(kept, "record's seal")]
             if not may_record(kind, known, kept["parameters"]):
                 found.append(Finding("promise on record", False, "the record promises what no method does"))
@@ -238,12 +241,6 @@ PARTS = {
     "smallest_group",
     "carried",
 }
-PUBLIC = PARTS | {  # all entries that a certificate file may have
-    *("format", "kind", "made_by", "made_at", "hierarchies", "shuffled", "order", "orders", "missing_values"),
-    *("rule_book", "safe_harbor", "separator", "seal", "signature", "series"),
-}
-CARRIED = ("columns", "insensitive", "alone", "together")
-LOSSES = {"stars", "suppressed_tuples", "ncp"}
 PRIVATE = "private"  # an entry that a record has and a certificate hasn't
 
 
@@ -402,17 +399,12 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
             together = {name for held in before["dangerous"] for name in held["columns"]}
             good = judged | together <= {*before["distinct_values"]} <= judged | {*record["carried"]["columns"]}
             odd = None if good else "before"
-        if odd is not None:
-            raise InputError(f"the record lacks {odd!r}, or has it in a form that no record of a table has")
-    if PRIVATE not in record:
-        unknown_entries = sorted(
-            {*(set(record) - PUBLIC), *(set(record["loss"]) - LOSSES if isinstance(record["loss"], dict) else {"loss"})}
-        )
-        if unknown_entries:
-            raise InputError(f"the certificate file holds {unknown_entries[0]!r}, which no certificate of a table has")
+        refuse_misfit(odd, "record", "a table")
+    else:
         odd = misfit(record, _TABLE)
-        if odd is not None or ("folder" in record["release"]) is not ("parts" in record["release"]):
-            raise InputError(f"the certificate file lacks {odd or 'folder'!r}, or states it in a wrong form")
+        if odd is None and ("folder" in record["release"]) is not ("parts" in record["release"]):
+            odd = "folder"
+        refuse_misfit(odd, "certificate file", "a table")
     asked = {
         "persons": bool(policy.units),
         "population": policy.population is not None or bool(policy.weighed),
@@ -427,7 +419,7 @@ def _refuse_unasked(record: Mapping[str, Any], policy: Policy) -> None:
         if told and not wanted:
             raise InputError(f"the certificate file tells of {name!r}, which its policy does not ask for")
     trees = record["policy"]["hierarchies"]
-    known = {"policy": SETTINGS, "carried": CARRIED, "hierarchies": trees, "orders": policy.sensitive}
+    known = {"policy": SETTINGS, "hierarchies": trees, "orders": policy.sensitive}
     for part, names in known.items():
         for name in sorted(set(record.get(part) or ()) - set(names)):
             raise InputError(f"the certificate file holds {name!r} in its {part}, where no certificate has it")
