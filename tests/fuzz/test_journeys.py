@@ -53,6 +53,35 @@ def test_a_series_refuses_a_column_that_polars_reads_as_every_column(tmp_path: P
         series.add(pl.DataFrame({"*": ILL, **PEOPLE}), person="id")
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".sav", ".dta"])
+def test_new_records_with_a_negative_zero_no_number_and_a_column_of_any_name(ending: str, tmp_path: Path) -> None:
+    held = {"v": ["a", "b"] * 4, "*": list("ppppqqqq")} if ending in (".csv", ".parquet") else {"v": ["a", "b"] * 4}
+    table = pl.DataFrame({**held, "f": [-0.0, 1.5, 3.0, None] * 2, "g": [float("nan"), 1.0, 2.0, -0.0] * 2})
+    run("labels", _saved(table, tmp_path), "--label", "v", "--k", 2, "-o", "g.csv", cwd=tmp_path).ok()
+    run("assign", "g.csv", "t.parquet", "-o", f"o{ending}", cwd=tmp_path).ok()
+
+
+def _saved(table: pl.DataFrame, folder: Path) -> Path:
+    table.write_parquet(folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def test_a_tsv_has_tabs_whatever_its_names_hold(tmp_path: Path) -> None:
+    held = {"income, net, EUR": [1, 2] * 4, "zip, code": ["a", "b"] * 4}
+    pl.DataFrame(held).write_csv(tmp_path / "t.tsv", separator="\t", quote_style="never")
+    assert run("audit", "t.tsv", "--quasi", '"zip, code"', "--json", cwd=tmp_path).facts["k"] == 4
+    pl.DataFrame(held).write_csv(tmp_path / "t.csv", separator=";", quote_style="never")
+    run("audit", "t.csv", "--quasi", "a", cwd=tmp_path).refused(2)
+
+
+def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
+    table.write_csv(tmp_path / "t.csv")
+    words = ["--quasi", "q", "--sensitive", "s", "--k", 3, "--report", "r.html", "-o", "r.csv"]
+    run("anonymize", "t.csv", *words, cwd=tmp_path).ok()
+    run("attack", "r.csv", cwd=tmp_path).ok()
+
+
 def test_a_view_in_stars_shows_no_prefix(tmp_path: Path) -> None:
     zips = ["01234", "01235", "09870", "09870"] * 3
     policy = shoal.Policy.of(
