@@ -18,7 +18,7 @@ from shoal.engines.source import Scope, ScopeSettings, size
 from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError, UncoveredError
-from shoal.judge.file import canonical
+from shoal.judge.file import canonical, read_release, unquoted
 from shoal.model.arguments import column_names, drawn, number
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
@@ -224,7 +224,7 @@ class Series(Shown):
             asked = views.ReaderView.of(held.policy, columns, publish, levels)
             policy = replace(asked.policy(self._asked(held.policy, None)), identifiers=())
             progress("reading the first part", None)
-            first = pl.read_csv(held.release(1), infer_schema=False)
+            first = read_release(held.release(1))
             statement = {
                 "id": held.about["id"], "mode": "views", "number": held.parts + 1, "previous": held.digests[-1],
                 "made_up": 0, "view": asked.as_dict(),
@@ -318,6 +318,8 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
 def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> None:
     """InputError for a table that can't be the next part of a series in its mode."""
     mode = held.about["mode"]
+    if "*" in read.columns:
+        raise InputError("the column name '*' is a pattern of other names to Polars; rename it")
     if mode == "views" and held.parts:
         raise InputError(
             "mode 'views' has one table, and it is published; a further reader gets a view of it: "
@@ -381,7 +383,8 @@ def _added(
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:
     """InputError for a table whose part would not have the columns of the part before."""
-    before = pl.scan_csv(held.release(held.parts), infer_schema=False).collect_schema().names()
+    part = pl.scan_csv(held.release(held.parts), infer_schema=False, with_column_names=unquoted)
+    before = part.collect_schema().names()
     now = [c for c in read.columns if c not in policy.identifiers]
     if new := [c for c in now if c not in before]:
         raise InputError(

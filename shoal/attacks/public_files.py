@@ -277,7 +277,7 @@ def _totals(files: list[Any], name: str, values: tuple[str | None, ...]) -> np.n
             if not isinstance(column, Mapping) or column.get("name") != name or held.get("step"):
                 continue
             before = {e.get("label"): e.get("before") for e in column.get("distribution", []) if isinstance(e, Mapping)}
-            if all(isinstance(before.get(v), (int, float)) for v in values):
+            if values and all(isinstance(before.get(v), (int, float)) for v in values):
                 return np.array([before[v] for v in values], np.float64).astype(np.int64)
     return None
 

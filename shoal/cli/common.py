@@ -7,6 +7,7 @@ An answer is printed as lines of text, or with ``--json`` as one object. Progres
 from __future__ import annotations
 
 import fnmatch
+import io
 import json
 import re
 import shlex
@@ -286,12 +287,14 @@ def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Column names separated by commas. A name that contains a comma is put in double quotes."""
+    """Column names separated by commas or lines. A name that contains a comma or a line break is put in double
+    quotes."""
     if text is None:
         return None
     import csv
 
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
+    lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    return [name.strip() for line in lines for name in line if name.strip()]
 
 
 def further_levels(text: str | None) -> list[int]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.engines.source import Source, codec_of, locate
 from shoal.errors import InputError, PolicyError
-from shoal.paths import is_map, kind_of
+from shoal.paths import is_map, kind_of, usual_separator
 
 if TYPE_CHECKING:
     import polars as pl
@@ -515,17 +515,19 @@ def separator_of(path: str | Path) -> str | None:
 
 
 def sniff(stream: BinaryIO, name: str) -> str:
-    """The separator that splits the header into the most fields; a comma if none does.
+    """The separator that splits the header into the most fields; a comma if none does. A .tsv with a tab has tabs.
 
     Raises InputError if two separators do equally, because the choice would be a guess.
     """
     line = _header_line(stream)
     outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+    if (usual := usual_separator(name)) != "," and usual in outside:
+        return usual
     most = max(outside.count(s) for s in SEPARATORS)
     best = [s for s in SEPARATORS if outside.count(s) == most]
     if most and len(best) > 1:
         shown = " and ".join(repr(s) for s in best)
-        raise InputError(f"the header of {name!r} is cut into as many columns by {shown}; say which with separator")
+        raise InputError(f"the header of {name!r} is cut into as many columns by {shown}; say which with ⟨separator⟩")
     return best[0] if most else ","
 
 

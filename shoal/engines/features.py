@@ -16,6 +16,7 @@ from shoal.engines.store import column, numbers, read_table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import number
+from shoal.model.cards import several
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite, kind_of
 from shoal.model.notation import of_days, refuse_notations
@@ -337,7 +338,7 @@ def positions(frame: pl.DataFrame, name: str, notation: str | None = None) -> tu
             return None, False
     if days.null_count():
         raise InputError(
-            f"column {name!r} holds dates but for {days.null_count()} rows; repair them, leave the rows out, "
-            "or name it in ⟨categories=[...]⟩"
+            f"column {name!r} holds dates but for {several(days.null_count(), 'row')}; repair them, leave them out, or "
+            "cluster its values as names (⟨categories=[...]⟩)"
         )
     return days.cast(pl.Int32).to_numpy().astype(float) + 719163.0, True  # day 1 is 0001-01-01

@@ -243,7 +243,7 @@ def sensitive_notes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...
     found: list[str] = []
     for column in (frame[name] for name in names):
         if column.dtype == pl.String or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
-            held, rows = column.cast(pl.String).value_counts()
+            held, rows = column.cast(pl.String).alias("text").value_counts()
             found += alike(column.name, held.to_list(), rows.to_list(), True)
         found += _missing(column.name, column.null_count())
     return tuple(found)

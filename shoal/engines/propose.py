@@ -353,7 +353,7 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
         share = 100 * distinct / rows
         warnings.append(f"{share:.0f} % of its values are different: coarsen it, or the release keeps little of it")
     if role == "sensitive" and rows:
-        top = int(series.value_counts(sort=True)["count"][0]) if distinct else 0
+        top = int(series.alias("text").value_counts(sort=True)["count"][0]) if distinct else 0
         if top * l > rows:
             warnings.append(
                 f"{100 * top / rows:.1f} % of the rows have the same value, too many for l = {l}; "
@@ -376,8 +376,8 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
             needed = f"{'dates' if dates else 'decimal'} = {{{quoted(name)} = {quoted(dates or str(decimal))}}}"
             warnings.append(f"as a quasi-identifier or sensitive, it needs {needed}, or its values count as texts")
     if role in ("quasi-identifier", "sensitive") and series.dtype == pl.String and distinct < rows:
-        counts = series.value_counts()
-        found_alike = alike(series.name, counts[series.name].to_list(), counts["count"].to_list(), role == "sensitive")
+        held, many = series.alias("text").value_counts()
+        found_alike = alike(series.name, held.to_list(), many.to_list(), role == "sensitive")
         warnings += [sentence.split(": ", 1)[1] for sentence in found_alike]
     if missing and role == "sensitive":
         warnings.append(f"{several(missing, 'missing value')}, counted as one more sensitive value")

@@ -94,6 +94,8 @@ def spelled(column: pl.Series, form: str, shown: pl.Series | None = None) -> lis
 
     shown  the file's own column of these values; a sheet stores values as text if its cell types can't hold them
     """
+    if column.dtype.is_float():
+        column = column.set(column == 0, 0.0)  # no file has a negative zero
     if form in ("excel", "statistics") and shown is not None and shown.dtype == pl.String:
         column = _in_words(column)
     if form == "csv" and column.dtype != pl.String:
@@ -108,7 +110,7 @@ def _in_words(column: pl.Series) -> pl.Series:
     """Values in the form that a sheet stores as text."""
     kind = column.dtype
     if kind.is_float():
-        return column.set(column == 0, 0.0).cast(pl.String)  # negative zero becomes zero
+        return canonical(column).set(column.is_nan().fill_null(False), "NaN")
     if kind == pl.Time:
         return column.dt.to_string("%H:%M:%S%.f")
     if kind == pl.Duration:
@@ -146,9 +148,7 @@ def refuse_other_forms(frame: pl.DataFrame, names: Iterable[str], form: str) -> 
         texts = frame[name].drop_nulls()
         if texts.str.contains(_PLAIN).all():
             continue
-        held = spelled(texts.cast(pl.Float64, strict=False), form, texts)
-        short = [None if text is None else text.removesuffix(".0") for text in held]  # as texts of a sheet
-        if texts.to_list() not in (held, short):
+        if texts.to_list() != spelled(texts.cast(pl.Float64, strict=False), form, texts):
             raise VerificationError(f"column {name!r} of the file has a number in a form that no release has")
 
 

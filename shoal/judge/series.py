@@ -27,7 +27,7 @@ import polars as pl
 from shoal.errors import InputError, VerificationError
 from shoal.judge.file import UNREADABLE, seal
 from shoal.judge.finding import STATED, Finding
-from shoal.judge.tables.large import count_release
+from shoal.judge.tables.large import ReleaseContents, count_release
 from shoal.judge.tables.privacy import judge
 from shoal.model.cards import several
 from shoal.model.certificate import read_json
@@ -91,8 +91,7 @@ def _shown(place: Path, number: int, certificate: Mapping[str, Any]) -> dict[str
     return {"number": number, "certificate": own_hash, **shown}
 
 
-def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
-    held = count_release(path, columns)
+def _rows(held: ReleaseContents) -> pl.DataFrame:
     cells = held.cells.with_columns(pl.all().cast(pl.String))
     cells = cells.with_columns(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())
     return cells.with_columns(pl.Series("shoal rows", held.counts.astype(np.int64)))
@@ -107,10 +106,10 @@ def _coarser(
         *asked["sensitive"]
     }:
         return "it has a column that the first part does not protect"
-    first = _rows(place / "0001" / RELEASE, columns)
-    view = _rows(place / f"{number:04d}" / RELEASE, columns)
-    if place.joinpath(f"{number:04d}", RELEASE).open(encoding="utf-8").readline().count(",") != len(columns) - 1:
+    contents = count_release(place / f"{number:04d}" / RELEASE, columns)
+    if len(contents.columns) != len(columns):
         return "it has columns that its certificate does not name"
+    first, view = _rows(count_release(place / "0001" / RELEASE, columns)), _rows(contents)
     for name in own["quasi_identifiers"]:
         fine, coarse = first[name].unique().to_list(), view[name].unique().to_list()
         image = _images(fine, coarse, name, asked, own, hierarchies)

@@ -428,7 +428,8 @@ class Recoder:
             raise InputError("the table has a header and no rows, so there is nothing to transform")
         if keep_order:
             row_numbers(table)
-        frame, starred, notes = self._known(frame.select(*self.columns_, *left_out))
+        # a selection would interpret a column "*" as all columns
+        frame, starred, notes = self._known(frame[[*self.columns_, *left_out]])
         try:
             release = prepare(
                 like(table, frame), policy, fixed=FixedLevels(self.levels_, starred), secret=secret, after=after,

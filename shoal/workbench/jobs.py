@@ -351,7 +351,7 @@ def distributions(tell: Tell, source: Mapping[str, Any], release: str, column: s
     import polars as pl
 
     def held(table: pl.DataFrame) -> list[list[Any]]:
-        texts = table[column].cast(pl.String).fill_null("missing").value_counts(sort=True).head(40)
+        texts = table[column].cast(pl.String).fill_null("missing").alias("text").value_counts(sort=True).head(40)
         return [[str(v), int(n)] for v, n in texts.iter_rows()]
 
     after = shoal.roles(release).table

@@ -150,7 +150,7 @@ def test_a_number_that_is_none_is_named_with_its_column(bad, tmp_path):
 def test_dates_with_a_hole_are_refused_and_words_are_not(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("seen,word\n2020-01-01,a\n2020-01-02,\n2020-01-05,b\n,a\n")
-    run("gather", path, "--columns", "seen", "--r", 2).refused(2, "'seen' holds dates but for 1 rows")
+    run("gather", path, "--columns", "seen", "--r", 2).refused(2, "'seen' holds dates but for 1 row;")
     assert run("gather", path, "--columns", "word", "--r", 2).returncode == 0
 
 

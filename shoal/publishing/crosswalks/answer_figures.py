@@ -180,7 +180,7 @@ def sizes_before(kind: str, frame: pl.DataFrame | None, parameters: Mapping[str,
     if kind not in CLUSTERS:
         return None
     names = [*parameters["columns"], *(parameters["place"] or ())]
-    return [int(n) for n in frame.group_by(names).len()["len"].to_list()]
+    return [int(n) for n in frame.group_by(names).len("__shoal_n")["__shoal_n"].to_list()]
 
 
 def _places(frame: pl.DataFrame, parameters: Mapping[str, Any]) -> list[int]:

@@ -520,4 +520,4 @@ def _in_place(frame: pl.DataFrame, name: str, called: str, groups: list[Any]) ->
     if called in frame.columns and called != name:
         raise InputError(f"the table already has a column {called!r}, which its groups would be named; rename it")
     held = pl.Series(called, groups, dtype=pl.String)
-    return frame.select([held if c == name else pl.col(c) for c in frame.columns])
+    return pl.DataFrame([held if c.name == name else c for c in frame])

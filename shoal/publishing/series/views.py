@@ -183,8 +183,11 @@ class _Paths:
         return len(next(iter(self._listed.values()))) if self._listed else None
 
     def is_value(self, text: str) -> bool:
-        """Whether a text is a value and not a class."""
-        return text in self._values if self._listed else bool(self._resolved(text))
+        """Whether a text is a value and not a class; a text that may be a prefix with its fill is a class."""
+        if self._listed:
+            return text in self._values
+        filled = self._tree is not None and self._tree.kind == "prefixes" and text.endswith(self._tree.fill)
+        return not filled and bool(self._resolved(text))
 
     def above(self, text: str) -> tuple[str, ...]:
         """A path through a class or a value, from a value to below the root; empty if the text is unknown."""

@@ -1,0 +1,98 @@
+"""What random journeys ran into, each as a small table."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.cli.common import listed
+from shoal.workbench import jobs
+from tests.commands import run
+from tests.kept import holding
+
+PEOPLE = {"age": [30, 31, 30, 52] * 3, "id": [f"p{i}" for i in range(12)]}
+ILL = ["flu", "gout", "flu ", "gout"] * 3
+
+
+@pytest.mark.parametrize("name", ["count", "len", "rows", "value", "n", "group", "literal", "a,b", 'say "hi"', "a\nb"])
+def test_a_column_may_have_the_name_of_a_count_or_one_that_a_csv_quotes(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({name: ILL, **PEOPLE}).write_csv(tmp_path / "t.csv")
+    run("init", "t.csv", "-o", "p.toml", cwd=tmp_path).ok()
+    quoted = '"' + name.replace('"', '""') + '"'
+    words = ["--columns", f"age,{quoted}", "--r", 2, "--internal", "--report", "c.internal.html", "-o", "c.csv"]
+    run("gather", "t.csv", *words, cwd=tmp_path).ok()
+    run("gather", "t.csv", "--columns", "age", "--r", 2, "--sensitive", quoted, "-o", "s.csv", cwd=tmp_path).ok()
+    source = {"path": str(tmp_path / "t.csv")}
+    assert jobs.distributions(lambda *_: None, source, source["path"], name)["before"][0][1] == 6
+    policy = shoal.Policy.of(quasi_identifiers=["age"], sensitive=[name], k=2, publish="ranges", effort="fast")
+    series = shoal.Series.start(tmp_path / "s", policy, mode="views")
+    series.add(tmp_path / "t.csv", person="id")
+    series.view(publish="stars")
+    holding(series.verify())
+    months = shoal.Series.start(tmp_path / "m", policy)
+    for month in "ab":
+        months.add(pl.DataFrame({name: ILL, **PEOPLE, "id": [f"{month}{i}" for i in range(12)]}), person="id")
+    holding(months.verify())
+
+
+def test_a_line_break_separates_names_as_a_comma_does() -> None:
+    assert listed('age\nzip,"a\nb"\n') == ["age", "zip", "a\nb"]
+
+
+def test_a_column_that_polars_reads_as_every_column() -> None:
+    table = pl.DataFrame({"*": ILL, "age": PEOPLE["age"]})
+    recoder = shoal.Recoder(["age"], insensitive=["*"], k=2, hierarchies={"age": "intervals:10,100"}, effort="fast")
+    assert recoder.fit_transform(table)["*"].sort().to_list() == sorted(ILL)
+
+
+def test_a_series_refuses_a_column_that_polars_reads_as_every_column(tmp_path: Path) -> None:
+    policy = shoal.Policy.of(quasi_identifiers=["age"], sensitive=["*"], k=2)
+    series = shoal.Series.start(tmp_path / "s", policy)
+    with pytest.raises(shoal.InputError, match=r"the column name '\*' is a pattern of other names"):
+        series.add(pl.DataFrame({"*": ILL, **PEOPLE}), person="id")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".sav", ".dta"])
+def test_new_records_with_a_negative_zero_no_number_and_a_column_of_any_name(ending: str, tmp_path: Path) -> None:
+    held = {"v": ["a", "b"] * 4, "*": list("ppppqqqq")} if ending in (".csv", ".parquet") else {"v": ["a", "b"] * 4}
+    table = pl.DataFrame({**held, "f": [-0.0, 1.5, 3.0, None] * 2, "g": [float("nan"), 1.0, 2.0, -0.0] * 2})
+    run("labels", _saved(table, tmp_path), "--label", "v", "--k", 2, "-o", "g.csv", cwd=tmp_path).ok()
+    run("assign", "g.csv", "t.parquet", "-o", f"o{ending}", cwd=tmp_path).ok()
+
+
+def _saved(table: pl.DataFrame, folder: Path) -> Path:
+    table.write_parquet(folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def test_a_tsv_has_tabs_whatever_its_names_hold(tmp_path: Path) -> None:
+    held = {"income, net, EUR": [1, 2] * 4, "zip, code": ["a", "b"] * 4}
+    pl.DataFrame(held).write_csv(tmp_path / "t.tsv", separator="\t", quote_style="never")
+    assert run("audit", "t.tsv", "--quasi", '"zip, code"', "--json", cwd=tmp_path).facts["k"] == 4
+    pl.DataFrame(held).write_csv(tmp_path / "t.csv", separator=";", quote_style="never")
+    run("audit", "t.csv", "--quasi", "a", cwd=tmp_path).refused(2)
+
+
+def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
+    table.write_csv(tmp_path / "t.csv")
+    words = ["--quasi", "q", "--sensitive", "s", "--k", 3, "--report", "r.html", "-o", "r.csv"]
+    run("anonymize", "t.csv", *words, cwd=tmp_path).ok()
+    run("attack", "r.csv", cwd=tmp_path).ok()
+
+
+def test_a_view_in_stars_shows_no_prefix(tmp_path: Path) -> None:
+    zips = ["01234", "01235", "09870", "09870"] * 3
+    policy = shoal.Policy.of(
+        quasi_identifiers=["zip", "age"], sensitive=["ill"], k=4, publish="hierarchy",
+        hierarchies={"zip": "prefixes:4,2"}, effort="fast",
+    )  # fmt: skip
+    series = shoal.Series.start(tmp_path / "s", policy, mode="views")
+    series.add(pl.DataFrame({"zip": zips, "ill": ILL, **PEOPLE, "age": ["3"] * 12}), person="id")
+    first = pl.read_csv(tmp_path / "s" / "0001" / "release.csv", infer_schema=False)["zip"]
+    assert first.str.contains(r"\d\*").any()
+    series.view(publish="stars")
+    seen = pl.read_csv(tmp_path / "s" / "0002" / "release.csv", infer_schema=False)["zip"]
+    assert set(seen) == {"*", "09870"}
+    holding(series.verify())
