@@ -1,5 +1,6 @@
 """The pages without a browser: what a click changes, what is refused in words, and that two windows do not mix."""
 
+import asyncio
 import json
 import shlex
 import tomllib
@@ -821,9 +822,13 @@ async def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_befor
 
 
 @on_pages()
-async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(user: Any, task: Any):
+async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(
+    user: Any, task: Any, monkeypatch: pytest.MonkeyPatch
+):
     from nicegui import ui
     from nicegui.testing import User
+
+    from shoal.workbench.jobs import Worker
 
     def stops(window: Any) -> list[bool]:
         return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
@@ -831,6 +836,14 @@ async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_th
     task.change(effort="fast", l=None, publish="stars")
     go(user, "6 Release")
     before = user.client
+    seen, ask = asyncio.Event(), Worker.ask
+
+    async def waits(self: Worker, job: str, *given: Any, **named: Any) -> Any:
+        if job == "release":  # otherwise it can end before the other page is there
+            await seen.wait()
+        return await ask(self, job, *given, **named)
+
+    monkeypatch.setattr(Worker, "ask", waits)
     button(user, "Make the release").click()
     await until(lambda: task.running, "it did not begin")
     other = User(user.http_client)
@@ -839,6 +852,7 @@ async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_th
     assert stops(other) == [True]
     assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
     before.delete()
+    seen.set()
     await see(other, "Verified: it was read back")
     await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
     assert stops(other) == [False]
