@@ -6,13 +6,22 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csc_array
 
 from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact.group_program import GroupProgram, largest
-from shoal.problems.tables.exact.pattern_model import SharedPrices, conditions_of, model_of, places_of, row_classes_of
+from shoal.problems.tables.exact.pattern_model import (
+    PatternFits,
+    SharedPrices,
+    conditions_of,
+    model_of,
+    places_of,
+    row_classes_of,
+)
 from shoal.problems.tables.exact.pattern_relaxation import crowded_set_cuts, three_row_cuts
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
@@ -131,7 +140,11 @@ def test_a_group_above_the_largest_size_is_two_groups(k: int, l: int) -> None:
     assert tried > 2
 
 
-def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exceed_it():
+@pytest.mark.parametrize("looks", [group_program.LOOKS, 40, 0])
+def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exceed_it(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(group_program, "LOOKS", looks)
     random, tried, cheaper, cut, branched, short = np.random.default_rng(42), 0, 0, 0, 0, 0
     for _ in range(thinned(260)):
         task = drawn(random, 9)
@@ -160,6 +173,11 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
             most = min([enough, *(cost - unit for cost in costs)])
             program.remove_costly(most)
             lines = program.lines.shape[0]
+            first, sure = program.covered(most, unit)
+            assert sure <= best + 1e-6
+            for cost in (cost_of(x, task, kinds, places, loss) for x in first):
+                assert best - 1e-6 <= cost <= most + 1e-6
+                assert cost <= best + 1e-6 or sure <= program.proved + 1e-6
             answers, proved = program.branched(most, unit, clock() + 60)
             costs += [cost_of(x, task, kinds, places, loss) for x in answers]
             assert proved <= best + 1e-6
@@ -175,11 +193,11 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
     assert cheaper > thinned(180)
     assert cut > thinned(30)
     assert branched > thinned(12)
-    assert short < tried / 3
+    assert short == 0 if looks > 40 else short < tried / 3
 
 
 def test_pairs_of_rows_together_and_apart_hold_every_partition():
-    """Without cuts and dives, so that the search has to branch; on rows that all differ."""
+    """Without cuts, dives, and covers, so that the search has to branch; on rows that all differ."""
     random, tried, halved = np.random.default_rng(44), 0, []
     halves = GroupProgram._halves
 
@@ -187,7 +205,8 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
         halved.append(halves(program, *given))
         return halved[-1]
 
-    with mock.patch.object(group_program, "VIOLATED", np.inf), mock.patch.object(GroupProgram, "_halves", counted):
+    off = mock.patch.multiple(group_program, VIOLATED=np.inf, LOOKS=0)
+    with off, mock.patch.object(GroupProgram, "_halves", counted):
         while tried < thinned(150):
             task = drawn(random, 9)
             if task is None or task.histogram.rows < 7:
@@ -214,6 +233,49 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
             assert proved == pytest.approx(best, abs=1e-4)
     assert len(halved) > thinned(40)
     assert all(together.any() and apart.any() for together, apart in halved)
+
+
+def random_cover(random: np.random.Generator) -> tuple[GroupProgram, PatternFits, np.ndarray]:
+    """Groups of up to 36 classes of up to 5 rows, in several words, some of them a partition; places, losses."""
+    count = random.choice([1, 1, 1, 2, 3, 5], int(random.integers(3, 36)))
+    rows = np.repeat(np.arange(count.size), count)
+    parts = [np.split(random.permutation(rows), np.arange(3, rows.size, 4)) for _ in range(3)]
+    groups = [np.unique(g, return_counts=True) for part in parts for g in part]
+    groups += [np.unique(random.choice(rows, 3, replace=False), return_counts=True) for _ in range(count.size)]
+    pattern = np.repeat(np.arange(len(groups)), [len(g) for g, _ in groups])
+    places = PatternFits(np.concatenate([g for g, _ in groups]), pattern, len(groups))
+    held = np.concatenate([n for _, n in groups]).astype(float)
+    at = csc_array((held, (np.arange(held.size), pattern)), shape=(held.size, len(groups)))
+    loss = random.integers(1, 12, len(groups)) / 4
+    return GroupProgram(count, at, places, loss), places, loss
+
+
+def test_the_cheapest_cover_is_that_of_an_integer_program(monkeypatch: pytest.MonkeyPatch):
+    """With equal rows, and rows in several words; at the best prices and at others, within a cost."""
+    monkeypatch.setattr(group_program, "LOOKS", 300_000)
+    random, empty, early = np.random.default_rng(46), 0, 0
+    for _ in range(thinned(200)):
+        program, places, loss = random_cover(random)
+        whole = milp(program.cost, constraints=LinearConstraint(program.rows, program.count, program.count),
+                     integrality=1, bounds=Bounds(0, np.inf))  # fmt: skip
+        program._solved(None, clock() + 60)
+        price = program.solver.duals + random.choice([0.0, 0.02]) * random.normal(size=program.count.size)
+        reduced = program.cost - program.rows.T @ price
+        below = np.minimum(reduced, 0.0) @ program.most
+        program.proved, program.reduced = float(price @ program.count + below), np.maximum(reduced, 0.0)
+        for most in (whole.fun - 0.25, whole.fun, whole.fun + 2.0):
+            found, proved = program.covered(most, 0.25)
+            early += proved == program.proved
+            if proved == program.proved:
+                continue
+            assert len(found) == (most >= whole.fun)
+            assert proved == pytest.approx(whole.fun if found else most + 0.25)
+            for x in found:
+                assert (np.bincount(places.row_class, weights=x) == program.count).all()
+                assert loss[places.pattern] @ x == pytest.approx(whole.fun)
+            empty += not found
+    assert empty > thinned(150)
+    assert early < thinned(200)
 
 
 def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():

@@ -7,8 +7,8 @@ which "group <= state" is one subtraction.
 ``halve`` gives the least loss under k-anonymity by halves: every part of about half of the rows, and the rest, each
 solved recursively (Blocki, Williams 2010, Theorem 1.3). Rows are bits of an int64, so there are at most 62.
 
-``few_groups`` lists the cheap groups of each published row, ``least_groups`` finds the cheapest, and ``cover`` covers
-all rows greedily.
+``few_groups`` lists the cheap groups of each published row, ``least_groups`` finds the cheapest, ``cheapest_cover``
+covers all rows exactly by some of the listed groups, and ``cover`` covers them greedily.
 """
 
 from __future__ import annotations
@@ -427,6 +427,133 @@ def few_groups(fits, asked, use, kind, within, start, place):
             found += 1
             start[found] = last
     return found
+
+
+class CoverGroups(NamedTuple):
+    """Listed groups as packed words, in which "group <= rows left" is one subtraction for each word.
+
+    rows   uint64[c, w]          the rows of each group
+    guard  uint64[w]             the guard bits above all fields
+    word, field  int64[n], uint64[n]  the word of each row class, and the bits of its field
+    cost, reduced  float64[c]    cost of a group, and what it adds to the bound, at least 0
+    start, group   int32[n + 1], int64[..]  the groups with each row class, by rising ``reduced``
+    """
+
+    rows: np.ndarray
+    guard: np.ndarray
+    word: np.ndarray
+    field: np.ndarray
+    cost: np.ndarray
+    reduced: np.ndarray
+    start: np.ndarray
+    group: np.ndarray
+
+
+class CoverLimits(NamedTuple):
+    """The limits of a cover: its cost; what its groups may add to the bound together; by how much it has to cost less
+    than the cover before it; and the most groups and classes that are looked at."""
+
+    cost: float
+    added: float
+    unit: float
+    looks: int
+
+
+@njit(**INNER)
+def _fits(groups, g, left, depth):
+    """Whether a group contains no more rows of any class than are left."""
+    for a in range(groups.guard.size):
+        guard = groups.guard[a]
+        if ((left[depth, a] | guard) - groups.rows[g, a]) & guard != guard:
+            return False
+    return True
+
+
+@njit(**INNER)
+def _searched(left, depth, cost, seen, least):
+    """Whether a state was there before at no higher cost; from now on it was."""
+    key = np.uint64(0)
+    for a in range(left.shape[1]):
+        key = (key ^ left[depth, a]) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    state, same = np.int64(key & np.uint64(least.size - 1)), True
+    for a in range(left.shape[1]):
+        same = same and seen[state, a] == left[depth, a]
+        seen[state, a] = left[depth, a]
+    before, least[state] = least[state], cost
+    if same and before <= cost:
+        least[state] = before
+        return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def cheapest_cover(groups, limits, left, seen, least, chosen):
+    """Whether the search for the cheapest exact cover within the limits has ended, depth first.
+
+    left    uint64[r + 1, w]  the first line: the rows to cover; work space for r groups
+    seen, least  uint64[2^b, w], float64[2^b]  work space for states: the rows left, and the least cost of the others,
+                              infinite at first
+    chosen  int64[r + 1]      receives the groups of the cover found last, which is the cheapest; -1 after the last
+    """
+    deepest = left.shape[0]
+    taken, row, at = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
+    added, cost = np.zeros(deepest), np.zeros(deepest)
+    most, cheap, looks = limits.added, limits.cost, np.int64(0)
+    chosen[0] = -1
+    depth, new = np.int64(0), True
+    # A state takes the class with the fewest groups that fit, and tries them by what they add. A state that was there
+    # before at no higher cost has been searched: the states below it have fewer rows left, so none of them is it.
+    while depth >= 0:
+        if new:
+            new, row[depth], empty = False, -1, True
+            for a in range(left.shape[1]):
+                empty = empty and left[depth, a] == 0
+            if empty:
+                if cost[depth] <= cheap:
+                    for x in range(depth):
+                        chosen[x] = taken[x]
+                    chosen[depth] = -1
+                    most -= cheap - (cost[depth] - limits.unit)
+                    cheap = cost[depth] - limits.unit
+            elif not _searched(left, depth, cost[depth], seen, least):
+                fewest, looks = np.int64(2) ** 40, looks + groups.word.size
+                for i in range(groups.word.size):
+                    if left[depth, groups.word[i]] & groups.field[i] == 0:
+                        continue
+                    fit = np.int64(0)
+                    for x in range(groups.start[i], groups.start[i + 1]):
+                        g = groups.group[x]
+                        if fit == fewest or groups.reduced[g] > most - added[depth]:
+                            break
+                        looks += 1
+                        fit += np.int64(_fits(groups, g, left, depth))
+                    if fit < fewest:
+                        fewest, row[depth] = fit, i
+                at[depth] = groups.start[row[depth]]
+                if fewest == 0:
+                    row[depth] = -1
+            if looks > limits.looks:
+                return False
+        found = np.int64(-1)
+        if row[depth] >= 0:
+            for x in range(at[depth], groups.start[row[depth] + 1]):
+                g = groups.group[x]
+                if groups.reduced[g] > most - added[depth]:
+                    break
+                if _fits(groups, g, left, depth):
+                    found, at[depth] = g, x + 1
+                    break
+        if found < 0:
+            depth -= 1
+            continue
+        for a in range(left.shape[1]):
+            left[depth + 1, a] = left[depth, a] - groups.rows[found, a]
+        added[depth + 1] = added[depth] + groups.reduced[found]
+        cost[depth + 1] = cost[depth] + groups.cost[found]
+        taken[depth] = found
+        depth, new = depth + 1, True
+    return True
 
 
 @njit(cache=True, nogil=True)

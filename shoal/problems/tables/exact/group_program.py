@@ -13,6 +13,7 @@ costs are removed.
 from __future__ import annotations
 
 import heapq
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
@@ -31,6 +32,9 @@ from shoal.problems.tables.exact.pattern_model import (
 )
 from shoal.problems.tables.methods.pattern_cover import Patterns
 
+if TYPE_CHECKING:
+    from shoal.kernels.tables.subsets import CoverGroups
+
 MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of the list: groups, and rows in all of them together
 MOST_CLASSES = 1000  # limit of the row classes, because cuts are searched among all triples
 FIRST_GROUPS, MORE_GROUPS = 1000, 400  # groups in the first linear program, and the most that one round adds
@@ -41,7 +45,8 @@ REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
 ROUNDS, LEAST_GAIN, LAST = 60, 5e-3, 4  # rounds of cuts; they end if the last ones close less of the gap
 MOST_BRANCHED = 40_000  # limit of the groups for branch and bound
 DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
-PAIRS, FRACTIONAL, LEAST_STEP = 8, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
+PAIRS, FRACTIONAL, LEAST_STEP = 4, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
+LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # groups looked at for one partition; states remembered; bits of a word
 SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
 
 
@@ -208,6 +213,15 @@ class GroupProgram:
                 self.solver.changeColBounds(column, 0.0, np.inf)
         return out
 
+    def covered(self, cutoff: float, unit: float) -> tuple[list[np.ndarray], float]:
+        """What ``branched`` returns, from a search over all groups without linear programs, which may end early."""
+        used, ended = self._covered(
+            self._packed(), np.ones(self.cost.size, bool), (self.proved, self.reduced), cutoff, unit
+        )
+        found = [self._rows_of(used)] if used.size else []
+        proved = cutoff + unit if not found else float(self.cost[used].sum())
+        return found, proved if ended else min(self.proved, proved)
+
     def branched(self, cutoff: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
         """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
@@ -222,7 +236,7 @@ class GroupProgram:
         if self.cost.size > MOST_BRANCHED:
             return found, min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
-        has = self.rows.toarray() > 0
+        has, packed = self.rows.toarray() > 0, self._packed()
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
             if least > cutoff + SAFETY:
@@ -230,16 +244,23 @@ class GroupProgram:
             solved = self._solved(allowed, until, cutoff)
             if solved is None:
                 return found, min(least, more)
-            bound, reduced = max(least, solved[0]), solved[1]
+            bound = max(least, solved[0])
             if bound > cutoff + SAFETY:
                 continue
-            allowed &= reduced <= cutoff - bound + SAFETY
+            allowed &= solved[1] <= cutoff - solved[0] + SAFETY
             x = self._x()
             used = np.flatnonzero(x > TINY)
             if (np.abs(x[used] - np.rint(x[used])) <= TINY).all() and self.solver.x[: self.count.size].max() <= TINY:
                 found.append(self._placed(x))
                 more = float(self.cost[self.inside] @ np.rint(x))
                 cutoff = more - unit
+                continue
+            used, ended = self._covered(packed, allowed, solved, cutoff, unit)
+            if used.size:
+                found.append(self._rows_of(used))
+                more = float(self.cost[used].sum())
+                cutoff = more - unit
+            if ended:
                 continue
             halves = self._halves(x, has, allowed, cutoff, until)
             if halves is None:
@@ -248,6 +269,62 @@ class GroupProgram:
                 nothing += 1
                 heapq.heappush(waiting, (bound, nothing, half))
         return found, more
+
+    def _packed(self) -> tuple[np.ndarray, CoverGroups]:
+        """The rows to cover as packed words, uint64[w], with the groups, whose reduced costs and lists are empty."""
+        from shoal.kernels.tables.subsets import CoverGroups
+
+        bits = np.ceil(np.log2(self.count + 1.0)).astype(np.uint64) + np.uint64(1)  # one of them is the guard
+        word, shift = np.zeros(bits.size, np.int64), np.zeros(bits.size, np.uint64)
+        for i in range(1, bits.size):
+            word[i], shift[i] = word[i - 1], shift[i - 1] + bits[i - 1]
+            if shift[i] + bits[i] > WORD:
+                word[i], shift[i] = word[i] + 1, 0
+        guard = np.uint64(1) << (shift + bits - np.uint64(1))
+
+        def packed(of: np.ndarray, row_class: np.ndarray, rows: np.ndarray, lines: int) -> np.ndarray:
+            out = np.zeros((lines, word[-1] + 1), np.uint64)
+            np.add.at(out, (of, word[row_class]), rows.astype(np.uint64) << shift[row_class])
+            return out
+
+        one = np.zeros(bits.size, np.int64)
+        every, group = np.arange(bits.size), np.repeat(np.arange(self.cost.size), np.diff(self.rows.indptr))
+        guards = np.zeros(word[-1] + 1, np.uint64)
+        np.bitwise_or.at(guards, word, guard)
+        rows = packed(group, self.rows.indices, self.rows.data, self.cost.size)
+        none = np.zeros(0)
+        groups = CoverGroups(rows, guards, word, guard - (np.uint64(1) << shift), self.cost, none, none, none)
+        return packed(one, every, self.count, 1)[0], groups
+
+    def _covered(
+        self,
+        packed: tuple[np.ndarray, CoverGroups],
+        allowed: np.ndarray,
+        solved: tuple[float, np.ndarray],
+        cutoff: float,
+        unit: float,
+    ) -> tuple[np.ndarray, bool]:
+        """The groups of the cheapest partition of cost ``cutoff`` into allowed groups, int64[..], empty if none is
+        found; and whether the search has ended, so that no other is cheaper.
+
+        solved  the bound of the linear program, and the reduced costs. A partition costs the bound at least, and what
+                the reduced costs of its groups add to it
+        """
+        from shoal.kernels.tables.subsets import CoverLimits, cheapest_cover
+
+        (whole, groups), (bound, reduced) = packed, solved
+        few = np.flatnonzero(allowed)
+        few = few[np.argsort(reduced[few], kind="stable")]
+        of_class = csr_array(self.rows[:, few])
+        groups = groups._replace(reduced=np.maximum(reduced, 0.0), start=of_class.indptr, group=few[of_class.indices])
+        limits = CoverLimits(cutoff + SAFETY, cutoff - bound + SAFETY, 0.5 * unit, LOOKS)
+        left = np.zeros((int(self.count.sum()) + 1, whole.size), np.uint64)
+        left[0] = whole
+        chosen = np.full(len(left), -1)
+        ended = cheapest_cover(
+            groups, limits, left, np.zeros((STATES, whole.size), np.uint64), np.empty(STATES), chosen
+        )
+        return chosen[: int(np.argmin(chosen))], bool(ended)
 
     def _halves(
         self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, cutoff: float, until: float
@@ -266,7 +343,7 @@ class GroupProgram:
         one, other = np.nonzero(partly)
         near = np.argsort(np.abs(together[one, other] - 0.5), kind="stable")[:PAIRS]
         best, out = -np.inf, None
-        before = float(self.solver.getInfo().objective_function_value)
+        before, basis = float(self.solver.getInfo().objective_function_value), self.solver.getBasis()
         for a, b in zip(self.single[one[near]], other[near], strict=True):
             joined = has[b] | ~has[a]  # the row of a is with one of b
             if alone[b]:
@@ -277,6 +354,7 @@ class GroupProgram:
                 continue
             for half in halves:
                 self._allow(half)
+                self.solver.setBasis(basis)
                 self.solver.limit(max(until - clock(), 0.0))
                 if not self.solver.solved():
                     return None
@@ -335,6 +413,10 @@ class GroupProgram:
     def _placed(self, x: np.ndarray) -> np.ndarray:
         """Rows of each place, int64[n], of an integral solution."""
         return np.rint(self.at[:, self.inside] @ np.rint(x)).astype(np.int64)
+
+    def _rows_of(self, groups: np.ndarray) -> np.ndarray:
+        """Rows of each place, int64[n], in these groups."""
+        return np.rint(self.at @ np.bincount(groups, minlength=self.cost.size)).astype(np.int64)
 
     def _allow(self, allowed: np.ndarray) -> None:
         """Allow only some groups, bool[c], in the solver."""

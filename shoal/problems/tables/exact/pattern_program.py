@@ -136,7 +136,16 @@ USED = 1e-7  # rows of a pattern that count as used
 SECOND_SEED = 1  # of the second proof
 GRACE = 0.1  # seconds after the deadline for which results are awaited: the solver reads its clock seldom
 LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives into it
-PARTS = (1.0, 0.5, 0.25, 0.125)  # shares of cost minus bound: groups that add at most this are listed
+BRANCHING = 0.7  # share of the seconds for the search over listed groups
+PARTS = (
+    0.125,
+    0.18,
+    0.25,
+    0.35,
+    0.5,
+    0.7,
+    1.0,
+)  # shares of cost minus bound: partitions up to the bound plus this are searched
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
@@ -282,44 +291,42 @@ class _PatternSearch:
         self._keep_result(self._program(used[self.model.pattern], share)(Event()))
 
     def _by_groups(self) -> None:
-        """Search over all groups that a cheaper partition may use, if these can be listed.
+        """Search over all groups of partitions up to a cost, which rises from the bound to that of the best partition.
 
-        If there are too many, dives into a part of them may find a cheaper partition, for which there are fewer.
+        A partition of at most this cost has only groups that add at most this cost minus the bound. So if the search
+        finds none, all partitions cost more; and otherwise the cheapest that it finds is the cheapest of all.
         """
-        part = 0
-        while self.shared is not None and part < len(PARTS) and self.lower < self.upper and clock() < self.deadline:
+        for part in PARTS:
+            if self.shared is None or self.lower >= self.upper or clock() > self.deadline:
+                return
             cutoff, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
-            losses = self.found.loss / self.costs.scale, cutoff
             groups = GroupProgram.listed(
                 self.row_classes,
                 self.places,
                 self.found,
                 self.need,
-                losses,
+                (self.found.loss / self.costs.scale, cutoff),
                 (self.price, self.shared),
                 self.model,
-                PARTS[part],
+                part,
             )
             if groups is None:
-                part += 1
-                continue
-            upper, whole = self.upper, part == 0
-            groups.tighten(cutoff, clock() + LISTING * (self.deadline - clock()))
-            for x in groups.dives(cutoff, unit, clock() + LISTING * (self.deadline - clock())):
-                self._keep_if_cheaper(x)
-            if self.upper < upper:
-                part = 0
-                if not whole:
-                    continue
-            elif not whole:
                 return
-            cutoff = (self.upper - self.step) / self.costs.scale
-            groups.remove_costly(cutoff)
-            found, proved = groups.branched(cutoff, unit, self.deadline)
+            most = groups.proved + part * (cutoff - groups.proved)
+            if part < 1.0 and most * self.costs.scale <= self.lower:
+                continue
+            found, proved = groups.covered(most, unit)
+            if proved <= most and not found:
+                groups.tighten(most, clock() + LISTING * (self.deadline - clock()))
+                groups.remove_costly(most)
+                found, proved = groups.branched(most, unit, clock() + BRANCHING * (self.deadline - clock()))
             for x in found:
                 self._keep_if_cheaper(x)
-            self._raise_bound(min(proved * self.costs.scale, self.upper))
-            return
+            self._raise_bound((proved if part == 1.0 else min(proved, most)) * self.costs.scale)
+            if proved <= most and not found:
+                for x in groups.dives(cutoff, unit, clock() + LISTING * (self.deadline - clock())):
+                    self._keep_if_cheaper(x)
+                return
 
     def _usable_columns(self, part: float) -> tuple[np.ndarray, float]:
         """(columns bool[c] that add at most a part of cost minus bound, a bound for partitions with another column)."""
