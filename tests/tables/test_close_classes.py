@@ -1,6 +1,6 @@
 """Rows annealed among published tuples: every class within t, nothing lost on the way, never dearer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -38,6 +38,7 @@ from shoal.problems.tables.search.close_program import (
     repriced,
     without_small,
 )
+from tests.oracles.labels import partitions
 from tests.oracles.models import meets
 from tests.tables.drawn import TREE
 
@@ -303,19 +304,6 @@ def test_what_near_classes_become_is_within_t_and_saves_what_is_told(kind: str) 
             widened += len(now) == len(names) and now != names
     assert saved > 0
     assert opened + widened > 0
-
-
-def partitions(n: int) -> Iterator[list[int]]:
-    """Every partition of n rows once, as the class of each."""
-
-    def more(held: list[int], many: int) -> Iterator[list[int]]:
-        if len(held) == n:
-            yield held
-            return
-        for c in range(many + 1):
-            yield from more([*held, c], max(many, c + 1))
-
-    yield from more([], 0)
 
 
 def test_near_classes_end_at_the_least_loss_of_all_partitions() -> None:
