@@ -1,7 +1,5 @@
 """Every setting that changes what is published: alike on every kind of table, on record, said, and judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache
