@@ -8,8 +8,6 @@ nor any byte of the file: what the certificate says of size and SHA-256 is compa
 Of a request with limits, tables that differ in nothing but numbers beyond them must give the same released file, too.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -4,8 +4,6 @@
 What a policy refuses to combine is refused there too, and such a case releases no table.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

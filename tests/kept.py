@@ -65,6 +65,18 @@ def forge(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     paper.write_text(json.dumps(facts | {"seal": seal(facts)}))
 
 
+def put(*way: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of one entry; ``to`` may be a function of the whole."""
+
+    def change(facts: dict[str, Any]) -> None:
+        held: Any = facts
+        for name in way[:-1]:
+            held = held[name]
+        held[way[-1]] = to(facts) if callable(to) else to
+
+    return change
+
+
 def resealed(paper: Path, **more: Any) -> None:
     """The same certificate or record with other entries, of a release that was written over, sealed again."""
     forge(paper, lambda facts: facts.update(more))

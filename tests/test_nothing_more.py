@@ -1,7 +1,5 @@
 """What lies beside a release tells nothing of the original that the release does not tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

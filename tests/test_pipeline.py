@@ -21,8 +21,7 @@ from shoal.model.histogram import Partition
 from shoal.model.task import Grouping
 from shoal.pipeline import prepare
 from shoal.problems.tables import group
-from tests.oracles.audit import classes
-from tests.oracles.models import meets
+from tests.oracles.models import classes, meets
 
 Q = ["a", "b", "c"]
 ROLES: dict[str, Any] = {

@@ -349,15 +349,20 @@ def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
         cursor.close()
 
 
-def _other_types(native: Any) -> dict[str, str]:
-    """The columns of MySQL that the server sends with other types than Ibis states."""
+def _sent_columns(native: Any) -> Any:
+    """The columns as the server describes them when it sends rows."""
     connection = backend_of(native)
     try:
         with closing(connection.con.cursor()) as cursor:
             cursor.execute(connection.compile(native.limit(0)))
-            return {str(name): _FIELDS[kind] for name, kind, *_ in cursor.description if kind in _FIELDS}
+            return cursor.description
     except Exception as error:
         raise unread(error) from None
+
+
+def _other_types(native: Any) -> dict[str, str]:
+    """The columns of MySQL that the server sends with other types than Ibis states."""
+    return {str(name): _FIELDS[kind] for name, kind, *_ in _sent_columns(native) if kind in _FIELDS}
 
 
 def _by_base_types(native: Any, backend: str) -> Any:
@@ -369,7 +374,7 @@ def _by_base_types(native: Any, backend: str) -> Any:
     if not unknown or backend not in ("postgres", "mysql"):
         return native
     if backend == "postgres":
-        bases = _sent_types(native)
+        bases = {column.name: column.type_display for column in _sent_columns(native)}  # a domain is sent as its base
     else:
         bases = {name: _unpadded(kind.raw_type.sql("mysql").lower()) for name, kind in unknown.items()}
     kinds = backend_of(native).compiler.type_mapper
@@ -383,17 +388,6 @@ def _unpadded(kind: str) -> str:
     if kind.startswith(_WHOLE_NUMBERS):
         return "bigint unsigned" if kind.endswith(" unsigned") else "bigint"
     return kind.removesuffix(" unsigned")
-
-
-def _sent_types(native: Any) -> dict[str, str]:
-    """The types with which PostgreSQL sends the columns: for a domain, its base type."""
-    connection = backend_of(native)
-    try:
-        with closing(connection.con.cursor()) as cursor:
-            cursor.execute(connection.compile(native.limit(0)))
-            return {column.name: column.type_display for column in cursor.description}
-    except Exception as error:
-        raise unread(error) from None
 
 
 def _parsed(kinds: Any, text: str) -> Any:

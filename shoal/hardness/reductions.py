@@ -123,16 +123,8 @@ def diversity_three_columns(source: Tripartite) -> Table:
     that l rows of a group differ pairwise in all sensitive columns, which no triangle's rows do. The theorem holds if
     each sensitive column has l values in every group, and this is the model here.
     """
-    m = len(source.edges)
     has = [[int(j in (source.part[u], source.part[v])) for j in range(3)] for u, v in source.edges]
-    return Table(
-        rows=incidence(source.edges, len(source.part)),
-        sensitive=np.array(has, np.int64).reshape(m, 3),
-        l=2,
-        target=3 * m,
-        answer=source.triangles() is not None,
-        source=source,
-    )
+    return _by_triangles(source, np.array(has, np.int64).reshape(-1, 3), 2)
 
 
 def diversity_one_column(source: Tripartite) -> Table:
@@ -140,16 +132,15 @@ def diversity_one_column(source: Tripartite) -> Table:
 
     Blocki and Williams 2010, Theorem 1.7: as above, and the sensitive value is the part in which the edge has no end.
     """
-    m = len(source.edges)
     missed = [3 - source.part[u] - source.part[v] for u, v in source.edges]
+    return _by_triangles(source, np.array(missed, np.int64).reshape(-1, 1), 3)
+
+
+def _by_triangles(source: Tripartite, sensitive: np.ndarray, l: int) -> Table:
     return Table(
-        rows=incidence(source.edges, len(source.part)),
-        sensitive=np.array(missed, np.int64).reshape(m, 1),
-        l=3,
-        target=3 * m,
-        answer=source.triangles() is not None,
-        source=source,
-    )
+        rows=incidence(source.edges, len(source.part)), sensitive=sensitive, l=l, target=3 * len(source.edges),
+        answer=source.triangles() is not None, source=source,
+    )  # fmt: skip
 
 
 def diversity_by_matching(source: Triples, m: int) -> Table:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from shoal.model.cards import audit_card, in_one_line
+from shoal.model.cards import Shown, audit_rows, number
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,8 @@ def largest_share(audit: Audit) -> float:
     return max((found.alpha or 0.0 for found in audit.sensitive.values()), default=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audit:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audit(Shown):
     """Privacy levels and risks of a table, counted from its rows alone.
 
     A class is a set of rows with equal quasi-identifiers. A star is a value.
@@ -244,25 +244,15 @@ class Audit:
     exposed: Mapping[str, float] = field(default_factory=dict)
     exposed_classes: float | None = None
     composition: tuple[Composition, ...] = ()
+    IN_A_LINE: ClassVar[int] = 3
 
     @property
     def passes(self) -> bool | None:
         """Whether every requested model holds; None if no model was requested."""
         return all(c.passes for c in self.checks) if self.checks else None
 
-    def __repr__(self) -> str:
-        return in_one_line(self._lines(), 3)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
     def _lines(self) -> list[str]:
-        from shoal.model.cards import audit_rows, number
-
         return ["Audit", *(f"{name}: {number(value)}" for name, value in audit_rows(self.as_dict()))]
-
-    def _repr_html_(self) -> str:
-        return audit_card(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON. An infinite level, which JSON can't represent, becomes None."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 PLAIN = 1e15  # floats from here on are shown with an exponent, because not every integer has its own float
 
@@ -79,17 +79,18 @@ def in_one_line(lines: Sequence[str], most: int = 2) -> str:
 class Shown(ABC):
     """Base of answers that display themselves: ``repr`` as a line, ``print`` as several, a notebook as a card.
 
-    No display contains a record, an array, or a coordinate.
+    No display contains a record, an array, or a coordinate. ``repr`` has the title and the first ``IN_A_LINE`` facts.
     """
 
     __slots__ = ()
+    IN_A_LINE: ClassVar[int] = 2
 
     @abstractmethod
     def _lines(self) -> list[str]:
         """The title, then lines "name: rest"."""
 
     def __repr__(self) -> str:
-        return in_one_line(self._lines())
+        return in_one_line(self._lines(), self.IN_A_LINE)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -132,11 +133,6 @@ def times(ratio: float) -> str:
     return f"{math.ceil(ratio * 1000 - 1e-9) / 1000:.7g} times the least"
 
 
-def certificate_card(certificate: Mapping[str, Any]) -> str:
-    """A certificate as a card in a notebook."""
-    return card("Certificate", certificate_lines(certificate))
-
-
 def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
     """The lines "name: rest" that a certificate displays."""
     low = certificate["lower_bound"]
@@ -153,11 +149,6 @@ def _apart(certificate: Mapping[str, Any]) -> str:
     if certificate["optimal"]:
         return "the least: no valid answer costs less"
     return f"at most: {'not known' if certificate['ratio'] is None else times(certificate['ratio'])}"
-
-
-def audit_card(audit: Mapping[str, Any]) -> str:
-    """An audit as a card in a notebook: sizes, risks, and requested models."""
-    return grid("Audit", ("", ""), audit_rows(audit))
 
 
 def audit_rows(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from shoal.errors import CertificateError, InputError
-from shoal.model.cards import certificate_card, certificate_lines, in_one_line, number
+from shoal.model.cards import Shown, certificate_lines, number
 from shoal.model.conditions import (
     Each,
     is_flag,
@@ -168,8 +168,8 @@ class PublicCertificate:
         return f"Certificate: {shown}{least.get(self.ratio_at_most, f'at most {self.ratio_at_most} times the least')}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Certificate(Shown):
     """Cost and lower bound of one answer, in one unit, with the argument for each.
 
     cost         the cost of this answer: int if the unit is counted, otherwise float
@@ -186,6 +186,7 @@ class Certificate:
     guarantee: Guarantee = field(default_factory=Guarantee)
     bound: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    IN_A_LINE: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         cost, bound = _plain(self.cost), _plain(self.lower_bound)
@@ -218,14 +219,8 @@ class Certificate:
         """Whether the answer is proved optimal: the bound equals the cost."""
         return self.cost == self.lower_bound
 
-    def __repr__(self) -> str:
-        return in_one_line(["Certificate", *certificate_lines(self.as_dict())], 3)
-
-    def __str__(self) -> str:
-        return "\n".join(["Certificate", *certificate_lines(self.as_dict())])
-
-    def _repr_html_(self) -> str:
-        return certificate_card(self.as_dict())
+    def _lines(self) -> list[str]:
+        return ["Certificate", *certificate_lines(self.as_dict())]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON."""

@@ -82,7 +82,7 @@ class Documents:
             closed = check_folder(folder, read, overwrite=overwrite)
         closed |= check_outputs([*wanted, *self.wanted()], read, overwrite=overwrite)
         if self.sign is not None:
-            private_key(self.sign)
+            read_key(self.sign, "private")
         return closed
 
     def pieces(self, public: Content, private: Content) -> list[Piece]:
@@ -145,7 +145,7 @@ def make_key(path: str | Path) -> tuple[Path, Path]:
 
 def signed(record: Mapping[str, Any], key: str | Path) -> dict[str, Any]:
     """A record with a signature of all its other entries."""
-    private = private_key(key)
+    private = read_key(key, "private")
     bare = {k: v for k, v in record.items() if k != "signature"}
     value = base64.b64encode(private.sign(canonical(bare))).decode()
     return {**bare, "signature": {"algorithm": ALGORITHM, "value": value}}
@@ -155,7 +155,7 @@ def signed_by(record: Mapping[str, Any], public: str | Path) -> bool:
     """Whether a record has a signature made with the private key of a public one."""
     from cryptography.exceptions import InvalidSignature
 
-    key = public_key(public)
+    key = read_key(public, "public")
     found = record.get("signature")
     if not isinstance(found, Mapping) or found.get("algorithm") != ALGORITHM or set(found) != {"algorithm", "value"}:
         return False
@@ -182,37 +182,26 @@ def signature(record: Mapping[str, Any], signer: str | Path | None) -> Finding:
     )
 
 
-def private_key(path: str | Path) -> Any:
-    """The private key in a PEM file; InputError if there is none."""
+def read_key(path: str | Path, kind: str) -> Any:
+    """The "private" or "public" key in a PEM file; InputError if there is none."""
     serialization, ed25519 = _library()
+    name, way = Path(path).name, {"private": " without a password; shoal keygen KEY makes one",
+                                  "public": "; shoal keygen KEY writes it as KEY.pub"}[kind]  # fmt: skip
     try:
-        key = serialization.load_pem_private_key(_read(path), password=None)
-    except (ValueError, TypeError):
-        raise InputError(
-            f"{Path(path).name!r} holds no private key without a password; shoal keygen KEY makes one"
-        ) from None
-    if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise InputError(f"{Path(path).name!r} holds a private key of another kind than {ALGORITHM}")
-    return key
-
-
-def public_key(path: str | Path) -> Any:
-    """The public key in a PEM file; InputError if there is none."""
-    serialization, ed25519 = _library()
-    try:
-        key = serialization.load_pem_public_key(_read(path))
-    except ValueError:
-        raise InputError(f"{Path(path).name!r} holds no public key; shoal keygen KEY writes it as KEY.pub") from None
-    if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise InputError(f"{Path(path).name!r} holds a public key of another kind than {ALGORITHM}")
-    return key
-
-
-def _read(path: str | Path) -> bytes:
-    try:
-        return Path(path).read_bytes()
+        content = Path(path).read_bytes()
     except OSError:
         raise InputError(f"there is no key file {str(path)!r} that can be read") from None
+    private = kind == "private"
+    try:
+        if private:
+            key = serialization.load_pem_private_key(content, password=None)
+        else:
+            key = serialization.load_pem_public_key(content)
+    except (ValueError, TypeError):
+        raise InputError(f"{name!r} holds no {kind} key{way}") from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey):
+        raise InputError(f"{name!r} holds a {kind} key of another kind than {ALGORITHM}")
+    return key
 
 
 def made_now() -> dict[str, Any]:

@@ -8,6 +8,8 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.model.certificate import Certificate
+from shoal.publishing.sources import Sources, findings
 from tests.commands import run
 from tests.kept import holding, verify
 
@@ -89,9 +91,6 @@ CHANGES = {
 @pytest.mark.parametrize("check", CHANGES)
 def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
     """A judge that is handed a certificate that fits, and a file that does not keep to what was asked."""
-    from shoal.model.certificate import Certificate
-    from shoal.publishing.sources import Sources, findings
-
     folder, _ = everything
     record = json.loads((folder / "p.record.json").read_text())
     frame = CHANGES[check](pl.read_csv(folder / "c.csv"))
@@ -102,9 +101,6 @@ def test_the_judge_finds_what_breaks_a_setting(everything, points, check):
 
 
 def test_the_judge_counts_sensitive_values_again(points, everything):
-    from shoal.model.certificate import Certificate
-    from shoal.publishing.sources import Sources, findings
-
     folder, _ = everything
     record = json.loads((folder / "p.record.json").read_text())
     same = pl.read_csv(points).with_columns(illness=pl.lit("flu"))

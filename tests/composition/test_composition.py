@@ -1,7 +1,5 @@
 """Releases set against each other: by hand, and against all assignments that agree with them."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts that are dates in a notation: ordered as dates, published as they are written, read back by all."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from pathlib import Path

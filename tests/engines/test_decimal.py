@@ -1,7 +1,5 @@
 """Texts that are numbers with a decimal mark: ordered as numbers, published as they are written, read back by all."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import date, timedelta

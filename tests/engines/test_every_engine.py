@@ -1,7 +1,5 @@
 """An engine is a file and a line: a toy one, whose frames are lists of rows, goes the whole way."""
 
-from __future__ import annotations
-
 import collections
 import csv
 import json

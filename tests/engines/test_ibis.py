@@ -3,8 +3,6 @@
 The servers are real, begun by the tests themselves; the SQL of databases that nobody could run is kept as text.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 import re

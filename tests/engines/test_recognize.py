@@ -1,7 +1,5 @@
 """Who a column names: by its name, by its values, on real tables and on thirty made-up columns; and Excel's types."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Sensitive columns whose texts are dates or numbers in a notation: solver and judge put them in their order."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of SPSS, Stata and SAS: read as the same table in CSV would be, and refused where they are damaged."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

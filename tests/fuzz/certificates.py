@@ -43,9 +43,9 @@ def each_entry(record: dict[str, Any], without: Container[str] = ()) -> Iterator
             held = held[step]
         named = ".".join(map(str, way))
         for how, value in _changed(held):
-            yield f"{named} {how}", _put(record, way, value)
+            yield f"{named} {how}", put(record, way, value)
         if way:
-            yield f"{named} dropped", _put(record, way, _DROPPED)
+            yield f"{named} dropped", put(record, way, _DROPPED)
 
 
 _DROPPED = object()
@@ -73,7 +73,7 @@ def _changed(held: Any) -> Iterator[tuple[str, Any]]:
             yield f"= {other!r}", other
 
 
-def _put(record: Any, way: tuple[Any, ...], value: Any) -> Any:
+def put(record: Any, way: tuple[Any, ...], value: Any) -> Any:
     """A copy of a record with another value at one place."""
     if not way:
         return value

@@ -5,11 +5,9 @@ shoal's, is raised.  ``bent_one(seed, folder)`` bends a statement of a genuine c
 where that passes as something that was recomputed.
 """
 
-import copy
 import datetime as dt
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ import polars as pl
 
 import shoal
 from shoal.engines.features import FeatureColumns, Features
-from shoal.judge.file import seal
 from tests.fuzz.certificates import bent
 from tests.kept import kept, verify
 
@@ -124,16 +121,6 @@ def tried(seed: int, folder: Path) -> str:
     return "verified"
 
 
-def leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Every statement of a record."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None or not value:
-        yield way, value
-        return
-    for key, held in list(items):
-        yield from leaves(held, (*way, key))
-
-
 def by_one(value: Any) -> list[Any]:
     """A statement bent by as little as can be."""
     if isinstance(value, bool):
@@ -145,17 +132,6 @@ def by_one(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [value + "x"]
     return [1, [1]]
-
-
-def at(record: dict[str, Any], way: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The record with one statement changed, sealed again."""
-    out = copy.deepcopy(record)
-    parent: Any = out
-    for step in way[:-1]:
-        parent = parent[step]
-    parent[way[-1]] = value
-    out["seal"] = seal(out)
-    return out
 
 
 def caught(out: Path, record: Path, frame: pl.DataFrame, trees: dict[str, Any], way: tuple[Any, ...]) -> bool:

@@ -35,7 +35,7 @@ from tests.amount import thinned
 from tests.commands import run, told
 from tests.data import KINDS, clusters, released
 from tests.fuzz.certificates import bent, each_entry
-from tests.kept import forge, kept, prove, resealed, verify
+from tests.kept import forge, kept, prove, put, resealed, verify
 from tests.series.common import people as small_people
 from tests.series.common import policy as small_policy
 
@@ -462,19 +462,6 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
             prove(out, record, source, effort="fast")
 
 
-def _put(place: str, value: Any) -> Any:
-    """A change of one entry, "facts.levels.0.cost" say."""
-
-    def change(record: dict[str, Any]) -> None:
-        *way, last = [int(x) if x.isdigit() else x for x in place.split(".")]
-        held: Any = record
-        for name in way:
-            held = held[name]
-        held[last] = value
-
-    return change
-
-
 LIES: list[tuple[str, str, Any]] = [
     *((kind, "release.bytes", 1) for kind in crosswalk_problems()),
     *((kind, "release.rows", 1) for kind in crosswalk_problems()),
@@ -511,11 +498,11 @@ def test_no_figure_of_a_crosswalk_can_be_forged(tmp_path: Path, kind: str) -> No
     assert verify(out, record, source).holds
     for _, place, value in [lie for lie in LIES if lie[0] == kind]:
         record.write_text(genuine)
-        forge(record, _put(place, value))
+        forge(record, put(*(int(x) if x.isdigit() else x for x in place.split(".")), to=value))
         with suppress(InputError, VerificationError):
             assert not verify(out, record, source).holds, (place, value)
     record.write_text(genuine)
-    forge(record, _put("certificate.details.more", 1))
+    forge(record, put("certificate", "details", "more", to=1))
     said = {f.check: f.how for f in verify(out, record, source).findings}
     assert said["other details"] == said["request"] == said.get("why left out", "stated") == "stated"
 
@@ -552,7 +539,7 @@ def test_what_regions_were_asked_for_cannot_be_bent(tmp_path: Path, asked: str, 
     for name, values in bent.items():
         for value in values:
             record.write_text(genuine)
-            forge(record, _put(f"parameters.{name}", value))
+            forge(record, put("parameters", name, to=value))
             wrong = {f.check for f in verify(out, record, source).findings if not f.holds}
             assert wrong, (name, value)
             assert name != "regions" or value is None or "regions" in wrong

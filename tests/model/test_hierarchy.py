@@ -1,7 +1,5 @@
 """Hierarchies: files as their makers write them, builders, and refusals that name the column and the value."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

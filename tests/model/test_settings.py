@@ -1,7 +1,5 @@
 """A setting is one entry: everything that shows or takes it is read from there, and none is forgotten anywhere."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 from pathlib import Path

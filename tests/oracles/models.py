@@ -7,13 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 Rows = Sequence[tuple[int, ...]]
+Row = tuple[Any, ...]
 
 
 def _decimal(value: float) -> Fraction:
@@ -21,48 +22,64 @@ def _decimal(value: float) -> Fraction:
     return Fraction(str(value)).limit_denominator(10**9)
 
 
+def classes(rows: Sequence[Row], quasi: Sequence[int]) -> list[list[Row]]:
+    """Rows with equal quasi-identifiers."""
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[j] for j in quasi), []).append(row)
+    return list(found.values())
+
+
+def level(name: str, asked: dict[str, Any], group: Sequence[Row], table: Sequence[Row], column: int = 0) -> Any:
+    """What a group of a table reaches of a model of one column; a missing value is the last in an order."""
+    n, whole = len(group), len(table)
+    own, every = Counter(r[column] for r in group), Counter(r[column] for r in table)
+    p, q = {v: Fraction(own[v], n) for v in every}, {v: Fraction(every[v], whole) for v in every}
+    if name == "LDiversity":
+        return Fraction(n, max(own.values()))
+    if name == "DistinctLDiversity":
+        return len(own)
+    if name == "EntropyLDiversity":
+        return math.exp(-sum(float(x) * math.log(x) for x in p.values() if x))
+    if name == "AlphaKAnonymity":
+        return max(p.values())
+    if name == "TCloseness" and asked["distance"] == "equal":
+        return sum(abs(p[v] - q[v]) for v in q) / 2
+    if name == "TCloseness" and asked["distance"] == "hierarchical":
+        return carried(own, every, asked["node"])
+    if name == "TCloseness":
+        order = sorted(q, key=lambda v: (v is None, 0 if v is None else v))
+        sums = accumulate(p[v] - q[v] for v in order)
+        return sum(map(abs, sums)) / (len(q) - 1) if len(q) > 1 else 0
+    if name == "BetaLikeness":
+        return max(0, *(p[v] / q[v] - 1 for v in q))
+    assert name == "DeltaDisclosure"
+    return max(abs(math.log(p[v] / q[v])) if p[v] else math.inf for v in q)
+
+
 def meets(name: str, parameters: dict[str, Any], group: Rows, table: Rows, column: int = 0) -> bool:
     """Whether a group of a table meets a model."""
-    n, whole = len(group), len(table)
-    own = Counter(r[column] for r in group)
-    all_ = Counter(r[column] for r in table)
-    p = {v: Fraction(own[v], n) for v in all_}
-    q = {v: Fraction(all_[v], whole) for v in all_}
     if name == "KAnonymity":
-        return n >= parameters["k"]
-    if name == "LDiversity":
-        return parameters["l"] * max(own.values()) <= n
-    if name == "DistinctLDiversity":
-        return len(own) >= parameters["l"]
-    if name == "EntropyLDiversity":
-        return -sum(float(x) * math.log(x) for x in p.values() if x) >= math.log(parameters["l"]) - 1e-9
+        return len(group) >= parameters["k"]
     if name == "RecursiveLDiversity":
-        falling = sorted(own.values(), reverse=True)
+        falling = sorted(Counter(r[column] for r in group).values(), reverse=True)
         return falling[0] < _decimal(parameters["c"]) * sum(falling[parameters["l"] - 1 :])
-    if name == "AlphaKAnonymity":
-        return n >= parameters["k"] and max(p.values()) <= _decimal(parameters["alpha"])
-    if name == "TCloseness" and parameters["distance"] == "equal":
-        return sum(abs(p[v] - q[v]) for v in q) / 2 <= _decimal(parameters["t"])
-    if name == "TCloseness" and parameters["distance"] == "hierarchical":
-        return carried(own, all_, parameters["node"]) <= _decimal(parameters["t"])
-    if name == "TCloseness":
-        run, total = Fraction(0), Fraction(0)
-        for v in sorted(q):
-            run += p[v] - q[v]
-            total += abs(run)
-        return len(q) < 2 or total / (len(q) - 1) <= _decimal(parameters["t"])
-    if name == "BetaLikeness":
-        for v in q:
-            if p[v] > q[v]:
-                gain = (p[v] - q[v]) / q[v]
-                if gain > _decimal(parameters["beta"]):
-                    return False
-                if parameters["enhanced"] and float(gain) > -math.log(q[v]) + 1e-9:
-                    return False
-        return True
-    if name == "DeltaDisclosure":
-        return all(p[v] > 0 and abs(math.log(p[v] / q[v])) < parameters["delta"] - 1e-9 for v in q)
-    assert name == "SimultaneousLDiversity"
+    if name != "SimultaneousLDiversity":
+        at = level(name, parameters, group, table, column)
+        if name == "EntropyLDiversity":
+            return math.log(at) >= math.log(parameters["l"]) - 1e-9
+        if name in ("LDiversity", "DistinctLDiversity"):
+            return at >= parameters["l"]
+        if name == "DeltaDisclosure":
+            return at < parameters["delta"] - 1e-9
+        if name == "AlphaKAnonymity":
+            return len(group) >= parameters["k"] and at <= _decimal(parameters["alpha"])
+        if name == "TCloseness":
+            return at <= _decimal(parameters["t"])
+        often = [Counter(r[column] for r in rows) for rows in (group, table)]
+        shares = [(Fraction(n, len(group)), Fraction(often[1][v], len(table))) for v, n in often[0].items()]
+        limited = not parameters["enhanced"] or all(float(p / q - 1) <= -math.log(q) + 1e-9 for p, q in shares)
+        return at <= _decimal(parameters["beta"]) and limited
     l = parameters["l"]
 
     def apart(rows: tuple[tuple[int, ...], ...]) -> bool:

@@ -6,8 +6,6 @@ published tuple, and a seat for everybody.  A person keeps the signature for as 
 hand of 2 l values or more is two hands of the same class, so signatures have l to 2 l - 1 values.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence

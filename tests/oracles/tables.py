@@ -1,7 +1,5 @@
 """Exhaustive answers on tiny tables, and what groups lose in any recoding.  Exponential, and obviously right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """Every setting that changes what is published: alike on every kind of table, on record, said, and judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +12,7 @@ import pytest
 import shoal
 from tests.commands import run
 from tests.data import TREES, as_polars, handed, people
-from tests.kept import forge, holding, kept, verify
+from tests.kept import forge, holding, kept, put, verify
 from tests.model.test_settings import typed
 
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["ill"]}
@@ -31,18 +29,6 @@ class Setting(NamedTuple):
     says: tuple[str, ...] = ()
     record: tuple[tuple[Change, str], ...] = ()
     certificate: tuple[tuple[Change, str], ...] = ()
-
-
-def put(*way: str, to: Any) -> Change:
-    """One entry made another; ``to`` may be a function of the record."""
-
-    def change(facts: dict[str, Any]) -> None:
-        held = facts
-        for name in way[:-1]:
-            held = held[name]
-        held[way[-1]] = to(facts) if callable(to) else to
-
-    return change
 
 
 def apart(**to: Any) -> Change:

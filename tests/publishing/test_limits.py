@@ -1,7 +1,5 @@
 """Top and bottom coding: what lies beyond a limit is one value, on every kind of table, and its loss is counted."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

@@ -146,16 +146,21 @@ def test_many_corners_of_one_area_are_looked_at_once():
     assert found.overlaps == 2
 
 
-def test_a_hundred_and_eighty_degrees_is_no_border(tmp_path):
-    """Squares all around the globe: the last is next to the first, and an area on both sides lies between them."""
-    held = grid(36, 1)
+def around(path, many, low, high):
+    """So many areas all around the globe, from one latitude to another, read from a file."""
+    held, width = grid(many, 1), 360 // many
     for i, feature in enumerate(held["features"]):
-        low = -180 + 10 * i
+        x = -180 + width * i
         feature["properties"]["id"] = f"{i:02}"
-        feature["geometry"]["coordinates"] = [[[low, 60], [low + 10, 60], [low + 10, 70], [low, 70], [low, 60]]]
-    path = tmp_path / "globe.geojson"
+        feature["geometry"]["coordinates"] = [[[x, low], [x + width, low], [x + width, high], [x, high], [x, low]]]
     path.write_text(json.dumps(held))
-    found = geo.read(path)
+    return geo.read(path)
+
+
+def test_a_hundred_and_eighty_degrees_is_no_border(tmp_path):
+    """The last square is next to the first, and an area on both sides lies between them."""
+    path = tmp_path / "globe.geojson"
+    found = around(path, 36, 60, 70)
     assert len(found.edges) == 36
     assert ("00", "35") in named(found)
     both = grid(1, 1)
@@ -169,14 +174,7 @@ def test_a_hundred_and_eighty_degrees_is_no_border(tmp_path):
 
 
 def test_sectors_at_a_pole_have_two_neighbors_each(tmp_path):
-    held = grid(12, 1)
-    for i, feature in enumerate(held["features"]):
-        low = -180 + 30 * i
-        feature["properties"]["id"] = f"{i:02}"
-        feature["geometry"]["coordinates"] = [[[low, 80], [low + 30, 80], [low + 30, 90], [low, 90], [low, 80]]]
-    path = tmp_path / "pole.geojson"
-    path.write_text(json.dumps(held))
-    assert np.bincount(geo.read(path).edges.ravel()).tolist() == [2] * 12
+    assert np.bincount(around(tmp_path / "pole.geojson", 12, 80, 90).edges.ravel()).tolist() == [2] * 12
 
 
 def in_albers(held):

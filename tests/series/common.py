@@ -1,5 +1,6 @@
 """Small series for tests."""
 
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,19 @@ def frame(rows: list[Row]) -> pl.DataFrame:
 def people(month: int, count: int = 8) -> pl.DataFrame:
     """New people of a month: two ages, two zip codes, two illnesses, in equal shares."""
     return frame([(f"{month}-{i}", "3" + "04"[i % 2], "12"[i // 2 % 2], "ab"[i // 4 % 2]) for i in range(count)])
+
+
+def classes(table: pl.DataFrame) -> list[Counter[str]]:
+    """The illnesses of each class."""
+    found: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for *quasi, value in table.select("age", "zip", "ill").rows():
+        found[tuple(quasi)][value] += 1
+    return list(found.values())
+
+
+def meets(table: pl.DataFrame, k: int, l: int) -> bool:
+    """Whether each class has k rows, and no illness more than one in l of them."""
+    return all(c.total() >= k and max(c.values()) * l <= c.total() for c in classes(table))
 
 
 def seen(place: Path) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ import polars as pl
 import shoal
 from shoal.publishing.series import again, increment, views
 from shoal.publishing.series_folder import Keyed, Ledger
-from tests.series.common import Row, frame, policy
+from tests.series.common import Row, classes, frame, meets, policy
 
 PARTS = 12
 LARGEST = 600_000  # assignments that are enumerated at once
@@ -144,7 +144,8 @@ def tried_again(seed: int, signatures: int | None = None) -> str:
         shown = added.frame.collect()
         if shown.height == 0:
             continue
-        _meets(shown, k, l)
+        if not meets(shown, k, l):
+            raise Above("a class does not meet the models")
         ledger = added.ledger
         published.append(shown)
         months.append((ledger.number, lives_of(rows, months, added.ledger, keyed), added.ledger))
@@ -178,15 +179,6 @@ def _changes(rng: random.Random, now: dict[str, tuple[str, str, str]], here: set
     if rng.random() < 0.3 and len(now) < 9:
         now[f"q{part}"] = _random_row(rng, values)
         here.add(f"q{part}")
-
-
-def _meets(table: pl.DataFrame, k: int, l: int) -> None:
-    groups: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    for *quasi, value in table.select(*QUASI, "ill").rows():
-        groups[tuple(quasi)][value] += 1
-    for counts in groups.values():
-        if counts.total() < k or max(counts.values()) * l > counts.total():
-            raise Above("a class does not meet the models")
 
 
 def whole_tables(months: Sequence[tuple[int, Lives, Ledger]], keyed: Keyed) -> list[dict[str, Fraction]]:
@@ -271,10 +263,7 @@ def tried_increment(seed: int) -> str:
     if not parts:
         return "too few parts"
     for table in [*parts, pl.concat(parts)]:  # in a class of one part, or of all, everybody may be everybody
-        groups: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        for *quasi, value in table.select(*QUASI, "ill").rows():
-            groups[tuple(quasi)][value] += 1
-        never_above(({v: Fraction(n, c.total()) for v, n in c.items()} for c in groups.values()), l)
+        never_above(({v: Fraction(n, c.total()) for v, n in c.items()} for c in classes(table)), l)
     once = ledger.persons["person"].n_unique() == ledger.persons.height == sum(p.height for p in parts)
     if not once:
         raise Above("somebody was published twice")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 
 import polars as pl
 import pytest
@@ -15,20 +15,13 @@ from shoal.judge.tables import large
 from shoal.publishing.series_folder import Keyed
 from tests.commands import run
 from tests.kept import holding
-from tests.series.common import Row, frame, people, policy, seen
+from tests.series.common import Row, frame, meets, people, policy, seen
 
 Q = ["age", "zip"]
 
 
 def published(series: shoal.Series, number: int) -> pl.DataFrame:
     return pl.read_csv(series.place / f"{number:04d}" / "release.csv", infer_schema=False)
-
-
-def meets(table: pl.DataFrame, k: int, l: int) -> bool:
-    groups = defaultdict(Counter)
-    for *quasi, value in table.select([*Q, "ill"]).rows():
-        groups[tuple(quasi)][value] += 1
-    return all(c.total() >= k and max(c.values()) * l <= c.total() for c in groups.values())
 
 
 def test_each_part_and_all_together_meet_the_models(tmp_path):

@@ -6,6 +6,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from shoal.model.arguments import Effort
@@ -14,7 +15,9 @@ from shoal.model.histogram import Histogram, Partition
 from shoal.model.privacy import Requirement
 from shoal.model.recoding import ColumnRecoding, Levels, Ranges, Recoding, Regions, Sets
 from shoal.model.task import Task, shortfall
+from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.search.cascade import start
 from tests.oracles.regions import cheapest_connected
 from tests.oracles.tables import eligible, held, least_total, paid, row_loss
 
@@ -170,6 +173,26 @@ def lost(task: Task, partition: Partition) -> float:
     found = paid(task.histogram, task.recoding, partition)
     assert found is not None, "a group passes a ceiling"
     return found
+
+
+def begun(task: Task) -> tuple[Rows, np.ndarray]:
+    """The rows of a task, and the groups in which the searches find them, int64[n]."""
+    rows = Rows.of(task)
+    return rows, rows.labels(start(task, rows))
+
+
+def interrupted(task: Task, turn: int, search: Callable[[Task], object]) -> None:
+    """A search is interrupted the so-manieth time it says how far it is, and ends there without an answer."""
+    turns = []
+
+    def interrupt(what: str, share: float | None) -> None:
+        turns.append(what)
+        if len(turns) == turn:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(replace(task, progress=interrupt))
+    assert len(turns) == turn
 
 
 def assert_eligible(task: Task, partition: Partition) -> None:

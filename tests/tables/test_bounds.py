@@ -209,13 +209,18 @@ def check_by_enumeration(task: Task, lattice: Lattice, prices: np.ndarray) -> No
                     assert sum(prices[c] for c in chosen) <= n * cost + 1e-9
 
 
+def swept(rows: int, need: Requirement) -> tuple[Histogram, Task, Sweeper]:
+    """A table of a few rows with a sensitive value, a task on it, and its sweeps."""
+    drawn = np.random.default_rng(3)
+    found = Histogram.from_rows(drawn.integers(0, 4, (rows, 3)), drawn.integers(0, 3, (rows, 1)))
+    task = Task(found, need, Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
+    return found, task, Sweeper(task, Lattice.of(task.recoding))
+
+
 @pytest.mark.parametrize("turns", [1, 2])
 def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(turns, monkeypatch):
-    drawn = np.random.default_rng(3)
-    rows = np.concatenate([drawn.integers(0, 4, (60, 3)), drawn.integers(0, 3, (60, 1))], axis=1)
-    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
-    task = Task(found, Requirement(8, (1,), (2,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
-    sweeper, real, left = Sweeper(task, Lattice.of(task.recoding)), Sweeper.tight, iter([True] * turns)
+    found, _, sweeper = swept(60, Requirement(8, (1,), (2,)))
+    real, left = Sweeper.tight, iter([True] * turns)
     start = sweeper.feasible(np.full(found.cells, 0.5), None)
     monkeypatch.setattr(Sweeper, "tight", lambda *given: real(*given) if next(left, False) else None)
     moved = sweeper.by_subgradients(start, None)
@@ -226,11 +231,7 @@ def test_steps_are_proved_though_there_is_no_time_for_the_classes_after_them(tur
 
 
 def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
-    drawn = np.random.default_rng(3)
-    rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
-    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
-    task = Task(found, Requirement(3, (1,), (3,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
-    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    found, task, sweeper = swept(90, Requirement(3, (1,), (3,)))
     first = sweeper.run(0, np.zeros(0), np.zeros(0, bool), None)
     moved = sweeper.by_subgradients(sweeper.ascend(first, module.ROUNDS["thorough"], None, 0.0), None)
     assert moved.over > 1e-3
@@ -240,11 +241,7 @@ def test_what_classes_exceed_their_cost_by_is_taken_off_the_bound():
 
 
 def test_without_room_for_all_rows_of_a_class_its_dearest_are_written_down(monkeypatch):
-    drawn = np.random.default_rng(3)
-    rows = np.concatenate([drawn.integers(0, 4, (90, 3)), drawn.integers(0, 3, (90, 1))], axis=1)
-    found = Histogram.from_rows(rows[:, :3], rows[:, 3:])
-    task = Task(found, Requirement(2, (1,), (2,)), Recoding((Levels.tree(TREE),) * 3, "ncp"), Effort("thorough"))
-    sweeper = Sweeper(task, Lattice.of(task.recoding))
+    found, _, sweeper = swept(90, Requirement(2, (1,), (2,)))
     start = np.full(found.cells, 0.5)
     whole = sweeper.tight(start, 1.0, None)
     real = Tight.empty

@@ -3,8 +3,6 @@
 A bound is never above the least loss, whatever the multipliers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

@@ -58,10 +58,7 @@ def small(random: np.random.Generator) -> Task | None:
 def test_no_multipliers_prove_more_than_the_optimum_of_hundreds_of_small_tables():
     random = np.random.default_rng(20)
     tried = tight = 0
-    for _ in range(thinned(400)):
-        task = small(random)
-        if task is None:
-            continue
+    for task in filter(None, (small(random) for _ in range(thinned(400)))):
         best = least_loss(task.histogram, task.requirement, task.recoding)
         program = build(task, shares_column(task))
         walked = price(task)

@@ -1,6 +1,6 @@
 """Rows annealed among published tuples: every class within t, nothing lost on the way, never dearer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -38,6 +38,7 @@ from shoal.problems.tables.search.close_program import (
     repriced,
     without_small,
 )
+from tests.oracles.labels import partitions
 from tests.oracles.models import meets
 from tests.tables.drawn import TREE
 
@@ -121,27 +122,21 @@ def test_blocks_anneal_by_themselves(monkeypatch: pytest.MonkeyPatch, one: Round
 
 def test_what_the_kernel_is_told_are_arcs_of_the_program() -> None:
     for seed, wanted in ((0, 0.0), (1, 9.0), (2, 1e9)):
-        task, rows = made(seed, 150, "levels")
-        group, limit = rows.labels(start(task, rows)), close_rule(task)
-        assert limit is not None
-        every = program_of(task, rows, np.arange(group.size), rows.states(group), limit)
-        assert every is not None
-        close = without_small(
-            task, repriced(task, every, np.full(every.program.loss.size, np.inf), limit, 0.3), wanted, limit
-        )
-        program = close.program
-        assert (program.loss.size == 1) == (wanted == 1e9)  # the last, which covers everyone, is never closed
+        every, limit = program(seed)
+        close = without_small(made(seed, 150, "levels")[0], every, wanted, limit)
+        found = close.program
+        assert (found.loss.size == 1) == (wanted == 1e9)  # the last, which covers everyone, is never closed
         least, above = close.cheapest()
-        cell = np.repeat(np.arange(program.arcs.count.size), program.arcs.count)
-        assert (program.cell[least] == np.arange(program.arcs.count.size)).all()
+        cell = np.repeat(np.arange(found.arcs.count.size), found.arcs.count)
+        assert (found.cell[least] == np.arange(found.arcs.count.size)).all()
         assert (above[least] == 0).all()
         classes, kept = near_classes(close, limit, 3, 0.1, 0.2, least[cell])
         far = np.setdiff1d(np.arange(above.size), kept)
         assert (above[far] > 0.1 * close.largest_loss * UNIT).all()
         assert np.isin(least, kept).all()
-        assert (classes.pair == program.arcs.pair[kept]).all()
+        assert (classes.pair == found.arcs.pair[kept]).all()
         into = classes.owner[classes.pair]
-        for c in range(program.loss.size):
+        for c in range(found.loss.size):
             here = classes.arc[classes.come[c] : classes.come[c + 1]]
             assert sorted(here) == np.flatnonzero(into == c).tolist()
             cells = classes.cell[classes.come[c] : classes.come[c + 1]]
@@ -303,19 +298,6 @@ def test_what_near_classes_become_is_within_t_and_saves_what_is_told(kind: str) 
             widened += len(now) == len(names) and now != names
     assert saved > 0
     assert opened + widened > 0
-
-
-def partitions(n: int) -> Iterator[list[int]]:
-    """Every partition of n rows once, as the class of each."""
-
-    def more(held: list[int], many: int) -> Iterator[list[int]]:
-        if len(held) == n:
-            yield held
-            return
-        for c in range(many + 1):
-            yield from more([*held, c], max(many, c + 1))
-
-    yield from more([], 0)
 
 
 def test_near_classes_end_at_the_least_loss_of_all_partitions() -> None:

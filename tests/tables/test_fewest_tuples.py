@@ -13,18 +13,8 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
 from tests.data import drawn
+from tests.oracles.tables import eligible
 from tests.tables.checks import least_loss
-
-
-def meets(need: Requirement, sensitive: np.ndarray, rows: list[int]) -> bool:
-    """Whether rows form a group that may be published, read off the definitions."""
-    if len(rows) < need.k:
-        return False
-    for column, (l, distinct) in enumerate(zip(need.frequency, need.distinct, strict=True)):
-        held = [sensitive[i, column] for i in rows]
-        if len(set(held)) < distinct or max(map(held.count, held)) * l > len(rows):
-            return False
-    return True
 
 
 def fewest(quasi: np.ndarray, sensitive: np.ndarray, need: Requirement) -> int | None:
@@ -35,7 +25,8 @@ def fewest(quasi: np.ndarray, sensitive: np.ndarray, need: Requirement) -> int |
     for chosen in range(1 << n):
         leave = [i for i in range(n) if chosen >> i & 1]
         stay = [[i for i in kind if not chosen >> i & 1] for kind in types]
-        if all(meets(need, sensitive, part) for part in (*stay, leave) if part):
+        parts = ([tuple(sensitive[i]) for i in part] for part in (*stay, leave) if part)
+        if all(eligible(part, need.k, need.frequency, need.distinct) for part in parts):
             changed = len({tuple(quasi[i]) for i in leave}) > 1
             found.append(len(leave) if changed else 0)
     return min(found, default=None)

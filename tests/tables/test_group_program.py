@@ -64,10 +64,7 @@ def no_lines(places):
 
 def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
     random, tried, partly = np.random.default_rng(41), 0, 0
-    for _ in range(thinned(220)):
-        task = drawn(random, 7)
-        if task is None:
-            continue
+    for task in filter(None, (drawn(random, 7) for _ in range(thinned(220)))):
         need, (kinds, places, found, loss) = task.requirement, parts_of(task)
         sorts = len(conditions_of(need)[0][2])
         price = random.normal(0.5, 0.5, kinds.count.size)
@@ -146,10 +143,7 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
 ):
     monkeypatch.setattr(group_program, "LOOKS", looks)
     random, tried, cheaper, cut, branched, short = np.random.default_rng(42), 0, 0, 0, 0, 0
-    for _ in range(thinned(260)):
-        task = drawn(random, 9)
-        if task is None:
-            continue
+    for task in filter(None, (drawn(random, 9) for _ in range(thinned(260)))):
         need, (kinds, places, found, loss) = task.requirement, parts_of(task)
         best = least_loss(task.histogram, need, task.recoding)
         unit = 1 / Costs.of(task.histogram, task.recoding).scale

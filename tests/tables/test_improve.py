@@ -37,14 +37,13 @@ from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.search.neighborhood import WIDTH, deal, neighbor_graph
 from tests.amount import thinned
 from tests.oracles.tables import eligible, held, least_loss, row_loss
-from tests.tables.drawn import assert_eligible, census_like, lost, tasks
+from tests.tables.drawn import assert_eligible, begun, census_like, interrupted, lost, tasks
 
 
 @settings(deadline=None, max_examples=80)
 @given(task=tasks(most=8, least=4))
 def test_eligible_and_between_the_optimum_and_the_cascade(task):
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     after, _ = module.search(task, rows, before, steps=40)
     partition = rows.partition(after)
     assert_eligible(task, partition)
@@ -59,8 +58,8 @@ def test_a_warm_search_of_shares_ends_no_dearer_than_it_began(heat):
     task = table("range", Requirement(5, (3,), (1,)), 2)
     few = np.arange(150)
     task = replace(task, histogram=task.histogram.part(few))
-    rows = Rows.of(task)
-    first, _ = module.search(task, rows, rows.labels(start(task, rows)), steps=200)
+    rows, begin = begun(task)
+    first, _ = module.search(task, rows, begin, steps=200)
     before = lost(task, rows.partition(first))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "HEAT", heat)
@@ -92,8 +91,7 @@ NEEDS = [Requirement(4), Requirement(3, (1,), (3,)), Requirement(1, (4,), (1,)),
 @pytest.mark.parametrize("kind", ["stars", "set", "range"])
 def test_lower_than_the_cascade_on_a_census_like_table(kind, need):
     task = table(kind, need)
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     after, told = module.search(task, rows, before, steps=600)
     assert told.stopped == "steps"
     partition = rows.partition(after)
@@ -150,8 +148,7 @@ def test_no_row_moved_and_no_pair_swapped_loses_less_after_a_descent(kind, need,
 def test_counted_in_steps_the_result_does_not_depend_on_the_cores(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 200)
     task = table("range", Requirement(3, (1,), (2,)), seed=4)
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
@@ -162,18 +159,8 @@ def test_counted_in_steps_the_result_does_not_depend_on_the_cores(monkeypatch):
 def test_an_interrupt_ends_the_search_without_an_answer(monkeypatch):
     monkeypatch.setattr(module, "ROUND", 50)
     task = table("set", Requirement(4))
-    turns = []
-
-    def interrupt(what: str, share: float | None) -> None:
-        turns.append(share)
-        if len(turns) == 3:
-            raise KeyboardInterrupt
-
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
-    with pytest.raises(KeyboardInterrupt):
-        module.search(replace(task, progress=interrupt), rows, before, steps=100_000)
-    assert len(turns) == 3
+    rows, before = begun(task)
+    interrupted(task, 3, lambda heard: module.search(heard, rows, before, steps=100_000))
 
 
 def test_a_budget_of_seconds_is_kept_roughly(ticking):
@@ -310,8 +297,8 @@ def test_shares_that_five_rows_cannot_have_are_searched_in_groups_of_six():
         table = Histogram.from_rows(np.stack([place, position], axis=1), value[:, None])
         recoding = Recoding((Levels.stars(6), Ranges.of(np.arange(40.0))), "ncp")
         task = Task(table, Requirement(5, (3,), (1,)), recoding, seed=1)
-        rows = Rows.of(task)
-        found, _ = module.search(task, rows, rows.labels(start(task, rows)), steps=2000)
+        rows, before = begun(task)
+        found, _ = module.search(task, rows, before, steps=2000)
         assert rows.eligible(found, int(found.max()) + 1).all()
         lost += rank(task, rows.partition(found))[1]
     assert lost < 0.42

@@ -11,10 +11,9 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task
 from shoal.problems.catalogue import names
 from shoal.problems.tables import auto, bounds, coarsen, group
-from shoal.problems.tables.groups import Rows
 from shoal.problems.tables.search import neighborhood
-from shoal.problems.tables.search.cascade import rank, start
-from tests.tables.drawn import assert_eligible, census_like, halved
+from shoal.problems.tables.search.cascade import rank
+from tests.tables.drawn import assert_eligible, begun, census_like, halved
 
 
 def large(k: int, rows: int = 700) -> Task:
@@ -24,8 +23,7 @@ def large(k: int, rows: int = 700) -> Task:
 
 def test_groups_of_large_k_are_searched():
     task = large(60)
-    rows = Rows.of(task)
-    group_of = rows.labels(start(task, rows))
+    rows, group_of = begun(task)
     found, told = neighborhood.search(task, rows, group_of, steps=90)
     assert told.steps >= 90
     assert_eligible(task, rows.partition(found))

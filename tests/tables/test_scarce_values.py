@@ -23,7 +23,7 @@ from shoal.problems.tables.search import neighborhood
 from shoal.problems.tables.search import scarce_values as module
 from shoal.problems.tables.search.cascade import rank, scarcity, start
 from tests.oracles.tables import eligible, least_loss
-from tests.tables.drawn import assert_eligible, census_like, lost, tasks
+from tests.tables.drawn import assert_eligible, begun, census_like, interrupted, lost, tasks
 
 
 def cost_of(task: Task, rows: Rows, labels: np.ndarray) -> float:
@@ -38,8 +38,8 @@ def together(rows: Rows) -> np.ndarray:
 @settings(deadline=None, max_examples=120)
 @given(task=tasks(most=8, least=4))
 def test_opening_is_eligible_never_dearer_and_between_the_optimum_and_its_start(task):
-    rows = Rows.of(task)
-    for before in (together(rows), rows.labels(start(task, rows))):
+    rows, first = begun(task)
+    for before in (together(rows), first):
         after, opened = module.open_groups(rows, before, np.arange(before.size), shift=task.seed)
         assert_eligible(task, rows.partition(after))
         cost, old = cost_of(task, rows, after), cost_of(task, rows, before)
@@ -51,8 +51,7 @@ def test_opening_is_eligible_never_dearer_and_between_the_optimum_and_its_start(
 @settings(deadline=None, max_examples=100)
 @given(task=tasks(most=8, least=3))
 def test_spare_rows_are_those_whose_group_stays_eligible(task):
-    rows = Rows.of(task)
-    labels = rows.labels(start(task, rows))
+    rows, labels = begun(task)
     _, value = module.leaves_and_values(rows)
     member = np.argsort(labels, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(labels))])
@@ -70,8 +69,7 @@ def test_spare_rows_are_those_whose_group_stays_eligible(task):
 @settings(deadline=None, max_examples=40)
 @given(task=tasks(most=8, least=5))
 def test_alternating_is_between_the_optimum_and_its_start(task):
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     after, told = module.open_and_search(task, rows, before, steps=41)
     assert told.stopped == "steps"
     partition = rows.partition(after)
@@ -156,8 +154,7 @@ def test_placing_many_without_groups_or_beyond_its_size_is_placing(monkeypatch):
 
 def test_the_result_does_not_depend_on_the_cores(monkeypatch):
     task = table()
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
@@ -170,18 +167,8 @@ def test_the_result_does_not_depend_on_the_cores(monkeypatch):
 
 def test_an_interrupt_ends_it_without_an_answer():
     task = table()
-    turns = []
-
-    def interrupt(what: str, share: float | None) -> None:
-        turns.append(what)
-        if len(turns) == 2:
-            raise KeyboardInterrupt
-
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
-    with pytest.raises(KeyboardInterrupt):
-        module.open_and_search(replace(task, progress=interrupt), rows, before, steps=400)
-    assert len(turns) == 2
+    rows, before = begun(task)
+    interrupted(task, 2, lambda heard: module.open_and_search(heard, rows, before, steps=400))
 
 
 def test_auto_leads_the_cascade_and_reproduces_by_seed(monkeypatch):
@@ -198,8 +185,7 @@ def test_auto_leads_the_cascade_and_reproduces_by_seed(monkeypatch):
 
 def test_a_budget_of_seconds_ends(ticking):
     task = replace(table(), effort=Effort("seconds", 0.4), started=clock())
-    rows = Rows.of(task)
-    before = rows.labels(start(task, rows))
+    rows, before = begun(task)
     after, told = module.open_and_search(task, rows, before, deadline=clock() + 0.3)
     assert told.stopped == "seconds"
     assert_eligible(task, rows.partition(after))

@@ -69,10 +69,7 @@ def everyone(task: Task) -> Partition:
 def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
     random = np.random.default_rng(33)
     tried = 0
-    for _ in range(thinned(260)):
-        task = drawn(random)
-        if task is None:
-            continue
+    for task in filter(None, (drawn(random) for _ in range(thinned(260)))):
         best = least_loss(task.histogram, task.requirement, task.recoding)
         costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
         partition, lower, stopped = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
@@ -134,10 +131,7 @@ def test_the_program_proves_tables_under_models_that_are_rules(name: str) -> Non
 def test_no_prices_prove_more_than_the_optimum_and_none_drop_a_place_that_an_optimum_may_use():
     random = np.random.default_rng(34)
     tried = sharp = 0
-    for _ in range(thinned(170)):
-        task = drawn(random)
-        if task is None:
-            continue
+    for task in filter(None, (drawn(random) for _ in range(thinned(170)))):
         best = least_loss(task.histogram, task.requirement, task.recoding)
         costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
         found = patterns(costs, task.recoding, task.requirement.smallest)
@@ -189,10 +183,7 @@ def class_program(task):
 def test_lines_of_several_patterns_drop_no_optimum_and_their_prices_prove_no_more_than_it(sort):
     random = np.random.default_rng(35)
     added = raised = 0
-    for _ in range(thinned(120)):
-        task = drawn(random, 8)
-        if task is None:
-            continue
+    for task in filter(None, (drawn(random, 8) for _ in range(thinned(120)))):
         need = task.requirement
         costs, kinds, found, places, loss, model = class_program(task)
         every, seen = np.arange(model.cost.size), []

@@ -1,7 +1,5 @@
 """Every engine keeps to the protocol: mypy says which method of which one is missing or of another type."""
 
-from __future__ import annotations
-
 from shoal.engines import duck, spark
 from shoal.engines.duck import DUCKDB
 from shoal.engines.frames import FrameTable

@@ -1,7 +1,5 @@
 """Never run: what a type checker must refuse.  A call that it lets pass leaves an unused ignore, which is an error."""
 
-from __future__ import annotations
-
 import shoal
 
 shoal.anonymize("people.csv", quasi_identifiers=["age"], k=5, l=2)
