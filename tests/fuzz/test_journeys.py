@@ -74,6 +74,16 @@ def test_a_tsv_has_tabs_whatever_its_names_hold(tmp_path: Path) -> None:
     run("audit", "t.csv", "--quasi", "a", cwd=tmp_path).refused(2)
 
 
+@pytest.mark.parametrize("name", ["value", "area", "group", "label", "point"])
+def test_a_coordinate_may_have_the_name_of_a_column_of_crosswalks(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({name: [0.5, 1.5, 2.5, 3.5], "y": [1, 2, 3, 4]}).write_csv(tmp_path / "t.csv")
+    run("tiles", "t.csv", "--x", name, "--y", "y", "--k", 2, "-o", "g.csv", cwd=tmp_path).ok()
+    run("gather", "t.csv", "--columns", f"{name},y", "--r", 2, "-o", "c.csv", cwd=tmp_path).ok()
+    for made in ("g.csv", "c.csv"):
+        run("verify", made, "--original", "t.csv", cwd=tmp_path).ok()
+        run("assign", made, "t.csv", "-o", f"new-{made}", cwd=tmp_path).ok()
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
