@@ -6,6 +6,7 @@ An answer is printed as lines of text, or with ``--json`` as one object. Progres
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import io
 import json
@@ -54,8 +55,10 @@ def refusal(error: ShoalError) -> str:
 
 def _key(named: Mention) -> str:
     """A setting as a line of a policy file."""
-    value = (named.value or "").replace(QUOTE, '"')
-    name = named.name if named.column is None else f"{named.name}.{named.column.strip(QUOTE)}"
+    value, name = (named.value or "").replace(QUOTE, '"'), named.name
+    if named.column is not None:
+        column = str(_read(named.column))
+        name += "." + (column if re.fullmatch(r"[\w-]+", column) else json.dumps(column, ensure_ascii=False))
     return f"{name} = {value}" if value and value not in _ANY else name
 
 
@@ -71,12 +74,28 @@ def _option(named: Mention) -> str:
     entry, value = entry_of(named.name), (named.value or "").strip()
     option = option_of(named.name)
     if named.column is not None:
-        return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"
+        return f"{option} {shlex.quote(f'{_read(named.column)}={_read(value)}')}"
     if value in _ANY or (entry is not None and entry.meant is not True):
         return option
-    if value[0] == value[-1] == QUOTE:
-        return f"{option} {shlex.quote(value[1:-1])}"
+    held = _read(value)
+    if isinstance(held, (list, tuple)) and all(isinstance(name, str) for name in held):
+        return f"{option} {shlex.quote(','.join(map(_listable, held)))}"
+    if isinstance(held, str) and held != value:
+        return f"{option} {shlex.quote(held)}"
     return f"{option} {value.strip('[]()').replace(QUOTE, '').replace(', ', ',').rstrip(',')}"
+
+
+def _read(text: str) -> Any:
+    """The value that Python writes in this way; a text that is none, as it is."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _listable(name: str) -> str:
+    """A name as ``listed`` reads it."""
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[,\n\r]|^[\s"]|\s$', name) else name
 
 
 def present(*paths: Path, folders: bool = False) -> None:

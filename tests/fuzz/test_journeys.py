@@ -1,12 +1,15 @@
 """What random journeys ran into, each as a small table."""
 
+import json
+import re
+import shlex
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shoal
-from shoal.cli.common import listed
+from shoal.cli.common import listed, refusal
 from shoal.workbench import jobs
 from tests.commands import run
 from tests.kept import holding
@@ -82,6 +85,38 @@ def test_a_coordinate_may_have_the_name_of_a_column_of_crosswalks(name: str, tmp
     for made in ("g.csv", "c.csv"):
         run("verify", made, "--original", "t.csv", cwd=tmp_path).ok()
         run("assign", made, "t.csv", "-o", f"new-{made}", cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("name", ["it's", 'say "hi"', "a b", "a,b", "a\\b", "[a]", "a.b", "x=y"])
+def test_a_refusal_names_a_column_so_that_the_words_can_be_typed(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({name: ["1,5", "2", "1,5", "2"], "s": ["x", "y"] * 2}).write_csv(tmp_path / "t.csv")
+    (tmp_path / "p.toml").write_text(
+        f'quasi_identifiers = [{json.dumps(name)}]\nsensitive = ["s"]\nk = 2\npublish = "hierarchy"\n'
+        f'[hierarchies]\n{json.dumps(name)} = "intervals:5"\n'
+    )
+    words = ["anonymize", "t.csv", "--policy", "p.toml", "-o", "r.csv"]
+    done = run(*words, cwd=tmp_path).refused(2)
+    typed = re.search(r"\((--decimal .*)\), or give", done.stderr)
+    assert typed
+    run(*words, *shlex.split(typed[1]), cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("names", [["age", "it's"], ["a,b", 'say "hi"'], ['"a"', "a\nb"]])
+def test_names_in_a_refusal_are_read_as_they_are_written(names: list[str]) -> None:
+    said = shlex.split(refusal(shoal.PolicyError(f"⟨identifiers={names}⟩")))
+    assert (said[0], listed(said[1])) == ("--identifiers", names)
+
+
+def test_a_sheet_with_a_column_of_numbers_that_polars_reads_as_every_column(tmp_path: Path) -> None:
+    pl.DataFrame({"*": [1.0, 2.0], "a": ["x", "y"]}).write_excel(tmp_path / "t.xlsx")
+    run("init", "t.xlsx", cwd=tmp_path).refused(2, "the column name '*' is a pattern")
+
+
+def test_a_refusal_shows_the_beginning_of_a_long_text() -> None:
+    table = pl.DataFrame({"q": list("aabb"), "s": ["why " * 1000] * 4})
+    with pytest.raises(shoal.InfeasibleError, match=r"^s '(why )+w?h?y?\.\.\.' is 100\.0 % of the rows") as told:
+        shoal.anonymize(table, quasi_identifiers=["q"], sensitive=["s"], k=2, l=2)
+    assert len(str(told.value)) < 250
 
 
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
