@@ -1,18 +1,32 @@
-"""What random journeys ran into, each as a small table."""
+"""Random journeys, and what they ran into, each as a small table."""
 
 import json
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.common import listed, refusal
 from shoal.workbench import jobs
+from tests.amount import thinned
 from tests.commands import run
+from tests.fuzz import journeys
 from tests.kept import holding
+
+
+@settings(max_examples=thinned(25), deadline=None, database=None, phases=[Phase.generate])
+@given(st.integers(0, 2**32 - 1))
+def test_a_journey_ends_well(seed: int) -> None:
+    """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
+    with tempfile.TemporaryDirectory() as folder:
+        journeys.tried(seed, Path(folder))
+
 
 PEOPLE = {"age": [30, 31, 30, 52] * 3, "id": [f"p{i}" for i in range(12)]}
 ILL = ["flu", "gout", "flu ", "gout"] * 3
