@@ -28,10 +28,11 @@ SECRET = b"sixteen bytes or more"
 NAMES = [
     "age", "zip", "Größe", "a b", "a,b", 'say "hi"', "x=y", "k", "rows", "group", "len", "value", "*", "missing", "0",
     "1.5", "date", "a.b", "[a]", "{x}", "A", "per%cent", "it's", "c:d", "star", "__index__", "count", "birth date",
-    "sex",
+    "sex", "<b>bold</b>", "</script>", "a & b", "${x}", "a\tb",
 ]  # fmt: skip
 POOLS: dict[str, list[Any]] = {
     "odd": ["missing", "NA", "{a, b}", "a .. b", 'say "hi"', "a\nb", "=1+1", "20-24", "*", "[1, 2]", "a, b", ">=5"],
+    "markup": ["<i>x</i>", "</script>", "&amp;", "{{ x }}", "a"],
     "blank": ["missing", "", " ", "null", "None", "nan", "a", "-", "N/A"],
     "bands": ["20-24", "25-29", "30-34", "35+", "<20"],
     "almost dates": ["2024-02-28", "2024-02-29", "2024-02-30", "2023-12-01"],
@@ -152,7 +153,9 @@ class Journey:
         for path in self.folder.rglob("*"):
             new = path.is_file() and before.get(path) != path.stat().st_mtime_ns
             if new and path not in open_to:
-                self.silent(path.read_bytes().decode("utf-8", "replace"), [*asked, path.name])
+                text = path.read_bytes().decode("utf-8", "replace")
+                self.silent(text, [*asked, path.name])
+                assert path.suffix != ".html" or not any(m in text for m in ("<b>bold", "<i>x")), "markup in a page"
         if done.returncode in (2, 3):
             refusal = done.stderr.strip().splitlines()[-1]
             HEARD.append((asked, refusal))

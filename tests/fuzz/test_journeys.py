@@ -63,6 +63,15 @@ def test_a_column_that_polars_reads_as_every_column() -> None:
     assert recoder.fit_transform(table)["*"].sort().to_list() == sorted(ILL)
 
 
+def test_an_attack_with_another_release_of_a_column_that_polars_reads_as_every_column(tmp_path: Path) -> None:
+    table = pl.DataFrame({"*": ILL, "age": PEOPLE["age"], "n": [1] * 12})
+    table.write_parquet(tmp_path / "t.parquet")
+    words = ["--quasi", "age,*", "--sensitive", "n", "--k", 2, "-o"]
+    for name in ("a.parquet", "b.parquet"):
+        run("anonymize", "t.parquet", *words, name, cwd=tmp_path).ok()
+    run("attack", "a.parquet", "--register", "t.parquet", "--with", "b.parquet", cwd=tmp_path).ok()
+
+
 def test_a_series_refuses_a_column_that_polars_reads_as_every_column(tmp_path: Path) -> None:
     policy = shoal.Policy.of(quasi_identifiers=["age"], sensitive=["*"], k=2)
     series = shoal.Series.start(tmp_path / "s", policy)
@@ -124,6 +133,14 @@ def test_names_in_a_refusal_are_read_as_they_are_written(names: list[str]) -> No
 def test_a_sheet_with_a_column_of_numbers_that_polars_reads_as_every_column(tmp_path: Path) -> None:
     pl.DataFrame({"*": [1.0, 2.0], "a": ["x", "y"]}).write_excel(tmp_path / "t.xlsx")
     run("init", "t.xlsx", cwd=tmp_path).refused(2, "the column name '*' is a pattern")
+
+
+def test_a_proposal_without_quasi_identifiers_lists_no_columns_that_identify_together(tmp_path: Path) -> None:
+    pl.DataFrame({"person": [f"p{i}" for i in range(20)], "note": ["same"] * 20}).write_csv(tmp_path / "t.csv")
+    run("init", "t.csv", "-o", "p.toml", cwd=tmp_path).ok()
+    policy = (tmp_path / "p.toml").read_text()
+    assert '"note",  # 1 value; ' in policy
+    assert "together" not in policy
 
 
 def test_a_refusal_shows_the_beginning_of_a_long_text() -> None:
