@@ -277,7 +277,8 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
         path = made.report(path, **more)
     except (ShoalError, OSError) as error:
         way = _PAGE_LATER.get(after)
-        raise error if way is None else type(error)(f"{error}; {way}") from None
+        said = error.sentence.marked if isinstance(error, ShoalError) else error
+        raise error if way is None else type(error)(f"{said}; {way}") from None
     told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
     columns = [  # the columns of a crosswalk are names, not figures
@@ -288,15 +289,18 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
     return {"report": str(path), "figures_file": beside, "figures": {**figures, "columns": columns}}
 
 
-def exploration(path: Path | None, report: Path | None) -> Any:
-    """The results of an earlier ``explore``, for a report; None if no file is named."""
+def exploration(path: Path | None, report: Path | None, internal: bool = True) -> Any:
+    """The results of an earlier ``explore``, for an internal report; None if no file is named."""
     if path is None:
         return None
     if report is None:
-        raise PolicyError("--explored is shown in the report: add --report FILE")
+        raise PolicyError("--explored is shown in an internal report: add --report FILE --internal")
     from shoal.utility.explore import Exploration
 
-    return Exploration.read(path)
+    found = Exploration.read(path)
+    if not internal:
+        raise PolicyError("--explored describes the original, so only an internal report shows it: add --internal")
+    return found
 
 
 def seconds(begun: float, read: float, solved: float) -> dict[str, float]:

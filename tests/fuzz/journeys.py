@@ -69,7 +69,7 @@ SOURCES = ["csv", "csv", "csv", "parquet", "xlsx", "sav", "dta"]
 MODELS: list[dict[str, Any]] = [
     {"k": 2}, {"k": 3}, {"k": 2, "l": 2}, {"k": 2, "distinct_l": 2}, {"k": 2, "t": 0.6}, {"k": 2, "entropy_l": 1.2},
 ]  # fmt: skip
-MARKS = ("person-", "rôleless-", "roleless-")
+MARKS = ("person-0", "roleless-")
 HEARD: list[tuple[list[str], str]] = []  # what was refused, for people who read the sentences
 
 
@@ -109,7 +109,7 @@ class Journey:
             gaps = self.rng.choice([0, 0, 0.2]) if n > 8 else 0
             held = [None if self.rng.random() < gaps else self.rng.choice(some) for _ in range(n)]
             columns.append(pl.Series(name, held, dtype=TYPES.get(kind, pl.String)))
-        people = [f"person-{self.next + i:03d}" for i in range(n)]
+        people = [f"person-0{self.next + i}" for i in range(n)]
         self.next += n
         columns += [pl.Series("name", people), pl.Series("ward", [f"roleless-{'ab'[i % 2]}" for i in range(n)])]
         return pl.DataFrame(columns)

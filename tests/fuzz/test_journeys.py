@@ -150,6 +150,33 @@ def test_a_refusal_shows_the_beginning_of_a_long_text() -> None:
     assert len(str(told.value)) < 250
 
 
+@pytest.mark.parametrize("built", ["labels", "intervals"])
+def test_a_column_without_a_value_needs_no_hierarchy(built: str, tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": pl.Series([None] * 4, dtype=pl.Int64), "r": ["a", "b"] * 2, "s": ["x", "y"] * 2})
+    asked = {"quasi_identifiers": ["q", "r"], "sensitive": ["s"], "k": 2, "publish": "hierarchy"}
+    shoal.anonymize(table, asked, hierarchies={"q": built, "r": "labels"}).write(tmp_path / "r.csv")
+    for original in (None, table):
+        holding(shoal.verify(tmp_path / "r.csv", original=original))
+
+
+def test_what_was_explored_is_refused_for_a_public_report_before_the_work(tmp_path: Path) -> None:
+    pl.DataFrame({"q": list("aabb"), "s": ["x", "y"] * 2}).write_csv(tmp_path / "t.csv")
+    roles = ["t.csv", "--quasi", "q", "--sensitive", "s", "--k", 2]
+    run("explore", *roles, "-o", "e.html", cwd=tmp_path).ok()
+    (found,) = tmp_path.glob("e*.json")
+    words = ["anonymize", *roles, "-o", "r.csv", "--report", "r.html", "--explored", found]
+    run(*words, cwd=tmp_path).refused(2, "add --internal")
+    assert not (tmp_path / "r.csv").exists()
+    run(*words, "--internal", cwd=tmp_path).ok()
+
+
+def test_a_series_names_the_column_whose_hierarchy_is_made_from_counts(tmp_path: Path) -> None:
+    policy = {"quasi_identifiers": ["age"], "sensitive": ["s"], "k": 2, "publish": "hierarchy"}
+    asked = shoal.Policy.of(**policy, hierarchies={"age": "labels"})
+    with pytest.raises(shoal.PolicyError, match=r"^hierarchies\['age'\] = 'labels' is made from .* name a file, or a"):
+        shoal.Series.start(tmp_path / "s", asked)
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
