@@ -3,7 +3,8 @@
 Kinds, all of them where none is named: ``tables``, formats, recodings, models, types, engines and odd column names by
 ``tests/fuzz/releases.py``; ``combinations``, of every option with every other by ``tests/fuzz/combinations.py``;
 ``clusters``, both problems, all kinds of distance and centers by ``tests/fuzz/clusters.py``; ``crosswalks``,
-tiles, regions, labels and intervals by ``tests/fuzz/crosswalks.py``; ``bent``, certificates of
+tiles, regions, labels and intervals by ``tests/fuzz/crosswalks.py``; ``journeys``, one command and function after
+another on tables like those that people have by ``tests/fuzz/journeys.py``; ``bent``, certificates of
 clusters changed at random and sealed again, which must be refused, found out, or have nothing changed that is
 recomputed.  Prints the seed of every failure and exits 1 when there is one.
 """
@@ -17,13 +18,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.fuzz import clusters, combinations, crosswalks, releases
+from tests.fuzz import clusters, combinations, crosswalks, journeys, releases
 
 KINDS = {
     "tables": releases.tried,
     "combinations": combinations.tried,
     "clusters": clusters.tried,
     "crosswalks": crosswalks.tried,
+    "journeys": journeys.tried,
     "bent": clusters.bent_one,
 }
 

@@ -102,7 +102,7 @@ def _composed(setting: _Setting, frames: Sequence[pl.DataFrame]) -> tuple[Compos
     checked = people is None or column is None or column in people.columns
     own = None
     if people is not None:
-        own = people.select([*reading.quasi, *([column] if column in people.columns else [])])
+        own = people[[*reading.quasi, *([column] if column in people.columns else [])]]  # "*" would select all columns
         if not checked:
             own = own.with_columns(pl.lit(None, pl.String).alias(str(column)))
     trees = {n: h for n, h in setting.hierarchies.items() if n in reading.quasi}

@@ -122,7 +122,7 @@ def anonymize(
     papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
-    tried = exploration(files.explored, files.report)
+    tried = exploration(files.explored, files.report, decision.internal)
     repeated = policy is not None and is_json(policy) and not after.after
     earlier = _releases_of(policy) if repeated and policy is not None else []
     found = matching(str(data)) if source.glob else [] if here else [data]

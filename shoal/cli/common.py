@@ -6,6 +6,7 @@ An answer is printed as lines of text, or with ``--json`` as one object. Progres
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import io
 import json
@@ -54,8 +55,10 @@ def refusal(error: ShoalError) -> str:
 
 def _key(named: Mention) -> str:
     """A setting as a line of a policy file."""
-    value = (named.value or "").replace(QUOTE, '"')
-    name = named.name if named.column is None else f"{named.name}.{named.column.strip(QUOTE)}"
+    value, name = (named.value or "").replace(QUOTE, '"'), named.name
+    if named.column is not None:
+        column = str(_read(named.column))
+        name += "." + (column if re.fullmatch(r"[\w-]+", column) else json.dumps(column, ensure_ascii=False))
     return f"{name} = {value}" if value and value not in _ANY else name
 
 
@@ -71,12 +74,28 @@ def _option(named: Mention) -> str:
     entry, value = entry_of(named.name), (named.value or "").strip()
     option = option_of(named.name)
     if named.column is not None:
-        return f"{option} {shlex.quote(named.column.strip(QUOTE) + '=' + value.strip(QUOTE))}"
+        return f"{option} {shlex.quote(f'{_read(named.column)}={_read(value)}')}"
     if value in _ANY or (entry is not None and entry.meant is not True):
         return option
-    if value[0] == value[-1] == QUOTE:
-        return f"{option} {shlex.quote(value[1:-1])}"
+    held = _read(value)
+    if isinstance(held, (list, tuple)) and all(isinstance(name, str) for name in held):
+        return f"{option} {shlex.quote(','.join(map(_listable, held)))}"
+    if isinstance(held, str) and held != value:
+        return f"{option} {shlex.quote(held)}"
     return f"{option} {value.strip('[]()').replace(QUOTE, '').replace(', ', ',').rstrip(',')}"
+
+
+def _read(text: str) -> Any:
+    """The value that Python writes in this way; a text that is none, as it is."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _listable(name: str) -> str:
+    """A name as ``listed`` reads it."""
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[,\n\r]|^[\s"]|\s$', name) else name
 
 
 def present(*paths: Path, folders: bool = False) -> None:
@@ -258,7 +277,8 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
         path = made.report(path, **more)
     except (ShoalError, OSError) as error:
         way = _PAGE_LATER.get(after)
-        raise error if way is None else type(error)(f"{error}; {way}") from None
+        said = error.sentence.marked if isinstance(error, ShoalError) else error
+        raise error if way is None else type(error)(f"{said}; {way}") from None
     told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     figures = {name: held for name, held in told.items() if name not in ("shown", "pairs")}
     columns = [  # the columns of a crosswalk are names, not figures
@@ -269,15 +289,18 @@ def reported(made: Any, path: Path | None, *, after: str = "an answer", **more: 
     return {"report": str(path), "figures_file": beside, "figures": {**figures, "columns": columns}}
 
 
-def exploration(path: Path | None, report: Path | None) -> Any:
-    """The results of an earlier ``explore``, for a report; None if no file is named."""
+def exploration(path: Path | None, report: Path | None, internal: bool = True) -> Any:
+    """The results of an earlier ``explore``, for an internal report; None if no file is named."""
     if path is None:
         return None
     if report is None:
-        raise PolicyError("--explored is shown in the report: add --report FILE")
+        raise PolicyError("--explored is shown in an internal report: add --report FILE --internal")
     from shoal.utility.explore import Exploration
 
-    return Exploration.read(path)
+    found = Exploration.read(path)
+    if not internal:
+        raise PolicyError("--explored describes the original, so only an internal report shows it: add --internal")
+    return found
 
 
 def seconds(begun: float, read: float, solved: float) -> dict[str, float]:

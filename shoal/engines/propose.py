@@ -492,12 +492,13 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
     """A commented TOML policy. Columns without a role, and the columns that single out rows together, are in
     comments."""
     found, together, rows, _ = look
+    worst = list(worst_sets(together))
 
     def block(title: str, role: str, comment: str) -> list[str]:
         lines = [f"# {comment}", f"{title} = ["]
         for c in found:
             if c.role == role:
-                lines.append(f"    {quoted(c.name)},  # {c.distinct:,} values; {c.reason}")
+                lines.append(f"    {quoted(c.name)},  # {several(c.distinct, 'value')}; {c.reason}")
                 lines += [f"    #   warning: {w}" for w in c.warnings]
         return [*lines, "]", ""]
 
@@ -519,9 +520,9 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         *block("insensitive", "insensitive", "Columns that are published unchanged."),
         "strict_roles = true  # a column in none of these lists is refused, so that none is published by accident",
         "",
-        *(["# Columns that together identify rows, the worst sets of two, three, and more:"] if together else []),
-        *[f"#   {words(d, rows)}" for d in worst_sets(together)],
-        *([""] if together else []),
+        *(["# Columns that together identify rows, the worst sets of two, three, and more:"] if worst else []),
+        *[f"#   {words(d, rows)}" for d in worst],
+        *([""] if worst else []),
         *([] if who is None else [f"person = {quoted(who)}  # k counts persons, not rows"]),
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
         *_diversity([c for c in found if c.role == "sensitive"], l, "" if who is None else "'s persons"),

@@ -69,6 +69,7 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
         import fastexcel
     except ImportError:
         raise MissingDependencyError.needed("fastexcel", "reading Excel", "excel") from None
+    head: tuple[Any, ...] = ()
     try:
         book = fastexcel.read_excel(source.path)
         if sheet is not None and sheet not in book.sheet_names:
@@ -83,6 +84,8 @@ def read_excel(source: Source, sheet: str | None = None, *, rows: bool = True) -
     except PolicyError:
         raise
     except Exception as error:
+        if "*" in head:
+            raise InputError("the column name '*' is a pattern of other names to Polars; rename it") from None
         raise wrong_format(source.name, "Excel", error) from None
     names = ["" if name is None else str(name) for name in head]
     _named(names, source.name)

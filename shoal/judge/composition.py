@@ -570,7 +570,7 @@ def _identical_groups(seen: Sequence[_Release]) -> list[np.ndarray]:
     values = pl.DataFrame(
         {f"v{i}": np.concatenate([r.counts[:, i] for r in seen]) for i in range(seen[0].counts.shape[1])}
     )
-    both = pl.concat([r.texts.select(names) for r in seen])
+    both = pl.concat([r.texts[list(names)] for r in seen])  # "*" would select all columns
     same = number([codes(c) for c in (*both, *values)], both.height)
     parts = np.split(same, np.cumsum([r.size.size for r in seen])[:-1])
     kept = parts[0]

@@ -93,6 +93,16 @@ def refuse_regions(asked: Any) -> None:
         raise PolicyError(f"⟨region_loss={asked.region_loss!r}⟩: name one column of the areas")
 
 
+def refuse_generated(asked: Any) -> None:
+    """PolicyError for a hierarchy made from a table's counts, if several tables share it; asked is a ``Policy``."""
+    for name, source in asked.hierarchies.items():
+        if isinstance(source, str) and source in GENERATED:
+            raise PolicyError(
+                f"⟨hierarchies[{name!r}] = {source!r}⟩ is made from the table's own counts, which another table has "
+                "not; name a file, or a builder such as 'intervals:5,10'"
+            )
+
+
 def refuse_hierarchies(asked: Any) -> None:
     """PolicyError for an invalid hierarchy, and for a distance without its hierarchy; asked is a ``Policy``."""
     for name, source in asked.hierarchies.items():

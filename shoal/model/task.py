@@ -340,7 +340,7 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
     name = histogram.sensitive_names[found.column]
     if found.kind == "persons":
         assert found.code is not None
-        value = repr(show(found.column, found.code)) if found.asked >= requirement.smallest else "has one value that"
+        value = _quoted(show(found.column, found.code)) if found.asked >= requirement.smallest else "has one value that"
         best = int(1 / found.share + 1e-9)
         return (
             f"{name} {value} is held by {several(found.asked, 'person')}, and the rows without it number "
@@ -351,7 +351,7 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         assert found.code is not None
         # otherwise the message would show a value of few rows
         shared = round(found.share * histogram.rows) >= requirement.smallest
-        value = repr(show(found.column, found.code)) if shared else "has one value that"
+        value = _quoted(show(found.column, found.code)) if shared else "has one value that"
         return (
             f"{name} {value} is {100 * found.share:.1f} % of the rows, so no table with "
             f"l = {found.asked} exists; the largest l possible is {found.largest}, "
@@ -361,6 +361,11 @@ def _reason(found: Shortfall, histogram: Histogram, requirement: Requirement, sh
         f"{name} has {found.largest} different values, so no table with {found.asked} different values in every group "
         f"exists; the largest possible is {found.largest}"
     )
+
+
+def _quoted(value: Any) -> str:
+    """A value in quotes; of a long text, the beginning."""
+    return repr(value[:57] + "..." if isinstance(value, str) and len(value) > 60 else value)
 
 
 def uncovered(short: str, widest: str, asked: float, level: float) -> InfeasibleError:

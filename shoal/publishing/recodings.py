@@ -325,13 +325,15 @@ def _generate(
     held: np.ndarray,
     smallest: int,
     coordinates: tuple[str, str] | None,
-) -> list[list[str]]:
+) -> list[list[str]] | str:
     """Rows of a hierarchy from the table's counts: classes of at least ``smallest`` rows, then 4, 16, ... times as
-    many.
+    many; stars for a column without a value.
 
     coordinates  names of the columns of a place: longitude and latitude are tiled across the date line
     """
     present = [i for i, text in enumerate(values) if text is not None]
+    if not present:
+        return "stars"
     counts = held[present]
     ks: list[int] = []
     k = max(smallest, 2)

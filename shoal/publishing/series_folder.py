@@ -43,8 +43,9 @@ from shoal.judge.file import seal
 from shoal.judge.series import CERTIFICATE, RELEASE, refuse_other
 from shoal.judge.tables.large import count_release, hash_of
 from shoal.model.certificate import PRIVATE_SETTINGS, canonical, digest, read_json
-from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
+from shoal.model.hierarchy import REGIONS, Hierarchy, is_built
 from shoal.model.policy import Policy
+from shoal.model.refusals import refuse_generated
 from shoal.publishing.documents import made_now
 
 __all__ = ["Folder", "held", "is_series", "open_series", "part_name", "part_numbers", "start"]
@@ -436,13 +437,11 @@ def refuse_policy(policy: Policy, mode: str) -> None:
             h == REGIONS or (isinstance(h, Hierarchy) and h.kind == REGIONS) for h in policy.hierarchies.values()
         ),
         "minimality, which is proved of one release alone,": policy.minimality is not None,
-        "a hierarchy made from the table's counts": any(
-            isinstance(h, str) and h in GENERATED for h in policy.hierarchies.values()
-        ),
     }
     for what, asked in odd.items():
         if asked:
             raise PolicyError(f"a series cannot keep {what} from part to part; take it out of the policy")
+    refuse_generated(policy)
     if mode == "again":
         refuse_again(policy)
 

@@ -31,7 +31,8 @@ from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
 from shoal.model.members import place, ruler_of, span
 from shoal.model.notation import named_notations, of_limits, reader_of
-from shoal.model.policy import GENERATED, Policy
+from shoal.model.policy import Policy
+from shoal.model.refusals import refuse_generated
 from shoal.paths import POLICY, TABLE
 from shoal.pipeline import FixedLevels, anonymize, prepare
 from shoal.publishing.sources import like, opened
@@ -321,12 +322,7 @@ class Recoder:
                closest levels at which they do. Levels are lowered as far as all tables allow
         """
         policy = self._policy()
-        made = [n for n, source in policy.hierarchies.items() if isinstance(source, str) and source in GENERATED]
-        if made:
-            raise PolicyError(
-                f"hierarchies[{made[0]!r}] is made from the table's own counts, which another table has not; name a "
-                "file or a builder such as 'intervals:5,10'"
-            )
+        refuse_generated(policy)
         frames = [opened(one) for one in table] if isinstance(table, (list, tuple)) else [opened(table)]
         if not frames:
             raise InputError("there is no table to learn from")

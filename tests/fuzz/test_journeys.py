@@ -1,15 +1,32 @@
-"""What random journeys ran into, each as a small table."""
+"""Random journeys, and what they ran into, each as a small table."""
 
+import json
+import re
+import shlex
+import tempfile
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import shoal
-from shoal.cli.common import listed
+from shoal.cli.common import listed, refusal
 from shoal.workbench import jobs
+from tests.amount import thinned
 from tests.commands import run
+from tests.fuzz import journeys
 from tests.kept import holding
+
+
+@settings(max_examples=thinned(25), deadline=None, database=None, phases=[Phase.generate])
+@given(st.integers(0, 2**32 - 1))
+def test_a_journey_ends_well(seed: int) -> None:
+    """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
+    with tempfile.TemporaryDirectory() as folder:
+        journeys.tried(seed, Path(folder))
+
 
 PEOPLE = {"age": [30, 31, 30, 52] * 3, "id": [f"p{i}" for i in range(12)]}
 ILL = ["flu", "gout", "flu ", "gout"] * 3
@@ -46,6 +63,15 @@ def test_a_column_that_polars_reads_as_every_column() -> None:
     assert recoder.fit_transform(table)["*"].sort().to_list() == sorted(ILL)
 
 
+def test_an_attack_with_another_release_of_a_column_that_polars_reads_as_every_column(tmp_path: Path) -> None:
+    table = pl.DataFrame({"*": ILL, "age": PEOPLE["age"], "n": [1] * 12})
+    table.write_parquet(tmp_path / "t.parquet")
+    words = ["--quasi", "age,*", "--sensitive", "n", "--k", 2, "-o"]
+    for name in ("a.parquet", "b.parquet"):
+        run("anonymize", "t.parquet", *words, name, cwd=tmp_path).ok()
+    run("attack", "a.parquet", "--register", "t.parquet", "--with", "b.parquet", cwd=tmp_path).ok()
+
+
 def test_a_series_refuses_a_column_that_polars_reads_as_every_column(tmp_path: Path) -> None:
     policy = shoal.Policy.of(quasi_identifiers=["age"], sensitive=["*"], k=2)
     series = shoal.Series.start(tmp_path / "s", policy)
@@ -72,6 +98,83 @@ def test_a_tsv_has_tabs_whatever_its_names_hold(tmp_path: Path) -> None:
     assert run("audit", "t.tsv", "--quasi", '"zip, code"', "--json", cwd=tmp_path).facts["k"] == 4
     pl.DataFrame(held).write_csv(tmp_path / "t.csv", separator=";", quote_style="never")
     run("audit", "t.csv", "--quasi", "a", cwd=tmp_path).refused(2)
+
+
+@pytest.mark.parametrize("name", ["value", "area", "group", "label", "point"])
+def test_a_coordinate_may_have_the_name_of_a_column_of_crosswalks(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({name: [0.5, 1.5, 2.5, 3.5], "y": [1, 2, 3, 4]}).write_csv(tmp_path / "t.csv")
+    run("tiles", "t.csv", "--x", name, "--y", "y", "--k", 2, "-o", "g.csv", cwd=tmp_path).ok()
+    run("gather", "t.csv", "--columns", f"{name},y", "--r", 2, "-o", "c.csv", cwd=tmp_path).ok()
+    for made in ("g.csv", "c.csv"):
+        run("verify", made, "--original", "t.csv", cwd=tmp_path).ok()
+        run("assign", made, "t.csv", "-o", f"new-{made}", cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("name", ["it's", 'say "hi"', "a b", "a,b", "a\\b", "[a]", "a.b", "x=y"])
+def test_a_refusal_names_a_column_so_that_the_words_can_be_typed(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({name: ["1,5", "2", "1,5", "2"], "s": ["x", "y"] * 2}).write_csv(tmp_path / "t.csv")
+    (tmp_path / "p.toml").write_text(
+        f'quasi_identifiers = [{json.dumps(name)}]\nsensitive = ["s"]\nk = 2\npublish = "hierarchy"\n'
+        f'[hierarchies]\n{json.dumps(name)} = "intervals:5"\n'
+    )
+    words = ["anonymize", "t.csv", "--policy", "p.toml", "-o", "r.csv"]
+    done = run(*words, cwd=tmp_path).refused(2)
+    typed = re.search(r"\((--decimal .*)\), or give", done.stderr)
+    assert typed
+    run(*words, *shlex.split(typed[1]), cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("names", [["age", "it's"], ["a,b", 'say "hi"'], ['"a"', "a\nb"]])
+def test_names_in_a_refusal_are_read_as_they_are_written(names: list[str]) -> None:
+    said = shlex.split(refusal(shoal.PolicyError(f"⟨identifiers={names}⟩")))
+    assert (said[0], listed(said[1])) == ("--identifiers", names)
+
+
+def test_a_sheet_with_a_column_of_numbers_that_polars_reads_as_every_column(tmp_path: Path) -> None:
+    pl.DataFrame({"*": [1.0, 2.0], "a": ["x", "y"]}).write_excel(tmp_path / "t.xlsx")
+    run("init", "t.xlsx", cwd=tmp_path).refused(2, "the column name '*' is a pattern")
+
+
+def test_a_proposal_without_quasi_identifiers_lists_no_columns_that_identify_together(tmp_path: Path) -> None:
+    pl.DataFrame({"person": [f"p{i}" for i in range(20)], "note": ["same"] * 20}).write_csv(tmp_path / "t.csv")
+    run("init", "t.csv", "-o", "p.toml", cwd=tmp_path).ok()
+    policy = (tmp_path / "p.toml").read_text()
+    assert '"note",  # 1 value; ' in policy
+    assert "together" not in policy
+
+
+def test_a_refusal_shows_the_beginning_of_a_long_text() -> None:
+    table = pl.DataFrame({"q": list("aabb"), "s": ["why " * 1000] * 4})
+    with pytest.raises(shoal.InfeasibleError, match=r"^s '(why )+w?h?y?\.\.\.' is 100\.0 % of the rows") as told:
+        shoal.anonymize(table, quasi_identifiers=["q"], sensitive=["s"], k=2, l=2)
+    assert len(str(told.value)) < 250
+
+
+@pytest.mark.parametrize("built", ["labels", "intervals"])
+def test_a_column_without_a_value_needs_no_hierarchy(built: str, tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": pl.Series([None] * 4, dtype=pl.Int64), "r": ["a", "b"] * 2, "s": ["x", "y"] * 2})
+    asked = {"quasi_identifiers": ["q", "r"], "sensitive": ["s"], "k": 2, "publish": "hierarchy"}
+    shoal.anonymize(table, asked, hierarchies={"q": built, "r": "labels"}).write(tmp_path / "r.csv")
+    for original in (None, table):
+        holding(shoal.verify(tmp_path / "r.csv", original=original))
+
+
+def test_what_was_explored_is_refused_for_a_public_report_before_the_work(tmp_path: Path) -> None:
+    pl.DataFrame({"q": list("aabb"), "s": ["x", "y"] * 2}).write_csv(tmp_path / "t.csv")
+    roles = ["t.csv", "--quasi", "q", "--sensitive", "s", "--k", 2]
+    run("explore", *roles, "-o", "e.html", cwd=tmp_path).ok()
+    (found,) = tmp_path.glob("e*.json")
+    words = ["anonymize", *roles, "-o", "r.csv", "--report", "r.html", "--explored", found]
+    run(*words, cwd=tmp_path).refused(2, "add --internal")
+    assert not (tmp_path / "r.csv").exists()
+    run(*words, "--internal", cwd=tmp_path).ok()
+
+
+def test_a_series_names_the_column_whose_hierarchy_is_made_from_counts(tmp_path: Path) -> None:
+    policy = {"quasi_identifiers": ["age"], "sensitive": ["s"], "k": 2, "publish": "hierarchy"}
+    asked = shoal.Policy.of(**policy, hierarchies={"age": "labels"})
+    with pytest.raises(shoal.PolicyError, match=r"^hierarchies\['age'\] = 'labels' is made from .* name a file, or a"):
+        shoal.Series.start(tmp_path / "s", asked)
 
 
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:

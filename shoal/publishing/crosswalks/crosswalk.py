@@ -178,7 +178,7 @@ class Crosswalk(Shown):
         given = asked.get("sensitive") or ()
         named = [asked.get("boundary"), *([given] if isinstance(given, str) else given)]
         held = {name: table[name] for name in named if table is not None and name in table.columns}
-        if "value" in self.content.columns:
+        if self.kind in ("labels", "intervals"):
             held[asked["column"]] = self.content["value"]
         for name, values in held.items():
             if has_both(values):
