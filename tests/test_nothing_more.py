@@ -47,19 +47,13 @@ def test_originals_of_one_release_have_one_certificate(name: str, compare: Compa
     assert not odd
 
 
-@pytest.mark.parametrize("seed", DRAWN)
-def test_of_requests_drawn_at_random_too(seed: int, tmp_path: Path) -> None:
-    """Columns of every kind, models, ways to publish and files as they may be combined."""
-    case = drawn_case(seed, rows=4 + seed % 2)
-    odd, _, shared = tell_apart(case, tmp_path)
-    assert shared, f"no two tables share a file: {case.note}"
-    assert not odd, case.note
-
-
-@pytest.mark.parametrize("seed", ANSWERS)
-def test_of_requests_to_the_other_problems_too(seed: int, tmp_path: Path) -> None:
-    """Regions, tiles, labels, intervals, and clusters under their conditions."""
-    case = drawn_answer(seed)
+@pytest.mark.parametrize(
+    ("draw", "seed"),
+    [*((lambda seed: drawn_case(seed, rows=4 + seed % 2), s) for s in DRAWN), *((drawn_answer, s) for s in ANSWERS)],
+)
+def test_of_requests_drawn_at_random_too(draw: Callable[[int], Any], seed: int, tmp_path: Path) -> None:
+    """Columns of every kind, models, ways to publish, and files as they may be combined; and the other problems."""
+    case = draw(seed)
     odd, _, shared = tell_apart(case, tmp_path)
     assert shared, f"no two tables share a file: {case.note}"
     assert not odd, case.note

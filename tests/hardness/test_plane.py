@@ -26,13 +26,15 @@ SOURCES = [
 
 
 @st.composite
-def formulas(draw):
-    """Up to four clauses over up to four variables."""
+def formulas(draw, most=4, each=4):
+    """Clauses over up to four variables, so many of them at most, and so many with each literal."""
     n = draw(st.integers(3, 4))
     clauses = []
-    for _ in range(draw(st.integers(1, 4))):
+    for _ in range(draw(st.integers(1, most))):
         chosen = draw(st.permutations(range(1, n + 1)))[:3]
-        clauses.append(tuple(v * draw(st.sampled_from([1, -1])) for v in chosen))
+        clause = tuple(v * draw(st.sampled_from([1, -1])) for v in chosen)
+        if all(sum(v in c for c in clauses) < each for v in clause):
+            clauses.append(clause)
     return Formula(tuple(clauses))
 
 
@@ -133,21 +135,8 @@ def test_plane_tiles_without_a_matching_need_a_tile_of_four():
     assert found.weights.sum() >= 3 * len(found.points) - 10_000
 
 
-@st.composite
-def sparse_formulas(draw):
-    """Every literal in at most three clauses."""
-    n = draw(st.integers(3, 4))
-    clauses = []
-    for _ in range(draw(st.integers(1, 8))):
-        chosen = draw(st.permutations(range(1, n + 1)))[:3]
-        clause = tuple(v * draw(st.sampled_from([1, -1])) for v in chosen)
-        if all(sum(v in c for c in clauses) < 3 for v in clause):
-            clauses.append(clause)
-    return Formula(tuple(clauses))
-
-
 @settings(deadline=None, max_examples=12)
-@given(sparse_formulas())
+@given(formulas(most=8, each=3))
 def test_gather(formula):
     metric = hardness.gather(formula)
     graph = nx.Graph(metric.edges.tolist())

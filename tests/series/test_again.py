@@ -64,6 +64,12 @@ MONTH: list[Row] = [
 ]  # fmt: skip
 
 
+def begun(tmp_path, **more) -> shoal.Series:
+    series = start(tmp_path, **more)
+    series.add(frame(MONTH), person="id")
+    return series
+
+
 def test_the_same_people_are_published_the_same(tmp_path):
     series = start(tmp_path)
     first = series.add(frame(MONTH), person="id")
@@ -73,33 +79,28 @@ def test_the_same_people_are_published_the_same(tmp_path):
     assert series.verify().holds
 
 
-def test_a_newcomer_of_the_same_value_takes_the_place_of_who_left(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
-    part = series.add(frame([*MONTH[1:], ("g", "30", "1", "flu")]), person="id")
-    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 6, 0)
-
-
-def test_who_moves_stands_among_those_whom_they_are_like_now(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
-    moved: list[Row] = [*MONTH[:4], ("e", "30", "1", "flu"), ("g", "30", "1", "gout")]
-    part = series.add(frame(moved), person="id")
-    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 6, 0)
-    assert series.verify().holds
-
-
-def test_two_who_were_left_alone_in_different_classes_stand_together(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
-    part = series.add(frame([MONTH[0], MONTH[2], MONTH[3], ("f", "30", "1", "gout")]), person="id")
-    assert (part.made_up, part.rows, part.loss["stars"]) == (0, 4, 0)
+@pytest.mark.parametrize(
+    "month",
+    [
+        pytest.param([*MONTH[1:], ("g", "30", "1", "flu")], id="a newcomer of the same value takes a place"),
+        pytest.param(
+            [*MONTH[:4], ("e", "30", "1", "flu"), ("g", "30", "1", "gout")],
+            id="who moves stands among those whom they are like now",
+        ),
+        pytest.param(
+            [MONTH[0], MONTH[2], MONTH[3], ("f", "30", "1", "gout")], id="two who were left alone stand together"
+        ),
+    ],
+)
+def test_nobody_is_made_up_and_nothing_is_lost(tmp_path, month: list[Row]):
+    series = begun(tmp_path)
+    part = series.add(frame(month), person="id")
+    assert (part.made_up, part.rows, part.loss["stars"]) == (0, len(month), 0)
     assert series.verify().holds
 
 
 def test_a_made_up_row_stands_where_nobody_comes_and_is_counted(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
+    series = begun(tmp_path)
     part = series.add(frame(MONTH[:-1]), person="id")
     assert (part.made_up, part.rows) == (1, 6)
     assert part.warnings[0].startswith("1 of 6 rows (16.7 %) are made up")
@@ -111,8 +112,7 @@ def test_a_made_up_row_stands_where_nobody_comes_and_is_counted(tmp_path):
 
 
 def test_leavers_of_both_values_leave_no_made_up_row(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
+    series = begun(tmp_path)
     part = series.add(frame([MONTH[0], *MONTH[3:]]), person="id")  # b and c left: a and d stand together
     assert (part.made_up, part.rows) == (0, 4)
     assert part.warnings == ()
@@ -120,8 +120,7 @@ def test_leavers_of_both_values_leave_no_made_up_row(tmp_path):
 
 
 def test_without_counterfeits_the_group_is_held_back_and_comes_again(tmp_path):
-    series = start(tmp_path, counterfeits=False)
-    series.add(frame(MONTH), person="id")
+    series = begun(tmp_path, counterfeits=False)
     part = series.add(frame(MONTH[:-1]), person="id")
     assert (part.made_up, part.held_back, part.rows) == (0, 1, 4)
     part = series.add(frame([*MONTH[:-1], ("h", "40", "2", "gout")]), person="id")
@@ -129,24 +128,17 @@ def test_without_counterfeits_the_group_is_held_back_and_comes_again(tmp_path):
     assert series.verify().holds
 
 
-def test_who_returns_keeps_what_was_possible(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
-    series.add(frame(MONTH[:4]), person="id")
-    series.add(frame(MONTH), person="id")
-    key = keyed_of(series).one("person", ["f"])
-    sets = {ledger_of(series, n).persons.filter(pl.col("person") == key)["possible"][0] for n in (1, 2, 3)}
-    assert len(sets) == 1
-    assert series.verify().holds
-
-
-def test_a_changed_age_keeps_what_was_possible(tmp_path):
-    series = start(tmp_path)
-    series.add(frame(MONTH), person="id")
-    older = [(p, "41" if p == "a" else age, z, v) for p, age, z, v in MONTH]
-    series.add(frame(older), person="id")
-    key = keyed_of(series).one("person", ["a"])
-    sets = {ledger_of(series, n).persons.filter(pl.col("person") == key)["possible"][0] for n in (1, 2)}
+@pytest.mark.parametrize(
+    ("who", "months"),
+    [("f", [MONTH[:4], MONTH]), ("a", [[(p, "41" if p == "a" else age, z, v) for p, age, z, v in MONTH]])],
+    ids=["returned", "older"],
+)
+def test_who_returns_or_is_older_now_keeps_what_was_possible(tmp_path, who: str, months: list[list[Row]]):
+    series = begun(tmp_path)
+    for month in months:
+        series.add(frame(month), person="id")
+    key, numbers = keyed_of(series).one("person", [who]), range(1, len(months) + 2)
+    sets = {ledger_of(series, n).persons.filter(pl.col("person") == key)["possible"][0] for n in numbers}
     assert len(sets) == 1
     assert series.verify().holds
 

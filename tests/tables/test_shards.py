@@ -217,25 +217,25 @@ def test_workers_prove_what_is_proved_here():
     assert there.details["shards"] == here.details["shards"] == 4
 
 
-def _parted(sent: bytes):
-    """A worker that takes a row out of every group it can."""
+def _changed(sent: bytes, change):
+    """What a worker finds, its arrays changed."""
     for number, held in shards_of_tables._search_in_worker(sent):
         with np.load(io.BytesIO(zlib.decompress(held))) as found:
-            arrays = dict(found)
-        arrays["group"] = np.arange(arrays["cell"].size)
+            arrays = change(dict(found))
         out = io.BytesIO()
         np.savez(out, **arrays)
         yield number, zlib.compress(out.getvalue())
+
+
+def _parted(sent: bytes):
+    """A worker that takes a row out of every group it can."""
+    return _changed(sent, lambda found: found | {"group": np.arange(found["cell"].size)})
 
 
 def _short(sent: bytes):
     """A worker that loses a row."""
-    for number, held in shards_of_tables._search_in_worker(sent):
-        with np.load(io.BytesIO(zlib.decompress(held))) as found:
-            arrays = {n: a[1:] if n in ("cell", "group", "rows") else a for n, a in found.items()}
-        out = io.BytesIO()
-        np.savez(out, **arrays)
-        yield number, zlib.compress(out.getvalue())
+    rows = ("cell", "group", "rows")
+    return _changed(sent, lambda found: {n: a[1:] if n in rows else a for n, a in found.items()})
 
 
 @pytest.mark.parametrize(
