@@ -556,6 +556,87 @@ def cheapest_cover(groups, limits, left, seen, least, chosen):
     return True
 
 
+class Shares(NamedTuple):
+    """Groups that a linear program uses in part.
+
+    start, group, rows  int32[n + 1], int32[..], int64[..]  the groups with each row class, and its rows in them
+    share               float64[s]  how much of each group is used
+    count               int64[n]    rows of each class
+    """
+
+    start: np.ndarray
+    group: np.ndarray
+    rows: np.ndarray
+    share: np.ndarray
+    count: np.ndarray
+
+
+HALF_FULL = 0.02  # what a group counts if it has nearly as many rows in the set as the next step asks
+
+
+@njit(**INNER)
+def _crowding(shares, i, sign, m, held):
+    """What the crowding of a set changes by if the rows of class i come (sign 1) or go (-1)."""
+    changed = 0.0
+    for x in range(shares.start[i], shares.start[i + 1]):
+        g = shares.group[x]
+        old, new = held[g], held[g] + sign * shares.rows[x]
+        part = (new % m) ** 2 - (old % m) ** 2
+        changed += shares.share[g] * (new // m - old // m + HALF_FULL * part)
+    return changed
+
+
+@njit(**INNER)
+def _put(shares, i, sign, held, inside):
+    """Put class i into the set (sign 1), or take it out (-1)."""
+    inside[i] = sign > 0
+    for x in range(shares.start[i], shares.start[i + 1]):
+        held[shares.group[x]] += sign * shares.rows[x]
+
+
+@njit(cache=True, nogil=True)
+def crowded_set(shares, m, most, first, held, inside):
+    """A set of at most ``most`` rows with class ``first``, grown and exchanged, in which many groups have m rows.
+
+    held, inside  int64[s], bool[n]  receive the rows of each group in the set, and the classes in it
+    returns  the sum over the groups of share * floor(rows in the set / m)
+    """
+    held[:] = 0
+    inside[:] = False
+    size, best = np.int64(0), first
+    while best >= 0:
+        _put(shares, best, 1, held, inside)
+        size += shares.count[best]
+        best, gain = np.int64(-1), -np.inf
+        for i in range(inside.size):
+            if not inside[i] and size + shares.count[i] <= most:
+                changed = _crowding(shares, i, 1, m, held)
+                if changed > gain:
+                    best, gain = np.int64(i), changed
+    # Of all exchanges of another class for one with as many rows, the best one, until none is better.
+    for _ in range(2 * most):
+        gone, come, gain = np.int64(-1), np.int64(-1), 1e-9
+        for i in range(inside.size):
+            if i == first or not inside[i]:
+                continue
+            lost = _crowding(shares, i, -1, m, held)
+            _put(shares, i, -1, held, inside)
+            for j in range(inside.size):
+                if not inside[j] and j != i and shares.count[i] == shares.count[j]:
+                    changed = lost + _crowding(shares, j, 1, m, held)
+                    if changed > gain:
+                        gone, come, gain = np.int64(i), np.int64(j), changed
+            _put(shares, i, 1, held, inside)
+        if gone < 0:
+            break
+        _put(shares, gone, -1, held, inside)
+        _put(shares, come, 1, held, inside)
+    found = 0.0
+    for g in range(held.size):
+        found += shares.share[g] * (held[g] // m)
+    return found
+
+
 @njit(cache=True, nogil=True)
 def cover(start, member, loss, of_start, of, count, k, pick):
     """Greedy weighted cover: repeatedly the published row with the least price for each row that it newly covers.

@@ -13,6 +13,8 @@ costs are removed.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,11 +41,13 @@ MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of the list: groups, and r
 MOST_CLASSES = 1000  # limit of the row classes, because cuts are searched among all triples
 FIRST_GROUPS, MORE_GROUPS = 1000, 400  # groups in the first linear program, and the most that one round adds
 TINY = 1e-7  # reduced costs and values within it of 0 count as 0
-VIOLATED = 1.02  # least left side of a cut that is added; its right side is 1
+CROWDED, TIMES = range(2, 5), range(1, 5)  # sets of rows in which groups have m rows: m, and how often it is in the set
+STARTS = 400  # searches, over m, m, and the number of times
+VIOLATED = 0.02  # how much a solution exceeds the right side of an added cut at least
 MOST_CUTS, CUTS_OF_ROW = 60, 5  # the most cuts that one round adds, and those of them with the same row
 REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
-ROUNDS, LEAST_GAIN, LAST = 60, 5e-3, 4  # rounds of cuts; they end if the last ones close less of the gap
-MOST_BRANCHED = 40_000  # limit of the groups for branch and bound
+ROUNDS, LEAST_GAIN, LAST = 60, 1e-3, 4  # rounds of cuts; they end if the last ones close less of the gap
+MOST_BRANCHED = 40_000  # limit of the groups for covers, and for branch and bound
 DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
 PAIRS, FRACTIONAL, LEAST_STEP = 4, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
 LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # groups looked at for one partition; states remembered; bits of a word
@@ -72,6 +76,7 @@ class GroupProgram:
     most         float64[c]: how often a partition can use the group
     lines        csr_array[l, c]: coefficients of further constraints, which are at most ``line_limits``, float64[l]
     line_prices  float64[l]: dual prices of these constraints, at most 0
+    sets         the sets of rows of the last of these constraints, with their m (``_cut``)
     proved       lower bound on the cost of every partition
     reduced      float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
     single       int64[..]: row classes with one row
@@ -90,6 +95,7 @@ class GroupProgram:
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
         self.lines, self.line_limits, self.line_prices = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
+        self.sets: list[tuple[int, np.ndarray]] = []
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
@@ -162,22 +168,29 @@ class GroupProgram:
             out.constrain(csr_array(-of_groups), -model.low[several_of])
         return out
 
-    def tighten(self, cutoff: float, until: float) -> None:
-        """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses."""
+    def tighten(
+        self, cutoff: float, until: float, sets: Sequence[tuple[int, np.ndarray]] = ()
+    ) -> list[tuple[int, np.ndarray]]:
+        """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses.
+
+        sets  of cuts to begin with.  Returns those of the cuts that raise the bound
+        """
         before: list[float] = []
+        self._cut(sets)
         while self.cost.size:
             solved = self._solved(None, until)
             if solved is None:
-                return
+                break
             before.append(solved[0])
-            three = self._violated(self._x())
+            violated = self._violated(self._x())
             self.remove_costly(cutoff)
             slow = len(before) > LAST and solved[0] - before[-1 - LAST] < LEAST_GAIN * (cutoff - solved[0])
-            if self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow:
-                return
-            if not len(three) or not self.cost.size:
-                return
-            self._cut(three)
+            done = self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow
+            if done or not violated or not self.cost.size:
+                break
+            self._cut(violated)
+        prices = self.line_prices[self.line_prices.size - len(self.sets) :]
+        return [one for one, price in zip(self.sets, prices, strict=True) if price < -TINY]
 
     def dives(self, cutoff: float, unit: float, until: float) -> list[np.ndarray]:
         """Partitions of cost at most ``cutoff``, each cheaper than the one before by at least ``unit``: rows by place.
@@ -215,6 +228,8 @@ class GroupProgram:
 
     def covered(self, cutoff: float, unit: float) -> tuple[list[np.ndarray], float]:
         """What ``branched`` returns, from a search over all groups without linear programs, which may end early."""
+        if self.cost.size > MOST_BRANCHED:
+            return [], min(self.proved, cutoff + unit)
         used, ended = self._covered(
             self._packed(), np.ones(self.cost.size, bool), (self.proved, self.reduced), cutoff, unit
         )
@@ -445,38 +460,40 @@ class GroupProgram:
         self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
         self.inside = np.append(self.inside, new)
 
-    def _violated(self, x: np.ndarray) -> np.ndarray:
-        """Triples of row classes, int64[c, 3], for which the solution violates the cut of ``_cut``."""
-        used = np.flatnonzero(x > TINY)
-        single = self.single
-        has, often = self.rows[:, self.inside[used]].toarray()[single], x[used]
-        pairs = (has * often) @ has.T
-        found: list[tuple[float, int, int, int]] = []
-        for a in range(single.size - 2):
-            others = np.arange(a + 1, single.size)
-            with_a = has[a] > 0
-            all_three = (has[others][:, with_a] * often[with_a]) @ has[others][:, with_a].T
-            total = pairs[a, others][:, None] + pairs[a, others] + pairs[np.ix_(others, others)] - 2 * all_three
-            for i, j in zip(*np.nonzero(np.triu(total, 1) > VIOLATED), strict=True):
-                found.append((-total[i, j], a, int(others[i]), int(others[j])))
-        times = np.zeros(single.size, np.int64)
-        kept: list[np.ndarray] = []
-        for _, *three in sorted(found):
-            if len(kept) < MOST_CUTS and times[three].max() < CUTS_OF_ROW:
-                times[three] += 1
-                kept.append(single[three])
-        return np.reshape(kept, (-1, 3)).astype(np.int64)
+    def _violated(self, x: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Sets of row classes, bool[n], with the m for which the solution violates the constraint of ``_cut``."""
+        from shoal.kernels.tables.subsets import Shares, crowded_set
 
-    def _cut(self, three: np.ndarray) -> None:
-        """Add the constraint of each triple of rows: at most one group has at least two of them."""
-        ones = csr_array(
-            (np.ones(three.size), (np.repeat(np.arange(len(three)), 3), three.reshape(-1))),
-            shape=(len(three), self.count.size),
-        )
-        lines = csr_array(ones @ self.rows)
-        lines.data = (lines.data >= 2).astype(float)
-        lines.eliminate_zeros()
-        self.constrain(lines, np.ones(len(three)))
+        used = np.flatnonzero(x > TINY)
+        here = csr_array(self.rows[:, self.inside[used]])
+        here.sort_indices()
+        count = self.count.astype(np.int64)
+        shares = Shares(here.indptr, here.indices, here.data.astype(np.int64), x[used], count)
+        held, random, found = np.empty(used.size, np.int64), np.random.default_rng(len(self.sets)), {}
+        for m, often in product(CROWDED, TIMES):
+            for first in random.permutation(count.size)[: STARTS // (m * m * often)]:
+                inside = np.empty(count.size, bool)
+                crowding = crowded_set(shares, m, often * m + m - 1, first, held, inside)
+                over = crowding - count[inside].sum() // m
+                if over > VIOLATED:
+                    found[m, inside.tobytes()] = (-over, m, inside)
+        times = np.zeros(count.size, np.int64)
+        kept: list[tuple[int, np.ndarray]] = []
+        for _, m, inside in sorted(found.values(), key=lambda one: one[0]):
+            if len(kept) < MOST_CUTS and times[inside].max() < CUTS_OF_ROW:
+                times += inside
+                kept.append((m, inside))
+        return kept
+
+    def _cut(self, sets: Sequence[tuple[int, np.ndarray]]) -> None:
+        """Add the constraint of each set: how many groups can have m of its rows; a group with 2m counts twice."""
+        if not sets:
+            return
+        self.sets += sets
+        held = self.rows.T @ np.stack([inside for _, inside in sets], axis=1).astype(float)
+        m = np.array([m for m, _ in sets], float)
+        most = self.count @ np.stack([inside for _, inside in sets], axis=1)
+        self.constrain(csr_array(np.floor(held / m).T), np.floor(most / m))
 
     def constrain(self, lines: csr_array, most: np.ndarray) -> None:
         """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""

@@ -135,17 +135,10 @@ NEAR = 0.4  # the first search uses patterns that add at most this share of cost
 USED = 1e-7  # rows of a pattern that count as used
 SECOND_SEED = 1  # of the second proof
 GRACE = 0.1  # seconds after the deadline for which results are awaited: the solver reads its clock seldom
-LISTING = 0.15  # share of the seconds for the linear program over listed groups, and for dives into it
-BRANCHING = 0.7  # share of the seconds for the search over listed groups
-PARTS = (
-    0.125,
-    0.18,
-    0.25,
-    0.35,
-    0.5,
-    0.7,
-    1.0,
-)  # shares of cost minus bound: partitions up to the bound plus this are searched
+DIVING = 0.15  # share of the seconds for dives into the program over listed groups
+TIGHTENING, BRANCHING = 0.4, 0.7  # shares of the seconds for the program over listed groups, and for its branches
+# Shares of cost minus bound: partitions up to the bound plus this are searched.
+PARTS = (0.03, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 1.0)
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
@@ -296,6 +289,7 @@ class _PatternSearch:
         A partition of at most this cost has only groups that add at most this cost minus the bound. So if the search
         finds none, all partitions cost more; and otherwise the cheapest that it finds is the cheapest of all.
         """
+        sets: list[tuple[int, np.ndarray]] = []
         for part in PARTS:
             if self.shared is None or self.lower >= self.upper or clock() > self.deadline:
                 return
@@ -312,19 +306,21 @@ class _PatternSearch:
             )
             if groups is None:
                 return
-            most = groups.proved + part * (cutoff - groups.proved)
-            if part < 1.0 and most * self.costs.scale <= self.lower:
-                continue
+            most = cutoff
+            if part < 1.0:
+                most = math.floor((groups.proved + part * (cutoff - groups.proved)) / unit) * unit
+                if most * self.costs.scale < self.lower:
+                    continue
             found, proved = groups.covered(most, unit)
             if proved <= most and not found:
-                groups.tighten(most, clock() + LISTING * (self.deadline - clock()))
+                sets = groups.tighten(most, clock() + TIGHTENING * (self.deadline - clock()), sets)
                 groups.remove_costly(most)
                 found, proved = groups.branched(most, unit, clock() + BRANCHING * (self.deadline - clock()))
             for x in found:
                 self._keep_if_cheaper(x)
-            self._raise_bound((proved if part == 1.0 else min(proved, most)) * self.costs.scale)
+            self._raise_bound(min(proved * self.costs.scale, self.upper))
             if proved <= most and not found:
-                for x in groups.dives(cutoff, unit, clock() + LISTING * (self.deadline - clock())):
+                for x in groups.dives(cutoff, unit, clock() + DIVING * (self.deadline - clock())):
                     self._keep_if_cheaper(x)
                 return
 
