@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import closed_to
-from shoal.engines.codes import encode
+from shoal.engines.codes import as_text, encode, refuse_opaque
 from shoal.engines.lazy import DistinctValues
 from shoal.engines.open import open_table
 from shoal.engines.source import Scope, ScopeSettings, size
@@ -400,7 +400,7 @@ def _texts(
 ) -> tuple[pl.DataFrame, pl.Series | None]:
     """The table in memory as text, with one text for all values beyond a limit, and the keyed hash of each row's
     person."""
-    whole = read.polars(read.columns)
+    whole = read.polars([c for c in read.columns if c == person[0] or c not in policy.identifiers])
     if not whole.height:
         raise InputError(_EMPTY)
     limited = (encode(whole[name], notation) for name, notation in policy.limits.items())
@@ -411,7 +411,10 @@ def _texts(
 
 
 def _as_text(column: pl.Series) -> pl.Series:
-    """A column as the texts of a file, so that a float 29.0 is 29."""
+    """A column as the texts of a file, so that a float 29.0 is 29; InputError for a type without text."""
+    refuse_opaque(column, ", or name it in ⟨identifiers=[...]⟩ to leave it out")
+    if isinstance(column.dtype, (pl.Duration, pl.Time)):
+        return as_text(column)
     return canonical(column) if column.dtype.is_float() else column.cast(pl.String)
 
 

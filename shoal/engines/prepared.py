@@ -144,6 +144,11 @@ def filled(table: Table, names: Sequence[str], limits: Mapping[str, str] | None 
             code = encode(column, limits[name]).codes  # in the order of the numbers
             values[name] = column[int((code == np.bincount(code, weights=counts).argmax()).argmax())]
             continue
+        if getattr(column.dtype, "time_unit", "") == "ns" and bool((column.to_physical() % 1000 != 0).any()):
+            raise InputError(
+                f"column {name!r} has parts of a microsecond, which ⟨missing='filled'⟩ does not keep; round its "
+                "values, or take another way with missing values"
+            )
         often = column.filter(pl.Series(there & (counts == counts[there].max())))
         text = as_text(often)
         number = text.cast(pl.Float64, strict=False)

@@ -1,5 +1,6 @@
 """Random journeys, and what they ran into, each as a small table."""
 
+import datetime as dt
 import json
 import re
 import shlex
@@ -175,6 +176,42 @@ def test_a_series_names_the_column_whose_hierarchy_is_made_from_counts(tmp_path:
     asked = shoal.Policy.of(**policy, hierarchies={"age": "labels"})
     with pytest.raises(shoal.PolicyError, match=r"^hierarchies\['age'\] = 'labels' is made from .* name a file, or a"):
         shoal.Series.start(tmp_path / "s", asked)
+
+
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_spans_of_time_and_times_of_day_are_reported_and_kept_in_a_series(publish: str, tmp_path: Path) -> None:
+    spans, times = [dt.timedelta(seconds=1), dt.timedelta(hours=30)], [dt.time(1, 2, 3, 4), dt.time(1, 2, 3, 5)]
+    table = pl.DataFrame({"q": spans * 4, "t": times * 4, "s": list("xxyy") * 2, "id": [f"p{i}" for i in range(8)]})
+    policy = shoal.Policy.of(quasi_identifiers=["q", "t"], sensitive=["s"], k=2, publish=publish)
+    release = shoal.anonymize(table, policy, identifiers=["id"])
+    release.write(tmp_path / "r.parquet")
+    shoal.written(tmp_path / "r.parquet").report(tmp_path / "r.html")
+    series = shoal.Series.start(tmp_path / "s", policy)
+    series.add(table, person="id")
+    holding(series.verify())
+    shown = pl.read_csv(tmp_path / "s" / "0001" / "release.csv", infer_schema=False)
+    assert set(shown["t"]) == {"01:02:03.000004", "01:02:03.000005"}
+    assert set(shown["q"]) == {"PT1S", "P1DT6H"}
+
+
+def test_a_series_refuses_a_column_without_text_and_leaves_an_identifier_out(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    months = pd.Series(pd.PeriodIndex(["2020-01", "2020-02"] * 4, freq="M"))
+    table = pd.DataFrame({"q": ["a", "b"] * 4, "s": list("xxyy") * 2, "m": months, "l": [[1]] * 8, "id": range(8)})
+    series = shoal.Series.start(tmp_path / "s", shoal.Policy.of(quasi_identifiers=["q"], sensitive=["s"], k=2))
+    with pytest.raises(shoal.InputError, match=r"column 'm' holds .*pandas\.period.* name it in identifiers"):
+        series.add(table, person="id", identifiers=["l"])
+    series.add(table, person="id", identifiers=["l", "m"])
+    holding(series.verify())
+
+
+def test_parts_of_a_microsecond_are_not_filled() -> None:
+    moments = pl.Series([1_580_000_000_123_456_789, 1_580_000_000_000_000_000, None, None], dtype=pl.Datetime("ns"))
+    table = pl.DataFrame({"q": moments, "s": ["x", "y"] * 2})
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "k": 2, "missing": "filled"}
+    with pytest.raises(shoal.InputError, match="column 'q' has parts of a microsecond"):
+        shoal.anonymize(table, asked)
+    assert shoal.anonymize(table.with_columns(pl.col("q").dt.truncate("1s")), asked).audit.k >= 2
 
 
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.engines.codes import as_text
 from shoal.engines.prepared import notes
 from shoal.engines.recognize import CODES, named_words
 from shoal.engines.table import Counted
@@ -526,6 +527,11 @@ def _column(release: Any, decoded: Decoded, name: str, least: int) -> dict[str, 
     }
 
 
+def _words(name: str) -> pl.Expr:
+    """A column as text."""
+    return pl.col(name).map_batches(as_text, return_dtype=pl.String, is_elementwise=True)
+
+
 def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
     """Ten published rows of different groups. A sensitive value that few rows have isn't shown."""
     grouped, sensitive = list(release.policy.grouped), list(release.policy.sensitive)
@@ -535,9 +541,9 @@ def shown_rows(release: Any, frame: pl.DataFrame, least: int) -> dict[str, Any]:
     frame = pl.DataFrame([frame[n].alias(c) for n, c in zip([*grouped, *sensitive], short, strict=True)])
     by, held = short[: len(grouped)], short[len(grouped) :]
     groups = frame.group_by(by).agg(pl.len().alias("rows")).filter(pl.col("rows") >= least)
-    groups = groups.sort([pl.col(c).cast(pl.String) for c in by])  # independent of the order of rows
+    groups = groups.sort([_words(c) for c in by])  # independent of the order of rows
     groups = groups.gather_every(max(1, groups.height // ROWS)).head(ROWS).with_row_index("group")
-    rows_of = frame.join(groups, on=by, how="inner", nulls_equal=True).sort([pl.col(c).cast(pl.String) for c in held])
+    rows_of = frame.join(groups, on=by, how="inner", nulls_equal=True).sort([_words(c) for c in held])
     first = rows_of.group_by("group", maintain_order=True).agg(pl.first("rows"), *(pl.first(c) for c in short))
     groups = first.sort("group")
     rows: list[list[str]] = []
