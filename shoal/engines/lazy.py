@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -455,14 +455,18 @@ class LazyTable:
     def singled(self, columns: Sequence[str]) -> SingledOut:
         """How far some columns single rows out, counted in the engine."""
         self._refuse_fields(columns)
+        self._refuse_kinds(columns, ("INTERVAL", "TIME"))
+        return singled_elsewhere(self.frame, columns, hashed=self._hashes())
+
+    def _refuse_kinds(self, columns: Sequence[str], kinds: Collection[str]) -> None:
+        """InputError for a column of a type that no other table has."""
         opaque = self.dialect.opaque(self.native)
         for name in columns:
-            if opaque.get(name) in ("INTERVAL", "TIME"):
+            if opaque.get(name) in kinds:
                 raise InputError(
                     f"column {name!r} is of type {opaque[name]} in {self.dialect.name}, which no other table holds; "
                     "cast it to text, or name it in ⟨identifiers=[...]⟩"
                 )
-        return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]] | None:
         """A function that gives a 64-bit number of some columns for every row; None if these should not be fetched."""
@@ -479,6 +483,7 @@ class LazyTable:
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns of all rows, fetched into memory."""
+        self._refuse_kinds(names, ("INTERVAL",))
         found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
         return found
 

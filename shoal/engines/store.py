@@ -506,6 +506,10 @@ def batches(native: Any, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
     total = 0
     try:
         reader = native.to_arrow_reader(BATCH)
+        for field in reader.schema:
+            if str(field.type) == "month_day_nano_interval":  # Polars has no such type
+                way = "cast it to text, in a query with CAST(... AS TEXT)"
+                raise InputError(f"column {field.name!r} is of type INTERVAL, which cannot be read; {way}")
         empty = pl.from_arrow(reader.schema.empty_table())
         assert isinstance(empty, pl.DataFrame)
         for batch in reader:

@@ -214,6 +214,17 @@ def test_parts_of_a_microsecond_are_not_filled() -> None:
     assert shoal.anonymize(table.with_columns(pl.col("q").dt.truncate("1s")), asked).audit.k >= 2
 
 
+def test_a_proposal_for_a_database_names_a_column_of_intervals(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as base:
+        base.execute("create table t as select i % 4 as age, interval (i) day as stay from range(12) held(i)")
+        with pytest.raises(shoal.InputError, match="column 'stay' is of type INTERVAL"):
+            shoal.roles(base.table("t"))
+    words = ["init", "t.duckdb", "-o", "p.toml"]
+    run(*words, "--table", "t", cwd=tmp_path).refused(2, "column 'stay' is of type INTERVAL", "CAST(... AS TEXT)")
+    run(*words, "--query", "select age, cast(stay as text) as stay from t", cwd=tmp_path).ok()
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
