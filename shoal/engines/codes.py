@@ -98,7 +98,7 @@ def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as text: durations in ISO form, moments without trailing zeros, others as Polars casts them.
+    """Values as text: durations in ISO form, moments and times without trailing zeros, others as Polars casts them.
 
     Times of day have their own format, because a cast drops fractions of a second. A float below 2^53 that is whole has
     no point: pandas stores 34 as 34.0 if another value of the column is missing. This depends on the value alone, so
@@ -111,7 +111,7 @@ def as_text(values: pl.Series) -> pl.Series:
         digits = values.cast(pl.Int64, strict=False).cast(pl.String)
         return digits.zip_with(whole.fill_null(False), values.cast(pl.String))
     if values.dtype == pl.Time:
-        return values.dt.to_string("%H:%M:%S%.f")
+        return values.dt.to_string("%H:%M:%S%.f").str.replace(r"(\.\d*[1-9])0+$", "$1")
     if isinstance(values.dtype, pl.Duration):
         return values.dt.to_string("iso")
     if isinstance(values.dtype, pl.Datetime):

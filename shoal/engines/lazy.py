@@ -231,16 +231,19 @@ class LazyTable:
                 raise cannot_group(name, opaque[name])
         count, key = f"{self.own}n", f"{self.own}key"
         grouped = self._compared(names).group_by(list(names)).agg(nw.len().alias(count)).to_native()
-        levels = {n: k.categories for n, k in self.kinds.items() if n in names and isinstance(k, nw.Enum)}
         for attempt in range(_ATTEMPTS):
             query = nw.from_native(self.dialect.with_columns(grouped, {key: self._number_of_cells(names, attempt)}))
             cells = self._collected(query, names)
             ordered = np.sort(cells[key].to_numpy())  # a set of this size would take several times the memory
             if (ordered[1:] != ordered[:-1]).all():
                 found = cells[count].cast(pl.Int64).to_numpy(), cells[key].to_numpy()
-                enums = [pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items()]
-                return cells.drop(count, key).with_columns(enums), *found, attempt
+                return self._with_levels(cells.drop(count, key)), *found, attempt
         raise InputError("the engine gives different values the same number; read the table with the Polars engine")
+
+    def _with_levels(self, found: pl.DataFrame) -> pl.DataFrame:
+        """Rows whose enumerations have their levels in order, as in the table; the engine delivers categories."""
+        levels = {n: k.categories for n, k in self.kinds.items() if n in found.columns and isinstance(k, nw.Enum)}
+        return found.with_columns(pl.col(n).cast(pl.String).cast(pl.Enum(v)) for n, v in levels.items())
 
     def _compared(self, names: Sequence[str]) -> Any:
         """The frame whose columns are grouped."""
@@ -485,7 +488,7 @@ class LazyTable:
         """Some columns of all rows, fetched into memory."""
         self._refuse_kinds(names, ("INTERVAL",))
         found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
-        return found
+        return self._with_levels(found)
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         """Every row in slices, as the engine delivers them."""

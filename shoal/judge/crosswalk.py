@@ -112,7 +112,7 @@ def _in_words(column: pl.Series) -> pl.Series:
     if kind.is_float():
         return canonical(column).set(column.is_nan().fill_null(False), "NaN")
     if kind == pl.Time:
-        return column.dt.to_string("%H:%M:%S%.f")
+        return column.dt.to_string("%H:%M:%S%.f").str.replace(r"(\.\d*[1-9])0+$", "$1")
     if kind == pl.Duration:
         return column.dt.to_string("iso")
     if isinstance(kind, pl.Datetime):  # without trailing zeros in fractions of a second

@@ -225,6 +225,30 @@ def test_a_proposal_for_a_database_names_a_column_of_intervals(tmp_path: Path) -
     run(*words, "--query", "select age, cast(stay as text) as stay from t", cwd=tmp_path).ok()
 
 
+def test_ranges_of_an_enumeration_of_duckdb_verify_beside_their_original(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
+    with duckdb.connect() as base:
+        value = "case i % 3 when 0 then 'low' when 1 then 'high' end"
+        table = base.sql(f"select ({value})::enum('low', 'high') q, 'ab'[i % 2 + 1] s from range(12) held(i)")
+        release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive=["s"], k=7, publish="ranges", seed=1)
+        release.write(tmp_path / "r.csv")
+        assert set(pl.read_csv(tmp_path / "r.csv", infer_schema=False)["q"]) == {"[low, missing]"}
+        holding(shoal.verify(tmp_path / "r.csv", original=table))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
+@pytest.mark.parametrize("publish", ["stars", "ranges", "hierarchy"])
+def test_times_of_day_with_parts_of_a_second_verify_beside_their_original(
+    publish: str, ending: str, tmp_path: Path
+) -> None:
+    times = [dt.time(1, 2, 3), dt.time(23, 59, 59, 500_000), dt.time(5, 0, 0, 1)]
+    table = pl.DataFrame({"q": times * 4, "s": ["x", "y"] * 6})
+    trees = {"hierarchies": {"q": "labels"}} if publish == "hierarchy" else {}
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "k": 5, "publish": publish, "seed": 1, **trees}
+    shoal.anonymize(table, asked).write(tmp_path / f"r{ending}")
+    holding(shoal.verify(tmp_path / f"r{ending}", original=table))
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
