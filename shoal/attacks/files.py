@@ -102,9 +102,10 @@ def _unseen(found: Residue, frame: pl.DataFrame, name: str, values: Sequence[Any
     """Add values of a column that no row has."""
     if name not in frame.columns:
         return
-    shown = set(as_text(frame[name]).unique().to_list())
     kind = frame[name].dtype
-    plain = all(isinstance(v, str) for v in values) or kind in (pl.String, pl.Categorical, pl.Enum)
+    exact = kind == pl.Binary or kind.is_decimal()  # bytes have no text, and no series holds every decimal
+    shown = set(map(str, frame[name].unique().to_list()) if exact else as_text(frame[name]).unique().to_list())
+    plain = exact or all(isinstance(v, str) for v in values) or kind in (pl.String, pl.Categorical, pl.Enum)
     texts = list(map(str, values)) if plain else as_text(pl.Series(values, dtype=kind, strict=False)).to_list()
     if lost := {str(v) for v in texts if v is not None and v not in shown}:
         found.values.setdefault(name, set()).update(lost)

@@ -60,10 +60,11 @@ POOLS: dict[str, list[Any]] = {
     "decimal": [Decimal("1.50"), Decimal("2.00"), Decimal("-0.25")],
     "date": [dt.date(2020, 1, 1), dt.date(2020, 2, 1), dt.date(1950, 3, 4), dt.date(1850, 3, 4)],
     "moment": [dt.datetime(2020, 1, 31, 5, 6), dt.datetime(2020, 2, 3, 5, 6), dt.datetime(2020, 1, 31, 5, 6, 0, 1)],
+    "time": [dt.time(1, 2, 3), dt.time(23, 59, 59, 500_000), dt.time(5, 0, 0, 1)],
 }
 TYPES: dict[str, Any] = {
     "integer": pl.Int64, "year": pl.Int64, "float": pl.Float64, "boolean": pl.Boolean, "decimal": pl.Decimal(10, 2),
-    "date": pl.Date, "moment": pl.Datetime("us"),
+    "date": pl.Date, "moment": pl.Datetime("us"), "time": pl.Time,
 }  # fmt: skip
 SOURCES = ["csv", "csv", "csv", "parquet", "xlsx", "sav", "dta"]
 MODELS: list[dict[str, Any]] = [
@@ -89,7 +90,8 @@ class Journey:
         self.names = self.rng.sample(NAMES, 4)
         if self.kind in ("sav", "dta"):
             self.names = ["age", "zip", "count", "len"]
-        kinds = [kind for kind in POOLS if self.kind != "dta" or kind != "nothing"]
+        unkept = {"dta": ("nothing", "time"), "sav": ("time",)}.get(self.kind, ())
+        kinds = [kind for kind in POOLS if kind not in unkept]
         self.drawn = {name: self.rng.choice(kinds) for name in self.names}
         self.next = 0
         self.frame = self.rows(n)

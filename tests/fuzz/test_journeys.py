@@ -249,6 +249,17 @@ def test_times_of_day_with_parts_of_a_second_verify_beside_their_original(
     holding(shoal.verify(tmp_path / f"r{ending}", original=table))
 
 
+def test_a_release_with_bytes_and_decimals_is_attacked(tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": ["a", "b"] * 6, "s": list("xyz") * 4, "b": [b"\xff", b"a"] * 6, "d": [1.5, 2.25] * 6})
+    table = table.with_columns(pl.col("d").cast(pl.Decimal(10, 2)))
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"], "insensitive": ["b", "d"], "k": 2}
+    release = tmp_path / "r.parquet"
+    shoal.anonymize(table, asked).write(release)
+
+    found = {f.name: f.figure for f in shoal.attack(release).findings if f.attack == "files"}
+    assert found["levels and metadata"] == 0
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
