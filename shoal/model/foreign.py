@@ -185,8 +185,9 @@ def _numbers(text: str, domain: Domain) -> list[tuple[int, int]] | None:
         first, last = _end(ends.low, domain), None if ends.high is None else _end(ends.high, domain)
         if first is None or (last is None and ends.high is not None):
             return None
+        start = int(np.searchsorted(at, first, "left"))
         stop = len(domain.values) if last is None else int(np.searchsorted(at, last, "right"))
-        return [(int(np.searchsorted(at, first, "left")), stop)]
+        return [(start, stop)] if start < stop else None
     start = int(np.searchsorted(at, low, "left" if left else "right"))
     stop = int(np.searchsorted(at, high, "right" if right else "left"))
     return [(start, stop)] if start < stop else None

@@ -260,6 +260,14 @@ def test_a_release_with_bytes_and_decimals_is_attacked(tmp_path: Path) -> None:
     assert found["levels and metadata"] == 0
 
 
+@pytest.mark.parametrize("text", ["[2021-01-01, 2021-02-01]", "[1990-01-01, 1991-02-01]", "[2020-03-01, 2020-04-01]"])
+def test_a_range_that_holds_no_value_of_the_original_counts_as_a_star(text: str) -> None:
+    table = pl.DataFrame({"q": ["2020-01-01", "2020-06-01"] * 4, "s": ["x", "y"] * 4})
+    releases = {"a range": table.with_columns(q=pl.lit(text)), "stars": table.with_columns(q=pl.lit("*"))}
+    found = shoal.compare(table, releases, quasi_identifiers=["q"], sensitive=["s"]).as_dict()["releases"]
+    assert found["a range"]["loss"]["ncp"] == found["stars"]["loss"]["ncp"] == 1
+
+
 def test_a_release_of_stars_alone_is_attacked_with_its_report(tmp_path: Path) -> None:
     table = pl.DataFrame({"q": list("abcd"), "s": ["x", "y"] * 2})
     table.write_csv(tmp_path / "t.csv")
