@@ -17,7 +17,7 @@ from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
-from shoal.model.cards import grid, number
+from shoal.model.cards import grid, number, several
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
 from shoal.paths import certificate_path, internal_path
@@ -253,7 +253,9 @@ def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) 
     """Sentences that explain what the figures leave out."""
     notes = []
     if reading.unknown:
-        notes.append(f"{reading.unknown} different cells are not understood and count as stars; pass hierarchies")
+        notes.append(
+            f"not understood, and counted as stars: {several(reading.unknown, 'different cell')}; pass hierarchies"
+        )
     if "original" not in tables:
         notes.append("no original: guesses cannot be checked, so linkage by errors, classifiers, minimality and "
                      "downcoding are left out")  # fmt: skip

@@ -25,7 +25,7 @@ from shoal.engines.open import open_table
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
-from shoal.model.cards import grid, number
+from shoal.model.cards import grid, number, several
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
 from shoal.model.policy import Policy
@@ -400,7 +400,9 @@ def _notes(name: str, given: Any, read: ReadRelease, whole: Original) -> list[st
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
     if lost := sum(s.unknown for s in read.spreads):
-        notes.append(f"{name}: {lost} different cells are not understood and count as stars; pass hierarchies")
+        notes.append(
+            f"{name}: not understood, and counted as stars: {several(lost, 'different cell')}; pass hierarchies"
+        )
     if left:
         rows = whole.table.height
         notes.append(f"{name}: {left:,} of {rows:,} rows of the original are not in it; they count as lost")
