@@ -556,7 +556,7 @@ def cheapest_cover(groups, limits, left, seen, least, chosen):
     return True
 
 
-class Shares(NamedTuple):
+class GroupShares(NamedTuple):
     """Groups that a linear program uses in part.
 
     start, group, rows  int32[n + 1], int32[..], int64[..]  the groups with each row class, and its rows in them

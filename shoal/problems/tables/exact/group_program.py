@@ -462,13 +462,13 @@ class GroupProgram:
 
     def _violated(self, x: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """Sets of row classes, bool[n], with the m for which the solution violates the constraint of ``_cut``."""
-        from shoal.kernels.tables.subsets import Shares, crowded_set
+        from shoal.kernels.tables.subsets import GroupShares, crowded_set
 
         used = np.flatnonzero(x > TINY)
         here = csr_array(self.rows[:, self.inside[used]])
         here.sort_indices()
         count = self.count.astype(np.int64)
-        shares = Shares(here.indptr, here.indices, here.data.astype(np.int64), x[used], count)
+        shares = GroupShares(here.indptr, here.indices, here.data.astype(np.int64), x[used], count)
         held, random, found = np.empty(used.size, np.int64), np.random.default_rng(len(self.sets)), {}
         for m, often in product(CROWDED, TIMES):
             for first in random.permutation(count.size)[: STARTS // (m * m * often)]:
