@@ -16,6 +16,7 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
+from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
@@ -78,6 +79,41 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
         assert whole_cost(costs, task, partition) == lower == pytest.approx(best * costs.scale, abs=1e-6)
         tried += 1
     assert tried > thinned(110)
+
+
+@pytest.mark.parametrize(("looks", "groups"), [(group_program.LOOKS, 40_000), (30, 40_000), (30, 4)])
+def test_costs_rise_from_the_bound_to_the_optimum_and_no_bound_is_above_it(
+    looks: int, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed groups alone, from one class of all rows; covers and branches may end early."""
+    random, tried, open_ones, steps = np.random.default_rng(34), 0, 0, 0
+    search = pattern_program_of._PatternSearch
+    monkeypatch.setattr(group_program, "LOOKS", looks)
+    monkeypatch.setattr(group_program, "MOST_BRANCHED", groups)
+    for name in ("_over_used_patterns", "_over_fewer_places", "_prove"):
+        monkeypatch.setattr(search, name, lambda *_: None)
+    bounds, raise_bound = [], search._raise_bound
+
+    def raised(self, bound: float) -> None:
+        raise_bound(self, bound)
+        bounds.append(self.lower)
+
+    monkeypatch.setattr(search, "_raise_bound", raised)
+    for task in filter(None, (drawn(random, 9) for _ in range(thinned(260)))):
+        if len(conditions_of(task.requirement)) > 1:
+            continue
+        bounds.clear()
+        best = least_loss(task.histogram, task.requirement, task.recoding)
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+        partition, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+        assert_eligible(task, partition)
+        assert max(bounds, default=0) <= lower <= best * costs.scale + 1e-6
+        whole = whole_cost(costs, task, partition)
+        assert whole >= lower
+        open_ones, steps, tried = open_ones + (whole > lower), steps + (len(bounds) > 1), tried + 1
+    assert tried > thinned(60)
+    assert steps > 5
+    assert open_ones == 0 if looks > 30 else open_ones < tried / 2
 
 
 RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"

@@ -66,6 +66,27 @@ def largest(need: Requirement, rows: int) -> int:
     return min(2 * l * -(-need.k // l) - 1, rows) if sorts[0].values == 1 else rows
 
 
+def proved_by_prices(
+    row_classes: RowClasses,
+    places: PatternFits,
+    need: Requirement,
+    loss: np.ndarray,
+    prices: tuple[np.ndarray, SharedPrices],
+) -> tuple[float, np.ndarray]:
+    """A lower bound on the cost of every partition, and what a row of each place adds, float64[n]; for one condition.
+
+    A pattern can have several groups, each with a negative reduced cost.
+    """
+    ((column, _, sorts),) = conditions_of(need)
+    (price, shared), rows = prices, row_classes.count[places.row_class]
+    value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
+    reduced = loss[places.pattern] - price[places.row_class] + shared.rows
+    size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
+    least = least_groups(places, rows, value, reduced, sorts, shared.uses).cost
+    below = float((size // need.smallest) @ np.minimum(least, 0.0))
+    return shared.proved + float(price @ row_classes.count) + below, reduced
+
+
 class GroupProgram:
     """The linear program of set partitioning: a column for each group, and each row in exactly one group.
 
@@ -114,29 +135,22 @@ class GroupProgram:
         losses: tuple[np.ndarray, float],
         prices: tuple[np.ndarray, SharedPrices],
         model: PatternModel,
-        part: float = 1.0,
     ) -> GroupProgram | None:
         """All groups that a cheaper partition can use; None for several conditions, or if there are too many groups.
 
         losses  float64[q]: loss of a row in each pattern; and the largest cost of a partition that is searched
         prices  float64[r]: dual prices of the row classes, of any sign; and those of constraints over several patterns
         model   the program over patterns, whose constraints over several patterns hold for the groups, too
-        part    share of the gap: if it is below 1, only groups with a reduced cost below this share are listed
         """
         from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
 
         if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > MOST_CLASSES:
             return None
         ((column, _, sorts),) = conditions_of(need)
-        (loss, cutoff), (price, shared), rows = losses, prices, row_classes.count[places.row_class]
+        (loss, cutoff), shared, rows = losses, prices[1], row_classes.count[places.row_class]
         value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
-        reduced = loss[places.pattern] - price[places.row_class] + shared.rows
-        # A pattern can have several groups, each with a negative reduced cost.
-        size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-        least = least_groups(places, rows, value, reduced, sorts, shared.uses).cost
-        below = float((size // need.smallest) @ np.minimum(least, 0.0))
-        proved = shared.proved + float(price @ row_classes.count) + below
-        slack = part * (cutoff - proved) + SAFETY
+        proved, reduced = proved_by_prices(row_classes, places, need, loss, prices)
+        slack = cutoff - proved + SAFETY
         rank = np.empty(places.patterns, np.int64)
         rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
         order = np.lexsort((reduced, rank[places.pattern]))

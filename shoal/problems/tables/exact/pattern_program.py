@@ -23,7 +23,7 @@ from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
-from shoal.problems.tables.exact.group_program import GroupProgram
+from shoal.problems.tables.exact.group_program import GroupProgram, proved_by_prices
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -289,28 +289,25 @@ class _PatternSearch:
         A partition of at most this cost has only groups that add at most this cost minus the bound. So if the search
         finds none, all partitions cost more; and otherwise the cheapest that it finds is the cheapest of all.
         """
+        if self.shared is None or len(conditions_of(self.need)) > 1:
+            return
         sets: list[tuple[int, np.ndarray]] = []
+        loss, unit, last = self.found.loss / self.costs.scale, self.step / self.costs.scale, -math.inf
+        prices = self.price, self.shared
+        least = proved_by_prices(self.row_classes, self.places, self.need, loss, prices)[0]
         for part in PARTS:
-            if self.shared is None or self.lower >= self.upper or clock() > self.deadline:
+            cutoff = (self.upper - self.step) / self.costs.scale
+            most = cutoff if part == 1.0 else math.floor((least + part * (cutoff - least)) / unit) * unit
+            if most <= last or (part < 1.0 and most * self.costs.scale < self.lower):
+                continue
+            if self.lower >= self.upper or clock() > self.deadline:
                 return
-            cutoff, unit = (self.upper - self.step) / self.costs.scale, self.step / self.costs.scale
             groups = GroupProgram.listed(
-                self.row_classes,
-                self.places,
-                self.found,
-                self.need,
-                (self.found.loss / self.costs.scale, cutoff),
-                (self.price, self.shared),
-                self.model,
-                part,
+                self.row_classes, self.places, self.found, self.need, (loss, most), prices, self.model
             )
             if groups is None:
                 return
-            most = cutoff
-            if part < 1.0:
-                most = math.floor((groups.proved + part * (cutoff - groups.proved)) / unit) * unit
-                if most * self.costs.scale < self.lower:
-                    continue
+            last = most
             found, proved = groups.covered(most, unit)
             if proved <= most and not found:
                 sets = groups.tighten(most, clock() + TIGHTENING * (self.deadline - clock()), sets)
