@@ -50,7 +50,7 @@ ROUNDS, LEAST_GAIN, LAST = 60, 1e-3, 4  # rounds of cuts; they end if the last o
 MOST_BRANCHED = 40_000  # limit of the groups for covers, and for branch and bound
 DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
 PAIRS, FRACTIONAL, LEAST_STEP = 4, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
-LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # groups looked at for one partition; states remembered; bits of a word
+LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # looks at groups and classes; states remembered; bits of a word
 SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
 
 
@@ -333,8 +333,9 @@ class GroupProgram:
         cutoff: float,
         unit: float,
     ) -> tuple[np.ndarray, bool]:
-        """The groups of the cheapest partition of cost ``cutoff`` into allowed groups, int64[..], empty if none is
-        found; and whether the search has ended, so that no other is cheaper.
+        """The cheapest partition into allowed groups that costs at most ``cutoff``, and whether its search has ended.
+
+        The groups, int64[..], are empty if no partition is found. If the search has ended, no other is cheaper.
 
         solved  the bound of the linear program, and the reduced costs. A partition costs the bound at least, and what
                 the reduced costs of its groups add to it
@@ -350,9 +351,8 @@ class GroupProgram:
         left = np.zeros((int(self.count.sum()) + 1, whole.size), np.uint64)
         left[0] = whole
         chosen = np.full(len(left), -1)
-        ended = cheapest_cover(
-            groups, limits, left, np.zeros((STATES, whole.size), np.uint64), np.empty(STATES), chosen
-        )
+        seen, least = np.zeros((STATES, whole.size), np.uint64), np.full(STATES, np.inf)
+        ended = cheapest_cover(groups, limits, left, seen, least, chosen)
         return chosen[: int(np.argmin(chosen))], bool(ended)
 
     def _halves(
