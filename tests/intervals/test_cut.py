@@ -144,7 +144,7 @@ def test_refusals(arguments, words, status):
 @pytest.mark.parametrize("objective", ["squares", "range"])
 def test_the_queue_does_not_look_at_every_pair(objective):
     """n log n, not n squared: counted on the kernel's Python text."""
-    from shoal.kernels.intervals import cut_cheapest
+    from shoal.kernels.labels import cut_cheapest
 
     class Counting(np.ndarray):
         reads = 0

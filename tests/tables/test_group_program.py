@@ -1,5 +1,7 @@
 """Groups that a cheaper partition may use: all are listed and no other, and their program proves no more than is so."""
 
+import threading
+import time
 from collections import Counter
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from unittest import mock
@@ -13,7 +15,8 @@ from shoal.clock import clock
 from shoal.model.histogram import Histogram
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.exact import group_program
-from shoal.problems.tables.exact.group_program import GroupProgram, largest
+from shoal.problems.tables.exact.group_list import GroupList, Listed, ListLimits, RowSet, largest
+from shoal.problems.tables.exact.group_program import GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     SharedPrices,
@@ -22,6 +25,7 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
     row_classes_of,
 )
+from shoal.problems.tables.exact.pattern_program import beside
 from shoal.problems.tables.exact.pattern_relaxation import crowded_set_cuts, three_row_cuts
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
@@ -44,7 +48,7 @@ def drawn(random: np.random.Generator, most: int):
 
 
 def parts_of(task):
-    """What ``GroupProgram.listed`` takes: row classes, places, patterns, and the loss of each."""
+    """What ``GroupList.of`` takes: row classes, places, patterns, and the loss of each."""
     costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
     found = patterns(costs, task.recoding, task.requirement.smallest)
     return kinds, places_of(kinds, found, task.requirement), found, found.loss / costs.scale
@@ -62,8 +66,25 @@ def no_lines(places):
     return SharedPrices(0.0, np.zeros((1, places.patterns)), np.zeros(places.row_class.size))
 
 
+def listed(task, price, enough, model=None):
+    """All groups of a table, and the program over those up to a cost at these prices of rows."""
+    need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+    groups = GroupList.of(kinds, places, found, need, loss, model or model_of(kinds, places, need, loss))
+    return groups, GroupProgram.listed(groups, groups.proved(price, no_lines(places)), enough)
+
+
+def sets_of(random, kinds, many):
+    """Some sets of row classes."""
+    return tuple(RowSet(int(m), random.random(kinds.count.size) < 0.5) for m in random.integers(1, 4, many))
+
+
+def times(one, kinds, some):
+    """How often a group of rows counts for a set."""
+    return sum(one.inside[t] for t in some) // one.m
+
+
 def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
-    random, tried, partly = np.random.default_rng(41), 0, 0
+    random, tried, partly, priced, cut = np.random.default_rng(41), 0, 0, 0, 0
     for task in filter(None, (drawn(random, 7) for _ in range(thinned(220)))):
         need, (kinds, places, found, loss) = task.requirement, parts_of(task)
         sorts = len(conditions_of(need)[0][2])
@@ -88,19 +109,36 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
             if (least := least_of(p, kinds, places, need, loss, price, added)) is not None
         )
         base = added.proved + price @ kinds.count + below
+        groups = GroupList.of(kinds, places, found, need, loss, model_of(kinds, places, need, loss))
+        first = groups.proved(price, added)
+        assert first.proved == pytest.approx(base)
+        sets = sets_of(random, kinds, int(random.integers(0, 5)))
+        of_sets = random.uniform(0.01, 0.5, len(sets))
+        prices = first._replace(sets=sets, of_sets=of_sets)
+        for some in every:
+            every[some] += sum(c * times(one, kinds, some) for one, c in zip(sets, of_sets, strict=True))
         for enough in (*(base + np.quantile(list(every.values()), [0.2, 0.6])), np.inf):
-            program = GroupProgram.listed(
-                kinds, places, found, need, (loss, enough), (price, added), model_of(kinds, places, need, loss)
-            )
-            listed = [tuple(np.repeat(c.indices, c.data.astype(int)).tolist()) for c in columns(program.rows)]
+            program = GroupProgram.listed(groups, prices, enough)
+            names = [tuple(np.repeat(c.indices, c.data.astype(int)).tolist()) for c in columns(program.rows)]
             good = {some for some, cost in every.items() if cost <= enough - base + 1e-6}
             near = {some for some, cost in every.items() if abs(cost - enough + base - 1e-6) < 1e-7}
-            assert max(Counter(listed).values(), default=1) == 1
-            assert set(listed) - near == good - near
-            assert [loses[some] for some in listed] == pytest.approx(program.cost.tolist())
-            tried, partly = tried + 1, partly + (0 < len(good) < len(every))
+            assert max(Counter(names).values(), default=1) == 1
+            assert set(names) - near == good - near
+            assert [loses[some] for some in names] == pytest.approx(program.cost.tolist())
+            assert [every[some] for some in names] == pytest.approx(program.reduced.tolist())
+            tried, partly, priced = tried + 1, partly + (0 < len(good) < len(every)), priced + bool(sets)
+            whole = groups.listed(prices, enough - base)
+            short = groups.listed(prices, enough - base, ListLimits(each=1))
+            assert whole.all
+            assert short.all or short.at.shape[1] <= loss.size
+            many = whole.at.shape[1]
+            assert many < 2 or not groups.listed(prices, enough - base, ListLimits(groups=many - 1)).all
+            assert many < 1 or not groups.listed(prices, enough - base, ListLimits(tried=0)).all
+            cut += not short.all
     assert tried > thinned(200)
     assert partly > thinned(80)
+    assert priced > thinned(150)
+    assert cut > thinned(100)
 
 
 def least_of(p, kinds, places, need, loss, price, added):
@@ -144,20 +182,12 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
     monkeypatch.setattr(group_program, "LOOKS", looks)
     random, tried, cheaper, cut, branched, short = np.random.default_rng(42), 0, 0, 0, 0, 0
     for task in filter(None, (drawn(random, 9) for _ in range(thinned(260)))):
-        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+        need, (kinds, places, _, loss) = task.requirement, parts_of(task)
         best = least_loss(task.histogram, need, task.recoding)
         unit = 1 / Costs.of(task.histogram, task.recoding).scale
         price = random.uniform(0.2, 1.0) * best / task.histogram.rows * np.ones(kinds.count.size)
         for enough in (best - unit, best, best + 0.4, 2.0 * best + 1.0):
-            program = GroupProgram.listed(
-                kinds,
-                places,
-                found,
-                need,
-                (loss, enough),
-                (price, no_lines(places)),
-                model_of(kinds, places, need, loss),
-            )
+            _, program = listed(task, price, enough)
             program.tighten(enough, clock() + 60)
             assert enough < best or program.proved <= best + 1e-6
             dived = program.dives(enough, unit, clock() + 60) if tried % 2 else []
@@ -205,22 +235,14 @@ def test_pairs_of_rows_together_and_apart_hold_every_partition():
             task = drawn(random, 9)
             if task is None or task.histogram.rows < 7:
                 continue
-            need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+            need, (kinds, places, _, loss) = task.requirement, parts_of(task)
             if (kinds.count > 1).any():
                 continue
             tried += 1
             best = least_loss(task.histogram, need, task.recoding)
             unit = 1 / Costs.of(task.histogram, task.recoding).scale
             price = best / task.histogram.rows * np.ones(kinds.count.size)
-            program = GroupProgram.listed(
-                kinds,
-                places,
-                found,
-                need,
-                (loss, best + 1.0),
-                (price, no_lines(places)),
-                model_of(kinds, places, need, loss),
-            )
+            _, program = listed(task, price, best + 1.0)
             program.tighten(best + 1.0, clock() + 60)
             answers, proved = program.branched(best + 1.0, unit, clock() + 60)
             assert min(cost_of(x, task, kinds, places, loss) for x in answers) == pytest.approx(best, abs=1e-6)
@@ -304,7 +326,7 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
         if task is None or (row_classes_of(task.histogram, task.requirement).count > 1).any():
             continue
         tried += 1
-        need, (kinds, places, found, loss) = task.requirement, parts_of(task)
+        need, (kinds, places, _, loss) = task.requirement, parts_of(task)
         best, plain = least_loss(task.histogram, need, task.recoding), model_of(kinds, places, need, loss)
         unit, model = 1 / Costs.of(task.histogram, task.recoding).scale, plain
         price = best / task.histogram.rows * np.ones(kinds.count.size)
@@ -317,9 +339,7 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
                 model = model.with_lines(lines, low)
         first = []
         for with_lines in (plain, model):
-            program = GroupProgram.listed(
-                kinds, places, found, need, (loss, best + 1.0), (price, no_lines(places)), with_lines
-            )
+            _, program = listed(task, price, best + 1.0, with_lines)
             first.append(program._solved(None, clock() + 60)[0])
             program.tighten(best + 1.0, clock() + 60)
             assert program.proved <= best + 1e-6
@@ -345,3 +365,147 @@ def columns(matrix):
     matrix = matrix.copy()
     matrix.sort_indices()
     return [matrix[:, [c]] for c in range(matrix.shape[1])]
+
+
+def optimum(task, kinds, places, loss):
+    """The least cost of a partition, by an integer program over all groups."""
+    groups = list(cheapest_groups(task, kinds, places, loss))
+    held = np.stack([np.bincount(some, minlength=kinds.count.size) for some, _ in groups], axis=1)
+    exactly = LinearConstraint(held, kinds.count, kinds.count)
+    return milp(
+        np.array([cost for _, cost in groups]), constraints=exactly, integrality=1, bounds=Bounds(0, np.inf)
+    ).fun
+
+
+def cheapest_groups(task, kinds, places, loss):
+    """Every group of up to the largest size as rows of each class, with its cost in the cheapest pattern that fits."""
+    need = task.requirement
+    where = {(int(t), int(p)) for t, p in zip(places.row_class, places.pattern, strict=True)}
+    rows, cheapest = np.repeat(np.arange(kinds.count.size), kinds.count).tolist(), np.argsort(loss, kind="stable")
+    for n in range(1, min(len(rows), largest(need, len(rows))) + 1):
+        for some in set(combinations(rows, n)):
+            if may_be(need, kinds, some):
+                yield some, n * next(loss[p] for p in cheapest.tolist() if all((t, p) in where for t in some))
+
+
+@pytest.mark.parametrize("joining", [ListLimits(1_000, 5), ListLimits(2, 1, 30)])
+def test_prices_of_all_groups_prove_no_more_than_the_optimum_and_keep_it_in_their_list(
+    joining: ListLimits, monkeypatch: pytest.MonkeyPatch
+):
+    """From a program with few groups, and with lines over several patterns; no group has a negative reduced cost."""
+    monkeypatch.setattr(group_program, "JOINING", joining)
+    random, tried, raised, with_sets, lined = np.random.default_rng(48), 0, 0, 0, 0
+    while tried < max(thinned(120), 40):
+        task = drawn(random, 13)
+        if task is None or task.histogram.rows < 8:
+            continue
+        need, (kinds, places, _, loss) = task.requirement, parts_of(task)
+        best, model = optimum(task, kinds, places, loss), model_of(kinds, places, need, loss)
+        if tried % 2:
+            y = random.integers(0, 4, model.cost.size) / 2
+            model = model.with_lines(*crowded_set_cuts(kinds, places, model, need.smallest, y))
+            model = model.with_lines(*three_row_cuts(kinds, places, model, y))
+        unit = 1 / Costs.of(task.histogram, task.recoding).scale
+        price = random.uniform(0.2, 1.0) * best / task.histogram.rows * np.ones(kinds.count.size)
+        groups, program = listed(task, price, random.uniform(0.5, 1.0) * best, model)
+        first = groups.proved(price, no_lines(places))
+        prices = program.priced_out(groups, best + 1.0, clock() + 60)
+        assert prices is not None
+        tried += 1
+        assert prices.proved <= best + 1e-9
+        raised += prices.proved > first.proved + 1e-6
+        lines = bool(prices.shared.rows.any() or prices.shared.uses.any())
+        with_sets, lined = with_sets + bool(prices.sets), lined + lines
+        negative = groups.listed(prices, -1e-6).at
+        exact = GroupProgram(kinds.count, negative, places, loss)
+        if not lines:  # a group pays for the use of its own size, and the list for the cheapest
+            assert not exact.cost.size
+            paid = {
+                some: cost - prices.row[list(some)].sum()
+                + sum(c * times(one, kinds, some) for one, c in zip(prices.sets, prices.of_sets, strict=True))
+                for some, cost in cheapest_groups(task, kinds, places, loss)
+            }  # fmt: skip
+            assert min(paid.values()) >= -2e-7
+            sure = prices.row @ kinds.count - sum(
+                c * (kinds.count[one.inside].sum() // one.m) for one, c in zip(prices.sets, prices.of_sets, strict=True)
+            )
+            assert prices.proved <= sure <= prices.proved + 1e-4
+        again = GroupProgram.listed(groups, prices, best)
+        answers, proved = again.branched(best, unit, clock() + 60)
+        if (kinds.count == 1).all():
+            assert min(cost_of(x, task, kinds, places, loss) for x in answers) == pytest.approx(best, abs=1e-6)
+            assert proved == pytest.approx(best, abs=1e-4)
+    assert raised > tried / 2
+    assert with_sets > 5
+    assert lined > 5
+
+
+def test_a_list_that_is_not_complete_proves_nothing(monkeypatch: pytest.MonkeyPatch):
+    random = np.random.default_rng(51)
+    task = next(filter(None, (drawn(random, 9) for _ in range(50))))
+    groups, program = listed(task, np.zeros(row_classes_of(task.histogram, task.requirement).count.size), np.inf)
+    assert program.priced_out(groups, np.inf, clock() + 60) is not None
+    assert program.priced_out(groups, np.inf, clock() + 60, lambda _: True) is None
+    none = csc_array((groups.value.size, 0))
+    monkeypatch.setattr(GroupList, "listed", lambda *_: Listed(none, False))
+    assert program.priced_out(groups, np.inf, clock() + 60) is None
+
+
+def test_a_program_without_its_slack_constraints_has_the_same_value():
+    random, dropped = np.random.default_rng(49), 0
+    for _ in range(thinned(60)):
+        program, _, _ = random_cover(random)
+        for _ in range(3):
+            program._solved(None, clock() + 60)
+            program._cut(program._violated(program._x()))
+        value, lines = program._solved(None, clock() + 60)[0], program.lines.shape[0]
+        program._drop_slack()
+        assert program.lines.shape[0] == len(program.sets) == program.line_limits.size == program.line_prices.size
+        assert program._solved(None, clock() + 60)[0] == pytest.approx(value, abs=1e-6)
+        dropped += lines - program.lines.shape[0]
+    assert dropped > thinned(30)
+
+
+def test_a_longer_search_says_that_none_covers_only_where_it_is_so():
+    """It says so of costs below the optimum, not of others, and not if it is stopped."""
+    random, told = np.random.default_rng(50), 0
+    for _ in range(thinned(100)):
+        program, _, _ = random_cover(random)
+        whole = milp(program.cost, constraints=LinearConstraint(program.rows, program.count, program.count),
+                     integrality=1, bounds=Bounds(0, np.inf))  # fmt: skip
+        program.proved = program._solved(None, clock() + 60)[0] - 1.0
+        for most in (whole.fun - 0.25, whole.fun, whole.fun + 1.0):
+            none = program.none_covers(most, 0.25)
+            assert not none(np.ones(1, np.int64))
+            assert none(np.zeros(1, np.int64)) == (most < whole.fun)
+            told += most < whole.fun
+    assert told == thinned(100)
+
+
+@pytest.mark.parametrize(("cores", "holds"), [(1, True), (2, True), (2, False)])
+def test_a_search_on_another_core_counts_when_it_has_ended_and_is_stopped_otherwise(
+    cores: int, holds: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    ended, stopped = threading.Event(), threading.Event()
+
+    def search(stop):
+        ended.wait(60)
+        return holds
+
+    def endless(stop):
+        while not stop[0]:
+            pass
+        stopped.set()
+        return True
+
+    with beside(search) as none:
+        assert not none()
+        ended.set()
+        later = clock() + 60
+        while holds and cores > 1 and not none() and clock() < later:
+            pass
+        assert all(none() == (holds and cores > 1) for _ in range(20) if not time.sleep(0.01))
+    with beside(endless) as none:
+        assert not none()
+    assert cores == 1 or stopped.wait(60)

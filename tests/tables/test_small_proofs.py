@@ -2,6 +2,7 @@
 
 import threading
 from itertools import combinations, combinations_with_replacement, product
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -81,17 +82,31 @@ def test_the_program_ends_at_the_optimum_of_hundreds_of_small_tables():
     assert tried > thinned(110)
 
 
-@pytest.mark.parametrize(("looks", "groups"), [(group_program.LOOKS, 40_000), (30, 40_000), (30, 4)])
+@pytest.mark.parametrize(
+    ("looks", "groups", "cores"),
+    [(group_program.LOOKS, 40_000, 1), (0, 40_000, 1), (30, 4, 1), (0, 40_000, 2), (group_program.LOOKS, 40_000, 2)],
+)
 def test_costs_rise_from_the_bound_to_the_optimum_and_no_bound_is_above_it(
-    looks: int, groups: int, monkeypatch: pytest.MonkeyPatch
+    looks: int, groups: int, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Listed groups alone, from one class of all rows; covers and branches may end early."""
+    """Groups alone, from one class of all rows; without looks, at prices too low, and covers and branches may end."""
     random, tried, open_ones, steps = np.random.default_rng(34), 0, 0, 0
     search = pattern_program_of._PatternSearch
     monkeypatch.setattr(group_program, "LOOKS", looks)
     monkeypatch.setattr(group_program, "MOST_BRANCHED", groups)
-    for name in ("_over_used_patterns", "_over_fewer_places", "_prove"):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    for name in ("_over_fewer_places", "_prove"):
         monkeypatch.setattr(search, name, lambda *_: None)
+    nothing = pattern_program_of.ProgramResult([], -np.inf, SimpleNamespace(low=np.zeros(0)))
+    monkeypatch.setattr(search, "_program", lambda *_: lambda _: nothing)
+    groups_of = search._groups
+
+    def poor(self):
+        priced = groups_of(self)
+        return priced and priced._replace(prices=priced.groups.proved(0.5 * self.price, self.shared))
+
+    if not looks:
+        monkeypatch.setattr(search, "_groups", poor)
     bounds, raise_bound = [], search._raise_bound
 
     def raised(self, bound: float) -> None:
@@ -114,6 +129,50 @@ def test_costs_rise_from_the_bound_to_the_optimum_and_no_bound_is_above_it(
     assert tried > thinned(60)
     assert steps > 5
     assert open_ones == 0 if looks > 30 else open_ones < tried / 2
+
+
+def test_costs_rise_to_that_of_the_best_partition_and_fall_back_when_a_cheaper_one_is_found() -> None:
+    class Search:
+        upper, lower, step, costs, deadline = 100, 10, 1, SimpleNamespace(scale=1), clock() + 600
+        _cutoff = property(lambda self: self.upper - 1)
+
+    search = Search()
+    rising = pattern_program_of._PatternSearch._cutoffs(search, 10.0, (0.1, 0.5, 1.0))
+    assert next(rising) == 18
+    search.lower = 19
+    assert next(rising) == 54
+    search.upper = 40  # a search found a partition, and did not end
+    assert next(rising) == 24
+    assert next(rising) == 39
+    search.upper = 30
+    assert next(rising) == 29
+    search.lower = 30
+    assert not list(rising)
+
+
+def test_a_search_that_finds_a_partition_and_does_not_end_is_followed_by_one_below_it(monkeypatch) -> None:
+    """Otherwise the partition is the optimum, and nothing proves it."""
+    random, found_first = np.random.default_rng(35), 0
+    search, covered = pattern_program_of._PatternSearch, group_program.GroupProgram.covered
+    for name in ("_over_fewer_places", "_prove"):
+        monkeypatch.setattr(search, name, lambda *_: None)
+    nothing = pattern_program_of.ProgramResult([], -np.inf, SimpleNamespace(low=np.zeros(0)))
+    monkeypatch.setattr(search, "_program", lambda *_: lambda _: nothing)
+
+    def early(self, cutoff, unit):
+        nonlocal found_first
+        found, proved = covered(self, cutoff, unit)
+        found_first += bool(found)
+        return (found, self.proved) if found else (found, proved)
+
+    monkeypatch.setattr(group_program.GroupProgram, "covered", early)
+    for task in filter(None, (drawn(random, 9) for _ in range(thinned(200)))):
+        if len(conditions_of(task.requirement)) > 1:
+            continue
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+        partition, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+        assert whole_cost(costs, task, partition) == lower
+    assert found_first > 10
 
 
 RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"
@@ -498,7 +557,7 @@ def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monke
         with mock.patch.dict(small.SECONDS, {"balanced": 4.0}):
             stopped = auto(Task(table, Requirement(5, (1,), (3,)), Recoding.stars(table))).certificate.details["proof"]
         assert stopped["stopped"] == "seconds"
-        assert sorted(asked) == [False, True][-cores:]
+        assert sorted(asked) == ([True] if cores == 1 else [False, True, True, True])
         assert ended == []
     finally:
         end.set()

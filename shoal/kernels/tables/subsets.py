@@ -317,15 +317,12 @@ def least_groups(fits, asked, use, total, sort, taken):
             _gathered(fits, asked, q, sort[q], held, taken)
 
 
-TRIED = 100  # limit of the rows tried, for each group for which there is space
-
-
 class GroupsAsked(NamedTuple):
     """The conditions of the groups that ``few_groups`` lists.
 
     least, most  int64  rows;  values int64  least number of different values;  share int64  at most 1/share of the rows
                         have one value
-    largest_cost float64  of a group
+    largest_cost float64  of a group;  each, tried  int64  most groups of a published row, and most rows tried in all
     """
 
     least: int
@@ -333,24 +330,46 @@ class GroupsAsked(NamedTuple):
     values: int
     share: int
     largest_cost: float
+    each: int
+    tried: int
+
+
+class PricedSets(NamedTuple):
+    """Sets of rows with prices: a group pays the price of a set each time that it has ``m`` more of its rows.
+
+    start int64[n + 1], set int64[..]  the sets with a row of each place;  m int64[s], price float64[s], at least 0
+    """
+
+    start: np.ndarray
+    set: np.ndarray
+    m: np.ndarray
+    price: np.ndarray
+
+
+@njit(**LEAN_INNER)
+def _count(sets, y, sign, held):
+    """Put a row of place y into its sets (sign 1), or take it out (-1)."""
+    for z in range(sets.start[y], sets.start[y + 1]):
+        held[sets.set[z]] += sign
 
 
 @njit(cache=True, nogil=True)
-def few_groups(fits, asked, use, kind, within, start, place):
+def few_groups(fits, asked, use, kind, within, sets, start, place):
     """The cheap groups of each published row, without those that an earlier published row also fits.
 
     fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
     use    float64[q]      cost of a group in addition to its rows
     kind   int64[n]        type of each place;  within uint64[t, w]  for each type, a bit for each published row that
            fits
+    sets   ``PricedSets``, whose prices are costs of the groups
     start  int64[c + 1], place int32[...]   out: the place of each row of each group
-    Returns their number; -1 if there is not enough space, or too many rows were tried.
+    Returns their number, and whether these are all: neither space nor limits left any out.
 
     Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
-    least number needed, or all with a negative cost.
+    least number needed, or all with a negative cost. Prices of sets only add to that.
     """
     first, order, rows, value, cost = fits
-    found, words, last, tried = 0, within.shape[1], 0, 0
+    found, words, last, tried, complete = 0, within.shape[1], 0, 0, True
     longest, many = 0, 0
     for q in range(use.size):
         held = np.int64(0)
@@ -363,10 +382,11 @@ def few_groups(fits, asked, use, kind, within, start, place):
     deepest = min(asked.most, longest) + 1
     at, chosen, paid = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest)
     common, held_of = np.zeros((deepest, words), np.uint64), np.zeros(many, np.int64)
+    in_set = np.zeros(sets.m.size, np.int64)
     for w in range(words):
         common[0, w] = ~np.uint64(0)
     for q in range(use.size):
-        n, below = 0, 0
+        n, below, here = 0, 0, 0
         for x in range(first[q], first[q + 1]):
             for copy in range(min(rows[order[x]], asked.most)):
                 row[n], fresh[n] = order[x], copy == 0
@@ -382,10 +402,14 @@ def few_groups(fits, asked, use, kind, within, start, place):
             x = at[depth]
             need = max(asked.least - depth, 1)
             more = min(max(need, min(below - x, top - depth)), n - x)
-            if depth == top or x + need > n or paid[depth] + upto[x + more] - upto[x] > asked.largest_cost:
+            left_out = here == asked.each or tried == asked.tried
+            complete = complete and not left_out
+            dear = paid[depth] + upto[x + more] - upto[x] > asked.largest_cost
+            if depth == top or x + need > n or dear or left_out:
                 depth -= 1
                 if depth >= 0:
                     held_of[value[row[chosen[depth]]]] -= 1
+                    _count(sets, row[chosen[depth]], -1, in_set)
                 continue
             at[depth] = x + 1
             while at[depth] < n and not fresh[at[depth]]:  # equal rows are passed over together
@@ -394,11 +418,16 @@ def few_groups(fits, asked, use, kind, within, start, place):
             if (held_of[value[y]] + 1) * asked.share > asked.most:
                 continue
             tried += 1
-            if tried > TRIED * start.size:
-                return -1
+            price = cost[y]
+            for z in range(sets.start[y], sets.start[y + 1]):
+                if (in_set[sets.set[z]] + 1) % sets.m[sets.set[z]] == 0:
+                    price += sets.price[sets.set[z]]
+            if paid[depth] + price + upto[x + more] - upto[x + 1] > asked.largest_cost:
+                continue
             chosen[depth] = x
             held_of[value[y]] += 1
-            paid[depth + 1] = paid[depth] + cost[y]
+            _count(sets, y, 1, in_set)
+            paid[depth + 1] = paid[depth] + price
             for w in range(words):
                 common[depth + 1, w] = common[depth, w] & within[kind[y], w]
             depth += 1
@@ -420,13 +449,13 @@ def few_groups(fits, asked, use, kind, within, start, place):
             if known:
                 continue
             if found + 1 == start.size or last + depth > place.size:
-                return -1
+                return found, False
             for z in range(depth):
                 place[last + z] = row[chosen[z]]
             last += depth
-            found += 1
+            found, here = found + 1, here + 1
             start[found] = last
-    return found
+    return found, complete
 
 
 class CoverGroups(NamedTuple):
@@ -488,13 +517,14 @@ def _searched(left, depth, cost, seen, least):
 
 
 @njit(cache=True, nogil=True)
-def cheapest_cover(groups, limits, left, seen, least, chosen):
+def cheapest_cover(groups, limits, left, seen, least, chosen, stop):
     """Whether the search for the cheapest exact cover within the limits has ended, depth first.
 
     left    uint64[r + 1, w]  the first line: the rows to cover; work space for r groups
     seen, least  uint64[2^b, w], float64[2^b]  work space for states: the rows left, and the least cost of the others,
                               infinite at first
     chosen  int64[r + 1]      receives the groups of the cover found last, which is the cheapest; -1 after the last
+    stop    int64[1]          another thread sets it to 1 to end the search
     """
     deepest = left.shape[0]
     taken, row, at = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
@@ -533,7 +563,7 @@ def cheapest_cover(groups, limits, left, seen, least, chosen):
                 at[depth] = groups.start[row[depth]]
                 if fewest == 0:
                     row[depth] = -1
-            if looks > limits.looks:
+            if looks > limits.looks or stop[0]:
                 return False
         found = np.int64(-1)
         if row[depth] >= 0:

@@ -306,7 +306,7 @@ def _for(kernel: Any, numbers: np.ndarray) -> Any:
 
 def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """The most intervals of at least k, which minimizes the records above k. One pass."""
-    from shoal.kernels.intervals import cut_within
+    from shoal.kernels.labels import cut_within
 
     run = _for(cut_within, total)
     parent = np.empty(len(total), np.int64)
@@ -315,7 +315,7 @@ def _most(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 
 def _smallest_largest(total: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """Bisection on the largest interval; each test is one pass."""
-    from shoal.kernels.intervals import cut_within
+    from shoal.kernels.labels import cut_within
 
     run = _for(cut_within, total)
     parent = np.empty(len(total), np.int64)
@@ -335,7 +335,7 @@ def _cheapest(
     lows: np.ndarray, highs: np.ndarray, total: np.ndarray, k: int, objective: str
 ) -> tuple[np.ndarray, float, float]:
     """(starts, cost, lower bound) for squares and range times count; exact unless values have many decimals."""
-    from shoal.kernels.intervals import cut_cheapest
+    from shoal.kernels.labels import cut_cheapest
 
     by_range = objective == "range"
     low, high, scale = total[1:], total[1:], 1

@@ -1,90 +1,56 @@
 """The set partitioning program over all groups that a partition cheaper than the best known one can contain.
 
-The dual prices of the rows give each group a reduced cost. If the reduced cost is above the gap between the bound and
-the best known cost, no cheaper partition contains the group. If the gap is small, few groups remain, and all of them
-are listed (Baldacci, Christofides, Mingozzi, "An exact algorithm for the vehicle routing problem based on the set
-partitioning formulation with additional cuts", Mathematical Programming 2008, lists routes in this way).
+The groups are listed by their reduced costs (``group_list``). Listed groups allow cuts over sets of rows S: at most
+|S| / m groups, rounded down, can have m rows of S. After each solution of the linear program the bound is higher, and
+groups with too large reduced costs are removed.
 
-Listed groups allow cuts over three rows with the largest possible coefficients: 1 for each group that has at least two
-of the three rows. After each solution of the linear program the bound is higher, and groups with too large reduced
-costs are removed.
+The bound over the list holds for partitions of groups in the list. For one that holds for all partitions, groups with
+negative reduced costs join the program until there is none (``priced_out``). Its prices make the next list shorter.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from shoal.clock import clock
-from shoal.model.privacy import Requirement
 from shoal.problems.programs import Solver
-from shoal.problems.tables.exact.pattern_model import (
-    PatternFits,
-    PatternModel,
-    RowClasses,
-    SharedPrices,
-    conditions_of,
-    least_groups,
-    part_sizes,
+from shoal.problems.tables.exact.group_list import (
+    TINY,
+    GroupList,
+    GroupPrices,
+    Listed,
+    ListLimits,
+    RowSet,
+    counts_of,
+    in_classes,
 )
-from shoal.problems.tables.methods.pattern_cover import Patterns
+from shoal.problems.tables.exact.pattern_model import PatternFits
 
 if TYPE_CHECKING:
     from shoal.kernels.tables.subsets import CoverGroups
 
-MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of the list: groups, and rows in all of them together
-MOST_CLASSES = 1000  # limit of the row classes, because cuts are searched among all triples
 FIRST_GROUPS, MORE_GROUPS = 1000, 400  # groups in the first linear program, and the most that one round adds
-TINY = 1e-7  # reduced costs and values within it of 0 count as 0
+JOINING = ListLimits(groups=1_000, each=5, tried=3_000_000)  # of the groups that join the program at a time
 CROWDED, TIMES = range(2, 5), range(1, 5)  # sets of rows in which groups have m rows: m, and how often it is in the set
 STARTS = 400  # searches, over m, m, and the number of times
 VIOLATED = 0.02  # how much a solution exceeds the right side of an added cut at least
 MOST_CUTS, CUTS_OF_ROW = 60, 5  # the most cuts that one round adds, and those of them with the same row
 REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
-ROUNDS, LEAST_GAIN, LAST = 60, 1e-3, 4  # rounds of cuts; they end if the last ones close less of the gap
+ROUNDS, LEAST_GAIN, LAST = 60, 1e-2, 4  # rounds of cuts; they end if the last ones close less of the gap
+PRICED_GAIN = 0.003  # the same where all groups are priced
 MOST_BRANCHED = 40_000  # limit of the groups for covers, and for branch and bound
 DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
 PAIRS, FRACTIONAL, LEAST_STEP = 4, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
 LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # looks at groups and classes; states remembered; bits of a word
+MORE_LOOKS, MORE_STATES = 4_000_000_000, 2**18  # the same next to branch and bound
+DUAL, PRIMAL = 1, 4  # HiGHS's numbers of the two algorithms
 SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
-
-
-def largest(need: Requirement, rows: int) -> int:
-    """A number of rows that no group of some optimal partition exceeds, for a single condition.
-
-    Larger groups can be split without loss (``part_sizes``).
-    """
-    ((column, _, sorts),) = conditions_of(need)
-    if column < 0:
-        return min(2 * need.k - 1, rows)
-    l = need.frequency[need.sensitive_columns[column]]
-    return min(2 * l * -(-need.k // l) - 1, rows) if sorts[0].values == 1 else rows
-
-
-def proved_by_prices(
-    row_classes: RowClasses,
-    places: PatternFits,
-    need: Requirement,
-    loss: np.ndarray,
-    prices: tuple[np.ndarray, SharedPrices],
-) -> tuple[float, np.ndarray]:
-    """A lower bound on the cost of every partition, and what a row of each place adds, float64[n]; for one condition.
-
-    A pattern can have several groups, each with a negative reduced cost.
-    """
-    ((column, _, sorts),) = conditions_of(need)
-    (price, shared), rows = prices, row_classes.count[places.row_class]
-    value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
-    reduced = loss[places.pattern] - price[places.row_class] + shared.rows
-    size = np.bincount(places.pattern, weights=rows, minlength=places.patterns)
-    least = least_groups(places, rows, value, reduced, sorts, shared.uses).cost
-    below = float((size // need.smallest) @ np.minimum(least, 0.0))
-    return shared.proved + float(price @ row_classes.count) + below, reduced
 
 
 class GroupProgram:
@@ -105,18 +71,14 @@ class GroupProgram:
     """
 
     def __init__(self, count: np.ndarray, at: csc_array, places: PatternFits, loss: np.ndarray) -> None:
-        kinds = csr_array(
-            (np.ones(places.row_class.size), (places.row_class, np.arange(places.row_class.size))),
-            shape=(count.size, places.row_class.size),
-        )
-        self.count, self.at, self.rows = count.astype(float), at, csc_array(kinds @ at)
+        self.count, self.at, self.rows = count.astype(float), at, in_classes(at, places, count.size)
         self.size = np.asarray(at.sum(axis=0)).reshape(-1)
         self.cost = loss[places.pattern[at.indices[at.indptr[:-1]]]] * self.size
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
         self.lines, self.line_limits, self.line_prices = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
-        self.sets: list[tuple[int, np.ndarray]] = []
+        self.sets: list[RowSet] = []
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
@@ -127,64 +89,26 @@ class GroupProgram:
 
     @classmethod
     def listed(
-        cls,
-        row_classes: RowClasses,
-        places: PatternFits,
-        found: Patterns,
-        need: Requirement,
-        losses: tuple[np.ndarray, float],
-        prices: tuple[np.ndarray, SharedPrices],
-        model: PatternModel,
+        cls, groups: GroupList, prices: GroupPrices, cutoff: float, every: Listed | None = None
     ) -> GroupProgram | None:
-        """All groups that a cheaper partition can use; None for several conditions, or if there are too many groups.
+        """All groups that a partition of cost ``cutoff`` can use; None if there are too many.
 
-        losses  float64[q]: loss of a row in each pattern; and the largest cost of a partition that is searched
-        prices  float64[r]: dual prices of the row classes, of any sign; and those of constraints over several patterns
-        model   the program over patterns, whose constraints over several patterns hold for the groups, too
+        every  the list up to a larger cost, if there is one
         """
-        from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, few_groups
-
-        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > MOST_CLASSES:
+        slack = cutoff - prices.proved + SAFETY
+        found = every or groups.listed(prices, slack)
+        if not found.all:
             return None
-        ((column, _, sorts),) = conditions_of(need)
-        (loss, cutoff), shared, rows = losses, prices[1], row_classes.count[places.row_class]
-        value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(rows.size, np.int64)
-        proved, reduced = proved_by_prices(row_classes, places, need, loss, prices)
-        slack = cutoff - proved + SAFETY
-        rank = np.empty(places.patterns, np.int64)
-        rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
-        order = np.lexsort((reduced, rank[places.pattern]))
-        start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
-        within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
-        bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
-        np.bitwise_or.at(within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
-        several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
-        most = largest(need, int(row_classes.count.sum()))
-        asked = GroupsAsked(need.smallest, most, sorts[0].values, several, slack)
-        begin, place = np.zeros(MOST_GROUPS + 1, np.int64), np.empty(MOST_ROWS, np.int32)
-        uses = shared.uses.min(axis=0)[np.argsort(rank)]
-        kind = row_classes.type[places.row_class]
-        many = few_groups(PatternRows(start, order, rows, value, reduced), asked, uses, kind, within, begin, place)
-        if many < 0:
-            return None
-        place = place[: begin[many]]
-        at = csc_array((np.ones(place.size), place, begin[: many + 1].astype(np.int32)), shape=(rows.size, many))
-        at.sum_duplicates()
-        out = cls(row_classes.count, at, places, loss)
-        out.proved = proved
-        out.reduced = at.T @ reduced + shared.uses.min(axis=0)[places.pattern[place[begin[:many]]]]
-        several_of = np.flatnonzero(model.owner >= model.patterns)
-        if several_of.size and many:
-            lines, pattern = csc_array(model.lines[several_of]), places.pattern[at.indices[at.indptr[:-1]]]
-            use = model.uses.column.reshape(-1, places.patterns)
-            sort = out.size.astype(np.int64) // several - part_sizes(need.k, several)[0] if several > 1 else 0
-            of_groups = lines[:, : model.n] @ at + lines[:, use[sort, pattern]]
-            out.constrain(csr_array(-of_groups), -model.low[several_of])
+        reduced = groups.added(found.at, prices)
+        kept = reduced <= slack
+        out = cls(groups.row_classes.count, csc_array(found.at[:, kept]), groups.places, groups.loss)
+        out.proved, out.reduced = prices.proved, reduced[kept]
+        out.constrain(*groups.shared_lines(out.at))
+        out._cut(prices.sets)
+        out.line_prices[out.line_prices.size - len(prices.sets) :] = -prices.of_sets
         return out
 
-    def tighten(
-        self, cutoff: float, until: float, sets: Sequence[tuple[int, np.ndarray]] = ()
-    ) -> list[tuple[int, np.ndarray]]:
+    def tighten(self, cutoff: float, until: float, sets: Sequence[RowSet] = ()) -> list[RowSet]:
         """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses.
 
         sets  of cuts to begin with.  Returns those of the cuts that raise the bound
@@ -202,9 +126,73 @@ class GroupProgram:
             done = self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow
             if done or not violated or not self.cost.size:
                 break
+            self._drop_slack()
             self._cut(violated)
         prices = self.line_prices[self.line_prices.size - len(self.sets) :]
         return [one for one, price in zip(self.sets, prices, strict=True) if price < -TINY]
+
+    def priced_out(
+        self, groups: GroupList, cutoff: float, until: float, enough: Callable[[float], bool] = lambda _: False
+    ) -> GroupPrices | None:
+        """Prices that prove a bound over all groups, in the list or not; None if the time is over before.
+
+        Groups with a negative reduced cost join the program. When there is none, the program's value is a bound, and
+        cuts follow. The bounds rise until the last ones close little of the gap to ``cutoff``, or they are ``enough``.
+        """
+        best: GroupPrices | None = None
+        bounds: list[float] = []
+        if self.cost.size > FIRST_GROUPS:  # the others join if they are needed
+            self._keep(self.reduced <= np.partition(self.reduced, FIRST_GROUPS)[FIRST_GROUPS])
+        while not enough(best.proved if best else -np.inf) and self._solved(None, until, keep=False) is not None:
+            prices = self._prices(groups)
+            found = groups.listed(prices, -TINY, JOINING)
+            joined = self._join(groups, found.at)
+            if not joined and not found.all:  # the uses of shared constraints cost more than the list knows
+                found = groups.listed(prices, -TINY)
+                joined = self._join(groups, found.at)
+            if joined:
+                continue
+            if not found.all:
+                break
+            if best is None or prices.proved > best.proved:
+                best = prices
+            bounds.append(best.proved)
+            slow = len(bounds) > LAST and bounds[-1] - bounds[-1 - LAST] < PRICED_GAIN * (cutoff - bounds[-1])
+            violated = self._violated(self._x())
+            if best.proved > cutoff or slow or not violated:
+                break
+            self._drop_slack()
+            self._cut(violated)
+        return best
+
+    def _prices(self, groups: GroupList) -> GroupPrices:
+        """The prices of the last solution, with the bound that they prove if no group has a negative reduced cost.
+
+        A reduced cost may be negative by a rounding error, in each group of a partition.
+        """
+        n, shared = self.count.size, self.line_limits.size - len(self.sets)
+        row, lines = self.solver.duals[:n], np.maximum(-self.solver.duals[n:], 0.0)
+        error = TINY * float(self.count.sum() // groups.need.smallest)
+        proved = float(row @ self.count - lines @ self.line_limits) - error
+        of_sets = lines[shared:]
+        sets = tuple(one for one, price in zip(self.sets, of_sets, strict=True) if price > 0.0)
+        return GroupPrices(proved, row, groups.shared(lines[:shared]), sets, of_sets[of_sets > 0.0])
+
+    def _join(self, groups: GroupList, at: csc_array) -> int:
+        """Add those of these groups, csc_array[n, c], that have a negative reduced cost; their number."""
+        new = GroupProgram(groups.row_classes.count, at, groups.places, groups.loss)
+        new.constrain(*groups.shared_lines(at))
+        new._cut(self.sets)
+        dual, n, first = self.solver.duals, self.count.size, self.cost.size
+        new._keep(new.cost - new.rows.T @ dual[:n] - new.lines.T @ np.minimum(dual[n:], 0.0) < -TINY)
+        self.rows, self.at = csc_array(hstack([self.rows, new.rows])), csc_array(hstack([self.at, new.at]))
+        self.lines = csr_array(hstack([self.lines, new.lines]))
+        self.cost, self.most = np.append(self.cost, new.cost), np.append(self.most, new.most)
+        self.size = np.append(self.size, new.size)
+        self.reduced = np.append(self.reduced, np.full(new.cost.size, np.inf))  # above the cost of this list
+        if new.cost.size:
+            self._add(np.arange(first, self.cost.size))
+        return int(new.cost.size)
 
     def dives(self, cutoff: float, unit: float, until: float) -> list[np.ndarray]:
         """Partitions of cost at most ``cutoff``, each cheaper than the one before by at least ``unit``: rows by place.
@@ -244,17 +232,36 @@ class GroupProgram:
         """What ``branched`` returns, from a search over all groups without linear programs, which may end early."""
         if self.cost.size > MOST_BRANCHED:
             return [], min(self.proved, cutoff + unit)
-        used, ended = self._covered(
-            self._packed(), np.ones(self.cost.size, bool), (self.proved, self.reduced), cutoff, unit
-        )
+        every, known = np.ones(self.cost.size, bool), (self.proved, self.reduced)
+        used, ended = self._cover_search(self._packed(), every, known, cutoff, unit)()
         found = [self._rows_of(used)] if used.size else []
         proved = cutoff + unit if not found else float(self.cost[used].sum())
         return found, proved if ended else min(self.proved, proved)
 
-    def branched(self, cutoff: float, unit: float, until: float) -> tuple[list[np.ndarray], float]:
+    def none_covers(self, cutoff: float, unit: float) -> Callable[[np.ndarray], bool]:
+        """A longer search, in any thread: whether no partition into listed groups costs at most ``cutoff``.
+
+        Its argument, int64[1], is set to 1 to stop it.
+        """
+        if self.cost.size > MOST_BRANCHED:
+            return lambda _: False
+        every, known = np.ones(self.cost.size, bool), (self.proved, self.reduced)
+        search = self._cover_search(self._packed(), every, known, cutoff, unit, (MORE_LOOKS, MORE_STATES))
+
+        def none(stop: np.ndarray) -> bool:
+            used, ended = search(stop)
+            return ended and not used.size
+
+        return none
+
+    def branched(
+        self, cutoff: float, unit: float, until: float, none: Callable[[], bool] = lambda: False
+    ) -> tuple[list[np.ndarray], float]:
         """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
         The bound is at most ``cutoff + unit``.
+
+        none  tells whether another search has proved that there is no partition
 
         Branch and bound by Ryan and Foster ("An integer programming approach to scheduling", 1981): two rows that a
         solution groups together in part are together in one branch and apart in the other. The branch with the least
@@ -268,7 +275,7 @@ class GroupProgram:
         has, packed = self.rows.toarray() > 0, self._packed()
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
-            if least > cutoff + SAFETY:
+            if least > cutoff + SAFETY or none():
                 break
             solved = self._solved(allowed, until, cutoff)
             if solved is None:
@@ -284,7 +291,7 @@ class GroupProgram:
                 more = float(self.cost[self.inside] @ np.rint(x))
                 cutoff = more - unit
                 continue
-            used, ended = self._covered(packed, allowed, solved, cutoff, unit)
+            used, ended = self._cover_search(packed, allowed, solved, cutoff, unit)()
             if used.size:
                 found.append(self._rows_of(used))
                 more = float(self.cost[used].sum())
@@ -325,35 +332,43 @@ class GroupProgram:
         groups = CoverGroups(rows, guards, word, guard - (np.uint64(1) << shift), self.cost, none, none, none)
         return packed(one, every, self.count, 1)[0], groups
 
-    def _covered(
+    def _cover_search(
         self,
         packed: tuple[np.ndarray, CoverGroups],
         allowed: np.ndarray,
         solved: tuple[float, np.ndarray],
         cutoff: float,
         unit: float,
-    ) -> tuple[np.ndarray, bool]:
-        """The cheapest partition into allowed groups that costs at most ``cutoff``, and whether its search has ended.
+        limit: tuple[int, int] | None = None,
+    ) -> Callable[..., tuple[np.ndarray, bool]]:
+        """A search for the cheapest partition into allowed groups that costs at most ``cutoff``, in any thread.
 
-        The groups, int64[..], are empty if no partition is found. If the search has ended, no other is cheaper.
+        It returns the groups, int64[..], empty if no partition is found, and whether it has ended. If so, no other
+        partition is cheaper.
 
         solved  the bound of the linear program, and the reduced costs. A partition costs the bound at least, and what
                 the reduced costs of its groups add to it
+        limit   looks at groups and classes, and states remembered
         """
         from shoal.kernels.tables.subsets import CoverLimits, cheapest_cover
 
-        (whole, groups), (bound, reduced) = packed, solved
+        (whole, groups), (bound, reduced), (looks, states) = packed, solved, limit or (LOOKS, STATES)
         few = np.flatnonzero(allowed)
         few = few[np.argsort(reduced[few], kind="stable")]
         of_class = csr_array(self.rows[:, few])
         groups = groups._replace(reduced=np.maximum(reduced, 0.0), start=of_class.indptr, group=few[of_class.indices])
-        limits = CoverLimits(cutoff + SAFETY, cutoff - bound + SAFETY, 0.5 * unit, LOOKS)
+        limits = CoverLimits(cutoff + SAFETY, cutoff - bound + SAFETY, 0.5 * unit, looks)
         left = np.zeros((int(self.count.sum()) + 1, whole.size), np.uint64)
         left[0] = whole
-        chosen = np.full(len(left), -1)
-        seen, least = np.zeros((STATES, whole.size), np.uint64), np.full(STATES, np.inf)
-        ended = cheapest_cover(groups, limits, left, seen, least, chosen)
-        return chosen[: int(np.argmin(chosen))], bool(ended)
+
+        def search(stop: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+            chosen = np.full(len(left), -1)
+            seen, least = np.zeros((states, whole.size), np.uint64), np.full(states, np.inf)
+            told = np.zeros(1, np.int64) if stop is None else stop
+            ended = cheapest_cover(groups, limits, left, seen, least, chosen, told)
+            return chosen[: int(np.argmin(chosen))], bool(ended)
+
+        return search
 
     def _halves(
         self, x: np.ndarray, has: np.ndarray, allowed: np.ndarray, cutoff: float, until: float
@@ -450,6 +465,7 @@ class GroupProgram:
     def _allow(self, allowed: np.ndarray) -> None:
         """Allow only some groups, bool[c], in the solver."""
         here, zero = np.arange(self.inside.size) + self.count.size, np.zeros(self.inside.size)
+        self.solver.setOptionValue("simplex_strategy", DUAL)
         self.solver.changeColsBounds(
             here.size, here.astype(np.int32), zero, np.where(allowed[self.inside], np.inf, 0.0)
         )
@@ -459,6 +475,10 @@ class GroupProgram:
         kept = self.reduced <= cutoff - self.proved + SAFETY
         if kept.sum() >= REMOVED_FROM * kept.size:
             return
+        self._keep(kept)
+
+    def _keep(self, kept: np.ndarray) -> None:
+        """Keep some groups, bool[c]."""
         gone = np.flatnonzero(~kept[self.inside])
         self.solver.deleteCols(gone.size, (gone + self.count.size).astype(np.int32))
         self.inside = (np.cumsum(kept) - 1)[self.inside[kept[self.inside]]]
@@ -473,9 +493,10 @@ class GroupProgram:
         none, any_ = np.zeros(new.size), np.full(new.size, np.inf)
         self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
         self.inside = np.append(self.inside, new)
+        self.solver.setOptionValue("simplex_strategy", PRIMAL)  # the solution remains one
 
-    def _violated(self, x: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """Sets of row classes, bool[n], with the m for which the solution violates the constraint of ``_cut``."""
+    def _violated(self, x: np.ndarray) -> list[RowSet]:
+        """Sets of row classes whose constraint (``_cut``) the solution violates."""
         from shoal.kernels.tables.subsets import GroupShares, crowded_set
 
         used = np.flatnonzero(x > TINY)
@@ -492,22 +513,32 @@ class GroupProgram:
                 if over > VIOLATED:
                     found[m, inside.tobytes()] = (-over, m, inside)
         times = np.zeros(count.size, np.int64)
-        kept: list[tuple[int, np.ndarray]] = []
+        kept: list[RowSet] = []
         for _, m, inside in sorted(found.values(), key=lambda one: one[0]):
             if len(kept) < MOST_CUTS and times[inside].max() < CUTS_OF_ROW:
                 times += inside
-                kept.append((m, inside))
+                kept.append(RowSet(m, inside))
         return kept
 
-    def _cut(self, sets: Sequence[tuple[int, np.ndarray]]) -> None:
-        """Add the constraint of each set: how many groups can have m of its rows; a group with 2m counts twice."""
-        if not sets:
-            return
-        self.sets += sets
-        held = self.rows.T @ np.stack([inside for _, inside in sets], axis=1).astype(float)
-        m = np.array([m for m, _ in sets], float)
-        most = self.count @ np.stack([inside for _, inside in sets], axis=1)
-        self.constrain(csr_array(np.floor(held / m).T), np.floor(most / m))
+    def _cut(self, sets: Sequence[RowSet]) -> None:
+        """Add the constraint of each set that has none: how many groups can have m of its rows."""
+        known = {(one.m, one.inside.tobytes()) for one in self.sets}
+        new = [one for one in sets if (one.m, one.inside.tobytes()) not in known]
+        if new:
+            self.sets += new
+            most = [self.count @ one.inside // one.m for one in new]
+            self.constrain(counts_of(self.rows, new), np.array(most))
+
+    def _drop_slack(self) -> None:
+        """Remove the constraints of sets without a price in the last solution: programs with few lines are faster."""
+        n, shared = self.count.size, self.line_limits.size - len(self.sets)
+        kept = self.solver.duals[n:] < -TINY
+        kept[:shared] = True
+        gone = np.flatnonzero(~kept)
+        self.solver.deleteRows(gone.size, (gone + n).astype(np.int32))
+        self.sets = [one for one, stays in zip(self.sets, kept[shared:], strict=True) if stays]
+        self.lines = csr_array(self.lines[kept])
+        self.line_limits, self.line_prices = self.line_limits[kept], self.line_prices[kept]
 
     def constrain(self, lines: csr_array, most: np.ndarray) -> None:
         """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""
@@ -516,6 +547,7 @@ class GroupProgram:
         self.line_prices = np.append(self.line_prices, np.zeros(most.size))
         here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
         low = np.full(most.size, -np.inf)
+        self.solver.setOptionValue("simplex_strategy", DUAL)  # the prices remain some
         self.solver.addRows(
             most.size, low, most, here.nnz, here.indptr[:-1], (here.indices + at).astype(np.int32), here.data
         )

@@ -9,8 +9,9 @@ of the program and the steps of the search, with proofs. HiGHS solves the progra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from threading import Event
 from typing import NamedTuple
 
@@ -23,7 +24,8 @@ from shoal.model.histogram import Partition, distribute
 from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
-from shoal.problems.tables.exact.group_program import GroupProgram, proved_by_prices
+from shoal.problems.tables.exact.group_list import GroupList, GroupPrices, ListLimits, RowSet
+from shoal.problems.tables.exact.group_program import SAFETY, GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -137,8 +139,11 @@ SECOND_SEED = 1  # of the second proof
 GRACE = 0.1  # seconds after the deadline for which results are awaited: the solver reads its clock seldom
 DIVING = 0.15  # share of the seconds for dives into the program over listed groups
 TIGHTENING, BRANCHING = 0.4, 0.7  # shares of the seconds for the program over listed groups, and for its branches
+PRICING = 0.4  # the same for the prices of all groups
+AT_ONCE = ListLimits(groups=100_000, tried=5_000_000)  # of the list up to the cost of the best partition
 # Shares of cost minus bound: partitions up to the bound plus this are searched.
 PARTS = (0.03, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 1.0)
+PRICED_PARTS = PARTS[2:]  # the same if all groups are priced
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
@@ -193,6 +198,28 @@ class ProgramResult(NamedTuple):
     model: PatternModel
 
 
+class _PricedGroups(NamedTuple):
+    """The groups of a table, and the prices of the best bound."""
+
+    groups: GroupList
+    prices: GroupPrices
+
+
+@contextmanager
+def beside(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[], bool]]:
+    """Run a search on another core, if there is one; the value tells whether it has ended and holds.
+
+    search  ends when its argument, int64[1], is set to 1
+    """
+    stop = np.zeros(1, np.int64)
+    with BackgroundCalls() as run:
+        job = run.start(lambda _: search(stop)) if run.cores > 1 else None
+        try:
+            yield lambda: job is not None and job.done() and job.result()
+        finally:
+            stop[0] = 1
+
+
 class _PatternSearch:
     """A search for the partition of least loss: holds the best partition and the lower bound, in whole units.
 
@@ -231,11 +258,10 @@ class _PatternSearch:
         )
         if rows is None:
             return "seconds"
-        if self.upper > self.lower:
-            self._over_used_patterns(rows, SUPPORT)
+        groups = self._from_both_sides(rows)
         if self.upper > self.lower and self.places.row_class.size > FEW and self.upper > largest_ratio * self.lower:
             return "gap"
-        self._by_groups()
+        self._over_groups(groups)
         for turn in range(NARROWINGS):
             kept = self._usable_columns(1.0)[0][: self.model.n]
             if self.upper <= self.lower or (kept.sum() > NARROWER * kept.size and (turn or self.by_columns)):
@@ -243,9 +269,7 @@ class _PatternSearch:
             rows = self._over_fewer_places(kept)
             if rows is None:
                 break
-            if self.upper > self.lower:
-                self._over_used_patterns(rows, SUPPORT)
-            self._by_groups()
+            self._over_groups(self._from_both_sides(rows))
         if self.upper > self.lower:
             self._prove()
         return None if self.upper <= self.lower else "seconds"
@@ -278,48 +302,113 @@ class _PatternSearch:
             self._raise_bound(min(value * self.costs.scale, self.upper))
         return relaxed.rows
 
-    def _over_used_patterns(self, rows: np.ndarray, share: float) -> None:
-        """Solve the integer program over the patterns of the best partition and of these rows, float64[n]."""
-        used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
-        self._keep_result(self._program(used[self.model.pattern], share)(Event()))
+    def _from_both_sides(self, rows: np.ndarray) -> _PricedGroups | None:
+        """A better partition by an integer program; meanwhile, with a second core, a better bound by groups.
 
-    def _by_groups(self) -> None:
+        The program is over the patterns of the best partition and of these rows, float64[n]. Its partition counts after
+        the search for covers, in this order on any number of cores. Pricing finds no partitions.  Returns the groups
+        """
+        if self.upper <= self.lower:
+            return None
+        used = np.bincount(self.places.pattern, weights=rows + self._rows(), minlength=self.places.patterns) > USED
+        work, until = self._program(used[self.model.pattern], SUPPORT), self._until(SUPPORT) + GRACE
+        with BackgroundCalls() as run:
+            job = run.start(work) if run.cores > 1 else None
+            priced = self._groups()
+            program = self._up_to_costs(priced, covers=True) if priced else None
+            cutoff = self._cutoff
+            if self.upper > self.lower and job is None:
+                self._keep_result(work(Event()))
+
+            def enough(proved: float) -> bool:
+                """Keep the bound, and the result when it is there; whether no search has to follow."""
+                nonlocal job
+                self._raise_bound(min(proved * self.costs.scale, self.upper))
+                if job is not None and job.done():
+                    self._keep_result(job.result())
+                    job = None
+                return self.upper <= self.lower
+
+            if priced and program and self.upper > self.lower:
+                better = program.priced_out(priced.groups, cutoff, self._until(PRICING), enough)
+                if better is not None and better.proved > priced.prices.proved:
+                    priced = _PricedGroups(priced.groups, better)
+            if self.upper > self.lower and job is not None:
+                run.first(job, seconds=until - clock())
+                enough(0.0)
+        return priced
+
+    def _groups(self) -> _PricedGroups | None:
+        """All groups, with the prices of the linear program over patterns; None if they can't be listed."""
+        if self.shared is None:
+            return None
+        loss = self.found.loss / self.costs.scale
+        groups = GroupList.of(self.row_classes, self.places, self.found, self.need, loss, self.model)
+        return None if groups is None else _PricedGroups(groups, groups.proved(self.price, self.shared))
+
+    def _over_groups(self, priced: _PricedGroups | None) -> None:
         """Search over all groups of partitions up to a cost, which rises from the bound to that of the best partition.
 
         A partition of at most this cost has only groups that add at most this cost minus the bound. So if the search
         finds none, all partitions cost more; and otherwise the cheapest that it finds is the cheapest of all.
         """
-        if self.shared is None or len(conditions_of(self.need)) > 1:
-            return
-        sets: list[tuple[int, np.ndarray]] = []
-        loss, unit, last = self.found.loss / self.costs.scale, self.step / self.costs.scale, -math.inf
-        prices = self.price, self.shared
-        least = proved_by_prices(self.row_classes, self.places, self.need, loss, prices)[0]
-        for part in PARTS:
-            cutoff = (self.upper - self.step) / self.costs.scale
-            most = cutoff if part == 1.0 else math.floor((least + part * (cutoff - least)) / unit) * unit
-            if most <= last or (part < 1.0 and most * self.costs.scale < self.lower):
-                continue
-            if self.lower >= self.upper or clock() > self.deadline:
-                return
-            groups = GroupProgram.listed(
-                self.row_classes, self.places, self.found, self.need, (loss, most), prices, self.model
-            )
-            if groups is None:
-                return
-            last = most
-            found, proved = groups.covered(most, unit)
+        if priced is not None and self.upper > self.lower:
+            self._up_to_costs(priced)
+
+    def _up_to_costs(self, priced: _PricedGroups, covers: bool = False) -> GroupProgram | None:
+        """The search of ``_over_groups``.
+
+        covers  whether to end at the first cost that covers don't decide.  Returns the program of this cost
+        """
+        (groups, prices), unit = priced, self.step / self.costs.scale
+        sets: list[RowSet] = []
+        every = groups.listed(prices, self._cutoff - prices.proved + SAFETY, AT_ONCE)
+        for most in self._cutoffs(prices.proved, PARTS if covers else PRICED_PARTS):
+            program = GroupProgram.listed(groups, prices, most, every if every.all else None)
+            if program is None:
+                break
+            found, proved = program.covered(most, unit)
             if proved <= most and not found:
-                sets = groups.tighten(most, clock() + TIGHTENING * (self.deadline - clock()), sets)
-                groups.remove_costly(most)
-                found, proved = groups.branched(most, unit, clock() + BRANCHING * (self.deadline - clock()))
+                if covers:
+                    return program
+                with beside(program.none_covers(most, unit)) as none:
+                    sets = program.tighten(most, self._until(TIGHTENING), sets)
+                    program.remove_costly(most)
+                    found, proved = program.branched(most, unit, self._until(BRANCHING), none)
             for x in found:
                 self._keep_if_cheaper(x)
             self._raise_bound(min(proved * self.costs.scale, self.upper))
             if proved <= most and not found:
-                for x in groups.dives(cutoff, unit, clock() + DIVING * (self.deadline - clock())):
+                for x in program.dives(self._cutoff, unit, self._until(DIVING)):
                     self._keep_if_cheaper(x)
-                return
+                break
+        return None
+
+    def _until(self, share: float) -> float:
+        """The time after a share of the seconds left."""
+        return clock() + share * (self.deadline - clock())
+
+    @property
+    def _cutoff(self) -> float:
+        """The largest cost of a partition that is cheaper than the best one."""
+        return (self.upper - self.step) / self.costs.scale
+
+    def _cutoffs(self, proved: float, parts: Sequence[float]) -> Iterator[float]:
+        """Rising costs, parts of the way from a bound to the best partition, until it is proved or the time is over.
+
+        If a search finds a partition but doesn't end, the next cost is below that of the partition.
+        """
+        unit = self.step / self.costs.scale
+        for part in parts:
+            before = math.inf
+            while self.upper < before:
+                before, most = self.upper, self._cutoff
+                if part < 1.0:
+                    most = math.floor((proved + part * (most - proved)) / unit) * unit
+                if self.lower >= self.upper or clock() > self.deadline:
+                    return
+                if part == 1.0 or most * self.costs.scale >= self.lower:
+                    yield most
 
     def _usable_columns(self, part: float) -> tuple[np.ndarray, float]:
         """(columns bool[c] that add at most a part of cost minus bound, a bound for partitions with another column)."""

@@ -1,0 +1,228 @@
+"""Lists of groups: all groups of a small table whose reduced cost is below a limit, under prices of rows and of sets.
+
+Prices prove a bound on the cost of every partition. A partition costs at least this bound plus the reduced costs of its
+groups. So if its cost is at most a limit, each of its groups has a reduced cost of at most the limit minus the bound.
+If that difference is small, few groups remain, and all of them are listed (Baldacci, Christofides, Mingozzi, "An exact
+algorithm for the vehicle routing problem based on the set partitioning formulation with additional cuts", Mathematical
+Programming 2008, lists routes in this way).
+
+A set of rows has a price, too: at most |S| / m groups, rounded down, can have m rows of the set S, where a group with
+2m of them counts twice. A group pays the price of the set as often as it counts. So the reduced cost of a group is no
+sum over its rows. The lists are found depth first, row by row, and a set's price is added as soon as it is due (Jepsen,
+Petersen, Spoorendonk, Pisinger, "Subset-row inequalities applied to the vehicle-routing problem with time windows",
+Operations Research 2008, price routes under such sets with m = 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from shoal.model.privacy import Requirement
+from shoal.problems.tables.exact.pattern_model import (
+    PatternFits,
+    PatternModel,
+    RowClasses,
+    SharedPrices,
+    conditions_of,
+    least_groups,
+    part_sizes,
+)
+from shoal.problems.tables.exact.pattern_relaxation import shared
+from shoal.problems.tables.methods.pattern_cover import Patterns
+
+MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of a list: groups, and rows in all of them together
+TRIED = 40_000_000  # limit of the rows tried
+MOST_CLASSES = 1000  # limit of the row classes, because the rows of sets are searched among all of them
+TINY = 1e-7  # reduced costs and values within it of 0 count as 0
+
+
+def largest(need: Requirement, rows: int) -> int:
+    """A number of rows that no group of some optimal partition exceeds, for a single condition.
+
+    Larger groups can be split without loss (``part_sizes``).
+    """
+    ((column, _, sorts),) = conditions_of(need)
+    if column < 0:
+        return min(2 * need.k - 1, rows)
+    l = need.frequency[need.sensitive_columns[column]]
+    return min(2 * l * -(-need.k // l) - 1, rows) if sorts[0].values == 1 else rows
+
+
+class RowSet(NamedTuple):
+    """A set of row classes, bool[r], with the m of its constraint: how many groups can have m of its rows."""
+
+    m: int
+    inside: np.ndarray
+
+
+class GroupPrices(NamedTuple):
+    """Prices, and the bound that they prove.
+
+    proved  a lower bound on the cost of every partition
+    row     float64[r]  price of a row of each class, of either sign
+    shared  prices of the program's constraints over several patterns
+    sets    the sets of rows with a price, and their prices, float64[s], above 0
+    """
+
+    proved: float
+    row: np.ndarray
+    shared: SharedPrices
+    sets: tuple[RowSet, ...] = ()
+    of_sets: np.ndarray = np.zeros(0)
+
+
+class ListLimits(NamedTuple):
+    """The limits of a list: groups in all, groups of each pattern, and rows tried."""
+
+    groups: int = MOST_GROUPS
+    each: int = MOST_GROUPS
+    tried: int = TRIED
+
+
+EVERY = ListLimits()
+
+
+class Listed(NamedTuple):
+    """Groups, csc_array[n, c] with the rows of each place in a group; and whether no limit left some of them out."""
+
+    at: csc_array
+    all: bool
+
+
+def in_classes(at: csc_array, places: PatternFits, classes: int) -> csc_array:
+    """The rows of each row class in groups, csc_array[r, c], from those of each place."""
+    n = places.row_class
+    return csc_array(csr_array((np.ones(n.size), (n, np.arange(n.size))), shape=(classes, n.size)) @ at)
+
+
+def counts_of(rows: csc_array, sets: Sequence[RowSet]) -> csr_array:
+    """How often groups count for sets, csr_array[s, c]; ``rows`` has the rows of each row class in a group."""
+    if not sets:
+        return csr_array((0, rows.shape[1]))
+    held = rows.T @ np.stack([one.inside for one in sets], axis=1).astype(float)
+    return csr_array(np.floor(held / np.array([one.m for one in sets], float)).T)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupList:
+    """The groups of a small table with a single condition; each is published as the cheapest pattern that fits it.
+
+    rank    int64[q]  patterns by rising loss
+    within  uint64[t, w]  for each type, a bit for each pattern that fits it, by rank
+    value   int64[n]  sensitive value of each place, 0 without a condition on one
+    several int64     largest number of groups that a value's row can be dealt to (``part_sizes``), 1 without shares
+    """
+
+    row_classes: RowClasses
+    places: PatternFits
+    need: Requirement
+    loss: np.ndarray
+    model: PatternModel
+    rank: np.ndarray
+    within: np.ndarray
+    value: np.ndarray
+    several: int
+
+    @classmethod
+    def of(
+        cls,
+        row_classes: RowClasses,
+        places: PatternFits,
+        found: Patterns,
+        need: Requirement,
+        loss: np.ndarray,
+        model: PatternModel,
+    ) -> GroupList | None:
+        """None for several conditions, and for too many row classes.
+
+        loss   float64[q]: loss of a row in each pattern
+        model  the program over patterns, whose constraints over several patterns hold for the groups, too
+        """
+        if len(conditions_of(need)) > 1 or need.rules or row_classes.count.size > MOST_CLASSES:
+            return None
+        ((column, _, sorts),) = conditions_of(need)
+        rank = np.empty(places.patterns, np.int64)
+        rank[np.argsort(loss, kind="stable")] = np.arange(places.patterns)
+        within = np.zeros((int(row_classes.type.max()) + 1, -(-places.patterns // 64)), np.uint64)
+        bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
+        np.bitwise_or.at(within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
+        value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, int)
+        several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
+        return cls(row_classes, places, need, loss, model, rank, within, value, several)
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """Rows of each place, int64[n]."""
+        return self.row_classes.count[self.places.row_class]
+
+    def _reduced(self, prices: GroupPrices) -> np.ndarray:
+        """What a row of each place adds to a bound, without sets, float64[n]."""
+        return self.loss[self.places.pattern] - prices.row[self.places.row_class] + prices.shared.rows
+
+    def proved(self, row: np.ndarray, shared: SharedPrices) -> GroupPrices:
+        """These prices of rows, float64[r], and of shared constraints, with the bound that they prove.
+
+        A pattern can have several groups, each with a negative reduced cost.
+        """
+        ((_, _, sorts),) = conditions_of(self.need)
+        prices = GroupPrices(0.0, row, shared)
+        size = np.bincount(self.places.pattern, weights=self._rows, minlength=self.places.patterns)
+        least = least_groups(self.places, self._rows, self.value, self._reduced(prices), sorts, shared.uses).cost
+        below = float((size // self.need.smallest) @ np.minimum(least, 0.0))
+        return prices._replace(proved=shared.proved + float(row @ self.row_classes.count) + below)
+
+    def listed(self, prices: GroupPrices, most: float, limits: ListLimits = EVERY) -> Listed:
+        """The groups with a reduced cost of at most ``most``."""
+        from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, PricedSets, few_groups
+
+        ((_, _, sorts),) = conditions_of(self.need)
+        places, reduced, rank = self.places, self._reduced(prices), self.rank
+        order = np.lexsort((reduced, rank[places.pattern]))
+        start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
+        largest_group = largest(self.need, int(self.row_classes.count.sum()))
+        asked = GroupsAsked(
+            self.need.smallest, largest_group, sorts[0].values, self.several, most, limits.each, limits.tried
+        )
+        begin = np.zeros(limits.groups + 1, np.int64)
+        place = np.empty(min(MOST_ROWS, limits.groups * largest_group), np.int32)
+        uses, kind = prices.shared.uses.min(axis=0)[np.argsort(rank)], self.row_classes.type[places.row_class]
+        held = np.stack([one.inside for one in prices.sets] or [np.zeros(prices.row.size, bool)], axis=1)
+        held = csr_array(held[places.row_class][:, : len(prices.sets)])
+        m = np.array([one.m for one in prices.sets], np.int64)
+        sets = PricedSets(held.indptr.astype(np.int64), held.indices.astype(np.int64), m, prices.of_sets)
+        rows = PatternRows(start, order, self._rows, self.value, reduced)
+        many, complete = few_groups(rows, asked, uses, kind, self.within, sets, begin, place)
+        place = place[: begin[many]]
+        ends = begin[: many + 1].astype(np.int32)
+        at = csc_array((np.ones(place.size), place, ends), shape=(self.value.size, many))
+        at.sum_duplicates()
+        return Listed(at, bool(complete))
+
+    def added(self, at: csc_array, prices: GroupPrices) -> np.ndarray:
+        """The reduced costs of groups, float64[c]."""
+        pattern = self.places.pattern[at.indices[at.indptr[:-1]]]
+        out: np.ndarray = at.T @ self._reduced(prices) + prices.shared.uses.min(axis=0)[pattern]
+        return out + counts_of(in_classes(at, self.places, prices.row.size), prices.sets).T @ prices.of_sets
+
+    def shared(self, price: np.ndarray) -> SharedPrices:
+        """What prices of the constraints over several patterns, float64[..], add."""
+        every = np.zeros(self.model.owner.size)
+        every[self.model.owner >= self.model.patterns] = price
+        return shared(self.model, every)
+
+    def shared_lines(self, at: csc_array) -> tuple[csr_array, np.ndarray]:
+        """The constraints over several patterns, as sums over groups of at most some limits."""
+        several_of = np.flatnonzero(self.model.owner >= self.model.patterns)
+        if not several_of.size or not at.shape[1]:
+            return csr_array((several_of.size, at.shape[1])), -self.model.low[several_of]
+        lines, pattern = csc_array(self.model.lines[several_of]), self.places.pattern[at.indices[at.indptr[:-1]]]
+        use = self.model.uses.column.reshape(-1, self.places.patterns)
+        size = np.asarray(at.sum(axis=0)).reshape(-1).astype(np.int64)
+        several = self.several
+        sort = size // several - part_sizes(self.need.k, several)[0] if several > 1 else 0
+        return csr_array(-(lines[:, : self.model.n] @ at + lines[:, use[sort, pattern]])), -self.model.low[several_of]
