@@ -96,11 +96,13 @@ class _Spark:
             return {}
         for name in native.columns:
             native = native.withMetadata(name, {})
-        one_zero = [
-            f"{q} + cast(0 as {kind}) as {q}" if kind in ("float", "double") else q
-            for q, kind in ((self.sql.name(n), kind) for n, kind in native.dtypes)
-        ]
-        native = native.selectExpr(*one_zero)
+        # Spark 4.0 writes the metadata that was there before, unless the column is computed
+        native = native.selectExpr(
+            *(
+                f"{q} + cast(0 as {kind}) as {q}" if kind in ("float", "double") else f"coalesce({q}, {q}) as {q}"
+                for q, kind in ((self.sql.name(n), kind) for n, kind in native.dtypes)
+            )
+        )
         rows: dict[str, int] = {}
         staging = folder_next_to(folder / "staging")
         try:

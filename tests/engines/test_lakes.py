@@ -320,7 +320,7 @@ shoal.anonymize("next.parquet", **asked, after=target, force_composition=True).w
 
 
 def _with_path() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @pytest.mark.parametrize("command", ["anonymize", "init", "audit"])
