@@ -182,7 +182,7 @@ def attack(
     for name, given in (("register", register), ("original", original)):
         if given is not None:
             with within(f"the {name}"):
-                tables[name] = _open(given, separator, encoding, quasi)
+                tables[name] = _open(given, separator, encoding, quasi, [*quasi, *own])
             known.append(tables[name])
     reading = read(frame, quasi, own, known, trees, claims.stars, k or claims.k, l or claims.l, claims.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
@@ -311,8 +311,11 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
     return _Claims(release, policy, record.get("stars"))
 
 
-def _open(given: Any, separator: str | None, encoding: str | None, needed: Sequence[str]) -> pl.DataFrame:
+def _open(
+    given: Any, separator: str | None, encoding: str | None, needed: Sequence[str], read: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """A table in memory. read: the columns that are read if they are there; None: all"""
     table = given.table if hasattr(given, "policy") else given
     opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
-    return opened.polars(opened.columns)
+    return opened.polars([c for c in opened.columns if read is None or c in read])

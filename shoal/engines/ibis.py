@@ -20,7 +20,7 @@ import narwhals as nw
 import polars as pl
 
 from shoal.engines.duck import answered
-from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.lazy import Dialect, LazyTable, signed
 from shoal.engines.order import DIGITS, PARTS, WHOLE, LatePlacement
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
@@ -32,11 +32,13 @@ BATCH = 100_000
 _INSERTED = 10_000  # rows in each insert
 _ARGUMENTS = 50  # arguments of a function; PostgreSQL allows at most 100
 _DIGITS = 38  # maximum number of decimal digits
+_UNITS = ("s", "ms", "us", "ns")  # of intervals that narwhals knows
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-# by their number in MySQL's protocol: types that Ibis confuses with others
-_FIELDS = {11: "time", 13: "year", 16: "bit"}
+# by their number in the server's protocol: types that Ibis confuses with others
+_FIELDS = {"mysql": {11: "time", 13: "year", 16: "bit"}, "postgres": {1266: "timetz"}}
 _WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
-_UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
+_UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError",
+               "ModuleNotFoundError")  # fmt: skip
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
@@ -200,7 +202,8 @@ class _Ibis:
     def opaque(self, native: Any) -> Mapping[str, str]:
         bytes_ = self.words.exact is not None  # bytes would be confused with the exact form of a text
         kinds = native.schema().items()
-        found = _other_types(native) if self.backend == "mysql" else {}
+        asked = self.backend == "mysql" or (self.backend == "postgres" and any(k.is_time() for _, k in kinds))
+        found = _other_types(native, _FIELDS[self.backend]) if asked else {}
         found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
         return found
 
@@ -210,6 +213,7 @@ class _Ibis:
 
         if self.backend == "mysql":
             return _brought_to_mysql(backend_of(native), frame)
+        frame = frame if self.backend == "duckdb" else signed(frame)
         held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
         if self.backend == "postgres":  # without figures, PostgreSQL guesses the table's size
             connection = backend_of(native)
@@ -360,9 +364,9 @@ def _sent_columns(native: Any) -> Any:
         raise unread(error) from None
 
 
-def _other_types(native: Any) -> dict[str, str]:
-    """The columns of MySQL that the server sends with other types than Ibis states."""
-    return {str(name): _FIELDS[kind] for name, kind, *_ in _sent_columns(native) if kind in _FIELDS}
+def _other_types(native: Any, fields: Mapping[int, str]) -> dict[str, str]:
+    """The columns that the server sends with other types than Ibis states."""
+    return {str(name): fields[kind] for name, kind, *_ in _sent_columns(native) if kind in fields}
 
 
 def _by_base_types(native: Any, backend: str) -> Any:
@@ -441,6 +445,10 @@ def _text(column: Any, backend: str) -> Any:
         return _micros(column, backend).cast("string")
     if kind.is_boolean():
         return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
+    if kind.is_binary() and backend == "duckdb":
+        return _function("hex", "string", "binary")(column)
+    if kind.is_binary() and backend == "postgres":
+        return _function("encode", "string", "binary", "string")(column, "hex").upper()
     if kind.is_string():
         return _as_text(column) if backend in ("mysql", "postgres") else column
     return column.cast("string")
@@ -491,6 +499,7 @@ class IbisTable(LazyTable):
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns of all rows, fetched into memory."""
+        self._refuse_opaque([n for n in names if self.kinds[n] == nw.Duration], "cast it to text in a view")
         return pl.concat(self.dialect.slices(self.native.select(*names), Path(), lambda _: None))
 
     @property
@@ -534,6 +543,11 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
             raise InputError(
                 f"column {column!r} has numbers of {kind.precision} digits, and no other table holds more than "
                 f"{_DIGITS}; read a view that casts it to text, or leaves it out"
+            )
+        if kind.is_interval() and kind.unit.value not in _UNITS:
+            raise InputError(
+                f"column {column!r} is of type {kind}, which no other table holds; read a view that casts it to text, "
+                "or leaves it out"
             )
     dialect: Dialect = _Ibis(name)
     return IbisTable(native, dialect, origin)
