@@ -12,6 +12,7 @@ import polars as pl
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
+from shoal.engines import lakes
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -299,8 +300,8 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate
-    if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
-        path = certificate_path(Path(release))
+    if path is None and isinstance(release, (str, Path)) and certificate_path(lakes.folder_of(release)).is_file():
+        path = certificate_path(lakes.folder_of(release))
     if path is None:
         return _Claims(release)
     record = read_json(Path(path))

@@ -296,7 +296,10 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     """
     source = locate(path)
     if scope.table is None and scope.query is None:
-        raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
+        raise PolicyError(
+            f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; what takes "
+            "neither reads the table saved as Parquet"
+        )
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, FilesOfTable((source,), (), source.name)))
 
