@@ -11,8 +11,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,7 +177,7 @@ class _Ibis:
             import ibis
 
             begin = ibis.literal(str(first)) if isinstance(first, int) else table[first].cast("string")
-            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns)]))
+            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns, whole=True)]))
 
         return made
 
@@ -184,14 +185,14 @@ class _Ibis:
         cut = _left if self.backend == "mssql" else _first
         return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
 
-    def _fields(self, table: Any, columns: Mapping[str, Any]) -> list[Any]:
-        """The texts that form the payload of ``order``."""
+    def _fields(self, table: Any, columns: Mapping[str, Any], *, whole: bool = False) -> list[Any]:
+        """The texts that form the payload of ``order``; with ``whole``, texts that differ if the values do."""
         import ibis
 
         fields = []
         for name, kind in columns.items():
             exact = self.words.exact if kind == nw.Binary and table[name].type().is_string() else None
-            text = _text(table[name], self.backend) if exact is None else exact.text(table[name])
+            text = _text(table[name], self.backend, whole) if exact is None else exact.text(table[name])
             known = _joined([ibis.literal("v"), text.length().cast("string"), ibis.literal(":"), text])
             fields.append(ibis.cases((text.isnull(), "n"), else_=known))
         return fields
@@ -213,13 +214,16 @@ class _Ibis:
 
         if self.backend == "mysql":
             return _brought_to_mysql(backend_of(native), frame)
-        frame = frame if self.backend == "duckdb" else signed(frame)
-        held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        if self.backend == "duckdb":
+            return ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        own = {f"c{i}": name for i, name in enumerate(frame.columns)}  # a name with % would be read as a parameter
+        plain = signed(frame).rename(dict(zip(frame.columns, own, strict=True)))
+        held = ibis.memtable(plain.to_arrow(compat_level=pl.CompatLevel.oldest()))
         if self.backend == "postgres":  # without figures, PostgreSQL guesses the table's size
             connection = backend_of(native)
             connection.execute(held.limit(0))  # this creates the table
             _run(connection, f'analyze "{held.get_name()}"')
-        return held
+        return held.rename({name: c for c, name in own.items()})
 
     def ordered(self, native: Any, by: str) -> Any:
         return native.order_by(by)
@@ -429,18 +433,22 @@ def _shown(kind: Any) -> str:
     return str(kind) if raw is None else raw.sql().lower()
 
 
-def _text(column: Any, backend: str) -> Any:
-    """A column as the text of ``order.portable``."""
+def _text(column: Any, backend: str, all_differ: bool) -> Any:
+    """A column as the text of ``order.portable``; if all are to differ, also large numbers and NaN have their own."""
     import ibis
 
     kind = column.type()
     if kind.is_floating():
         wide = column.cast("float64")
-        none = wide.isnull() if backend in ("mysql", "mssql") else wide.isnull() | wide.isnan()
+        nan = [] if backend in ("mysql", "mssql") else [wide.isnan()]
         whole = wide.floor().cast("int64")
         rest = ((wide - whole) * PARTS).floor().cast("int64")
-        near = _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")])
-        return ibis.cases((none, ibis.null("string")), (wide.abs() < WHOLE, near), (wide > 0, "far"), else_="-far")
+        near = (wide.abs() < WHOLE, _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")]))
+        if all_differ:
+            own = [(wide.isnull(), ibis.null("string")), *((odd, "nan") for odd in nan)]
+            return ibis.cases(*own, near, else_=wide.cast("string"))
+        none = reduce(or_, nan, wide.isnull())
+        return ibis.cases((none, ibis.null("string")), near, (wide > 0, "far"), else_="-far")
     if kind.is_timestamp() and backend != "mssql":  # SQL Server counts seconds in 32 bits
         return _micros(column, backend).cast("string")
     if kind.is_boolean():
@@ -473,6 +481,16 @@ class IbisTable(LazyTable):
     def _texts(self, names: Sequence[str]) -> list[str]:
         """The columns that are grouped in their exact form."""
         return [] if self.dialect.words.exact is None else [n for n in names if self.kinds[n] == nw.String]
+
+    def filled(self, values: Mapping[str, Any]) -> LazyTable:
+        """A table in which the missing values of each column are replaced by the given value."""
+        import ibis
+
+        moments = [n for n in values if isinstance(self.kinds[n], nw.Datetime)]
+        own = {n: self.native[n].fill_null(ibis.literal(values[n], type=self.native[n].type())) for n in moments}
+        table = type(self)(self.native.mutate(**own), self.dialect, self.origin)
+        others = {n: value for n, value in values.items() if n not in moments}
+        return LazyTable.filled(table, others) if others else table
 
     def _compared(self, names: Sequence[str]) -> Any:
         texts = self._texts(names)

@@ -206,6 +206,47 @@ ODD_MARIA = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("backend", ["duckdb", "postgres"])
+@pytest.mark.parametrize("missing", ["category", "apart", "filled"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+def test_numbers_of_any_size_nan_and_moments_are_grouped_and_filled(
+    backend: str, missing: str, role: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    weights = [1e300, 2e300, float("nan"), None, float("inf"), float("-inf"), 2.0**60, 0.0]
+    frame = people().with_columns(weight=pl.Series([weights[i * i % 8] for i in range(240)]))
+    connection = connected(backend, request)
+    for name in ("weight", "seen"):
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": [], "insensitive": ["row"], "k": 3}
+        asked |= {"effort": "fast", "seed": 4, "secret": SECRET, "missing": missing}
+        asked[role] = [*asked[role], name]
+        asked["identifiers"] = [n for n in frame.columns if n not in (*asked["quasi_identifiers"], name, "row")]
+        native, expected = held(connection, frame), shoal.anonymize(frame, **asked)
+        release = shoal.anonymize(native, **asked)
+        assert release.loss == expected.loss
+        release.write(tmp_path / "r.csv")
+        expected.write(tmp_path / "e.csv")
+        read_back = (pl.read_csv(tmp_path / name, infer_schema=False) for name in ("r.csv", "e.csv"))
+        assert alike(*read_back)
+        assert shoal.verify(tmp_path / "r.csv", original=native).holds
+    connection.disconnect()
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "postgres"])
+def test_a_table_that_is_brought_to_a_database_may_have_names_with_percent_signs(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    frame = pl.DataFrame({"age %s": [20, 21, 22] * 8, "100%": ["a", "b"] * 12})
+    connection = connected(backend, request)
+    sent(connection, "drop table if exists odd")
+    sent(connection, 'create table odd ("age %s" bigint, "100%" text)')
+    sent(connection, "insert into odd " + " union all ".join(f"select {a}, '{b}'" for a, b in frame.rows()))
+    recoder = shoal.Recoder(["age %s"], sensitive=["100%"], k=2, hierarchies={"age %s": "intervals:10"})
+    found = recoder.fit(frame).apply(connection.table("odd"), secret=SECRET)
+    assert alike(read(found.table), recoder.apply(frame, secret=SECRET).table)
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [*ODD, ("uuid", "gen_random_uuid()"), ("date", "'infinity'"), ("money", "'1'"), ("bytea", "'a'")],
