@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 _MENTION = re.compile(r"⟨([a-z_]+)(?:\[([^⟨⟩]*?)\])?(?: ?= ?([^⟨⟩]*))?⟩")
+_BREAK = re.compile(r"[\n\r]")
 
 
 class Mention(NamedTuple):
@@ -43,6 +44,7 @@ class Sentence(str):
     def __new__(cls, marked: str) -> Sentence:
         if isinstance(marked, Sentence):
             return marked
+        marked = _BREAK.sub(lambda found: repr(found[0])[1:-1], marked)  # of a name of a column
         made = super().__new__(cls, _MENTION.sub(lambda found: found[0][1:-1], marked))
         made.marked = marked
         return made

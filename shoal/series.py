@@ -497,10 +497,11 @@ def _new_elsewhere(
         path = scratch / "published.parquet"
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
         prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
-        shown = pl.exclude(_NUMBER)
+        shown, made = pl.exclude(_NUMBER), pl.scan_parquet(path)
+        for name, kind in made.collect_schema().items():
+            _as_text(pl.Series(name, dtype=kind))  # refuses; inside the plan, Polars would add words of its own
         texts = shown.map_batches(_as_text, return_dtype=pl.String, is_elementwise=True)
-        made = pl.scan_parquet(path).with_columns(texts)
-        return made.with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
+        return made.with_columns(texts).with_columns(pl.when(shown == "").then(None).otherwise(shown).name.keep())
 
     def values(name: str) -> list[str | None]:
         return _as_text(read.counts([name])[0].to_series()).to_list()

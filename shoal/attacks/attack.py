@@ -12,6 +12,7 @@ import polars as pl
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
+from shoal.engines import lakes
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -182,7 +183,7 @@ def attack(
     for name, given in (("register", register), ("original", original)):
         if given is not None:
             with within(f"the {name}"):
-                tables[name] = _open(given, separator, encoding, quasi)
+                tables[name] = _open(given, separator, encoding, quasi, [*quasi, *own])
             known.append(tables[name])
     reading = read(frame, quasi, own, known, trees, claims.stars, k or claims.k, l or claims.l, claims.notations)
     people = {name: reading.people(table) for name, table in tables.items()}
@@ -299,8 +300,8 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
     if hasattr(release, "policy") and hasattr(release, "table"):
         return _Claims(release.table, release.policy, release.facts.stars)
     path = certificate
-    if path is None and isinstance(release, (str, Path)) and certificate_path(Path(release)).is_file():
-        path = certificate_path(Path(release))
+    if path is None and isinstance(release, (str, Path)) and certificate_path(lakes.folder_of(release)).is_file():
+        path = certificate_path(lakes.folder_of(release))
     if path is None:
         return _Claims(release)
     record = read_json(Path(path))
@@ -311,8 +312,11 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
     return _Claims(release, policy, record.get("stars"))
 
 
-def _open(given: Any, separator: str | None, encoding: str | None, needed: Sequence[str]) -> pl.DataFrame:
+def _open(
+    given: Any, separator: str | None, encoding: str | None, needed: Sequence[str], read: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """A table in memory. read: the columns that are read if they are there; None: all"""
     table = given.table if hasattr(given, "policy") else given
     opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
-    return opened.polars(opened.columns)
+    return opened.polars([c for c in opened.columns if read is None or c in read])

@@ -33,6 +33,7 @@ from shoal.attacks.linkage import same_order
 from shoal.attacks.public_files import figure_keys
 from shoal.attacks.reading import Figure, People, Reading, wilson
 from shoal.engines.codes import as_text, encode
+from shoal.engines.order import portable
 from shoal.engines.statistics import codebook
 from shoal.paths import ends, kind_of
 
@@ -385,7 +386,9 @@ def _against_itself(reading: Reading) -> Figure:
     frame, rows = reading.frame, reading.rows
     worst, name_of, tests = 0.0, "", 0
     for name in frame.columns if rows >= 20 else ():
-        coded = encode(frame[name].cast(pl.String) if frame[name].dtype.is_nested() else frame[name])
+        kind = frame[name].dtype
+        textless = kind.is_nested() or kind == pl.Binary or isinstance(kind, pl.BaseExtension)
+        coded = encode(portable(frame[name]) if textless else frame[name])
         codes = coded.codes.astype(np.int64)
         if coded.size < 2:
             continue

@@ -263,7 +263,7 @@ def attack(
         raise typer.BadParameter("a risk is a share from 0 to 1", param_hint="--fail-above")
     target = internal_path(output) if output is not None and known.original is not None else output
     check_outputs([(target, PAGE)], read, overwrite=force)
-    present(*read)
+    present(*read, folders=True)
     with working("attacking"):
         found = attacked(
             release, known.original, known.register, known.earlier,

@@ -99,16 +99,16 @@ def _listable(name: str) -> str:
 
 
 def present(*paths: Path, folders: bool = False) -> None:
-    """InputError unless all these are files (or folders). The message suggests the most similar name in the folder."""
+    """InputError unless all these are files (or folders, or tables of Delta or Iceberg). The message suggests the most
+    similar name in the folder."""
+    from shoal.engines.lakes import is_target
     from shoal.engines.source import plain
 
     for path in paths:
-        if path.is_file():
+        if path.is_file() or (folders and (path.is_dir() or is_target(path))):
             continue
-        if path.is_dir() and not folders:
-            raise InputError(f"{str(path)!r} is a folder; name the file in it")
         if path.is_dir():
-            continue
+            raise InputError(f"{str(path)!r} is a folder; name the file in it")
         if path.exists():
             plain(path)
         if str(path) == "-":
@@ -397,7 +397,7 @@ def source_of(tables: list[str], glob: bool) -> Any:
     from shoal.engines.lakes import is_target
 
     elsewhere = [path for path in tables if is_remote(path) or is_target(path)]
-    present(*(Path(path) for path in tables if not glob and path not in elsewhere), folders=True)
+    present(*(Path(path) for path in tables if not glob and not is_remote(path)), folders=True)
     if glob and len(tables) > 1:
         raise InputError("--glob takes one pattern; put it in quotes, so that the shell leaves it alone")
     found = [path if path in elsewhere else Path(path) for path in tables]

@@ -408,7 +408,8 @@ def apply(
     from shoal.engines.order import read_secret
     from shoal.publishing.documents import Documents
 
-    present(recoder, new)
+    present(recoder)
+    present(new, folders=True)
     known = shoal.Recoder.read(recoder)
     papers, read = Documents.next_to(output, certificate, not kept.no_record), [recoder, new, order.secret]
     trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # where save writes them

@@ -97,6 +97,27 @@ def refuse_opaque(values: pl.Series, leaves: str = "") -> None:
         raise cannot_group(values.name, _kind_name(kind), leaves)
 
 
+_DAYS = (-719_162, 2_932_896)  # since 1970, from the year 1 to 9999
+_OF_DAY = {"ms": 86_400_000, "us": 86_400_000_000}
+
+
+def refuse_dates(values: pl.Series) -> None:
+    """InputError for dates and moments that have no text: infinite ones of databases, before the year 1, after 9999."""
+    kind, numbers = values.dtype, values.to_physical()
+    if kind == pl.Date:
+        least, most = _DAYS
+    elif isinstance(kind, pl.Datetime) and kind.time_unit in _OF_DAY:
+        of_day = _OF_DAY[kind.time_unit]
+        least, most = _DAYS[0] * of_day, (_DAYS[1] + 1) * of_day - 1
+    else:
+        return
+    if ((numbers < least) | (numbers > most)).any():
+        raise InputError(
+            f"column {values.name!r} holds dates before the year 1 or after 9999, perhaps infinite ones; make them "
+            "missing, cast the column to text, or name it in ⟨identifiers=[...]⟩"
+        )
+
+
 def as_text(values: pl.Series) -> pl.Series:
     """Values as text: durations in ISO form, moments and times without trailing zeros, others as Polars casts them.
 
@@ -210,6 +231,7 @@ def encode(series: pl.Series, notation: str | None = None) -> Coded:
     if isinstance(kind, pl.Enum):
         return _levels(series)
     refuse_opaque(series, _LEAVES)
+    refuse_dates(series)
     if kind.is_float():
         series = series.fill_nan(None)
     if kind.is_decimal() or kind in (pl.Int128, pl.UInt128):

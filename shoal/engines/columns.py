@@ -118,9 +118,32 @@ def one_zero(frame: pl.DataFrame, judged: Sequence[str] = ()) -> pl.DataFrame:
 
     judged  columns in which NaN is a missing value
     """
-    held = pl.col(pl.Float32, pl.Float64)
-    made = frame.with_columns(pl.when(held == 0).then(0.0).otherwise(held.fill_nan(math.nan)).name.keep())
+    floats = ((i, name, kind) for i, (name, kind) in enumerate(frame.schema.items()) if "Float" in str(kind))
+    made = frame.with_columns(_one_zero(pl.nth(i), kind).alias(name) for i, name, kind in floats)
     return made.with_columns(made[n].fill_nan(None) for n in judged if made[n].dtype.is_float())
+
+
+def _one_zero(column: pl.Expr, kind: Any) -> pl.Expr:
+    """A column with one zero and one NaN, also inside lists and structures."""
+    if kind.is_float():
+        return pl.when(column == 0).then(0.0).otherwise(column.fill_nan(math.nan))
+    if isinstance(kind, pl.List):
+        return column.list.eval(_one_zero(pl.element(), kind.inner))
+    if isinstance(kind, pl.Array):
+        return _one_zero(column.arr.to_list(), pl.List(kind.inner)).list.to_array(kind.size)
+    if isinstance(kind, pl.Struct):
+        parts = (_one_zero(column.struct.field(f.name), f.dtype).alias(f.name) for f in kind.fields)
+        return pl.when(column.is_not_null()).then(pl.struct(parts))
+    if isinstance(kind, _MAP):
+        return _one_zero(column.cast(_entries(kind)), _entries(kind)).cast(kind)
+    return column
+
+
+_MAP: Any = getattr(pl, "Map", ())  # older versions of Polars read lists of structures
+
+
+def _entries(kind: Any) -> pl.List:
+    return pl.List(pl.Struct({"key": kind.key, "value": kind.value}))
 
 
 def _plain(kind: Any) -> Any:
@@ -133,7 +156,7 @@ def _plain(kind: Any) -> Any:
         return pl.Array(_plain(kind.inner), kind.size)
     if isinstance(kind, pl.Struct):
         return pl.Struct({field.name: _plain(field.dtype) for field in kind.fields})
-    return kind
+    return _MAP(_plain(kind.key), _plain(kind.value)) if isinstance(kind, _MAP) else kind
 
 
 def arrow_column(values: pl.Series, index: np.ndarray, like: Any) -> Any:

@@ -38,7 +38,8 @@ from shoal.engines.table import CheckedFiles, Origin, StoredFrame, Table, Worker
 from shoal.errors import InputError, MissingDependencyError, PolicyError, VerificationError
 
 READABLE = ("BinderException", "CatalogException", "ParserException", "SyntaxException")
-_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB")  # types that other tables don't have
+# starts of types that other tables don't have; from a time of day with a zone they would take the zone
+_OPAQUE = ("BIGNUM", "VARINT", "BIT", "INTERVAL", "BLOB", "UNION", "VARIANT", "GEOMETRY", "TIME WITH ")
 _HASHES = 3  # times the hashes of one lot fit in DuckDB's memory, because one lot is sorted while the next is read
 _LONG = ("HUGEINT", "UHUGEINT")  # types with more digits than other tables hold
 
@@ -66,7 +67,7 @@ class _DuckDB:
             asked = ", ".join(f"bool_or(abs({quoted(name)}::double) >= 1e38)" for name in long)
             (too_long,) = native.aggregate(asked).fetchall()
             long = [name for name, beyond in zip(long, too_long, strict=True) if beyond]
-        return {name: kind for name, kind in kinds.items() if kind in _OPAQUE or name in long}
+        return {name: kind for name, kind in kinds.items() if kind.startswith(_OPAQUE) or name in long}
 
     def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())  # noqa: F841  (the query finds it by its name)
@@ -195,15 +196,18 @@ def connect(scope: Scope, database: Path | None = None) -> Any:
         raise InputError(f"{where} cannot be opened ({type(error).__name__})") from None
 
 
-def relation(connection: Any, sql: str, name: str) -> Any:
-    """A query as a relation; InputError with DuckDB's message only if it is about the query and not about rows."""
+def relation(connection: Any, sql: str, name: str, *, own: bool = False) -> Any:
+    """A query as a relation; InputError with DuckDB's message only if it is about the query and not about rows.
+
+    own  shoal wrote the query over files, whose names the message may quote: those of folders are values
+    """
     import duckdb
 
     try:
         found = connection.sql(sql)
     except duckdb.Error as error:
         kind = type(error).__name__
-        reason = f": {str(error).strip().splitlines()[0]}" if kind in READABLE else ""
+        reason = f": {str(error).strip().splitlines()[0]}" if kind in READABLE and not own else ""
         raise InputError(f"{name!r} cannot be read by DuckDB ({kind}){reason}") from None
     if found is None:
         raise InputError(f"{name!r}: the query gives no table; write one SELECT")
@@ -220,13 +224,13 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
     connection = connect(scope)
     sql = duckdb_sql(checked)
     if scope.query is not None:
-        relation(connection, f"create view data as {sql}", checked.parts.name)
+        relation(connection, f"create view data as {sql}", checked.parts.name, own=True)
         # the count of records is comparable with the query's input, not with its result
         if checked.records is not None:
             counted = relation(connection, "select count(*) from data", checked.parts.name)
             refuse_other_count(checked.parts.name, _only(counted, checked.parts.name), checked.records)
         return relation(connection, scope.query, "the query")
-    return relation(connection, sql, checked.parts.name)
+    return relation(connection, sql, checked.parts.name, own=True)
 
 
 def _only(counted: Any, name: str) -> int:
@@ -292,7 +296,10 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     """
     source = locate(path)
     if scope.table is None and scope.query is None:
-        raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
+        raise PolicyError(
+            f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; what takes "
+            "neither reads the table saved as Parquet"
+        )
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, FilesOfTable((source,), (), source.name)))
 
@@ -319,16 +326,37 @@ def _sqlite(source: Source, scope: Scope) -> Any:
             held = [name for (name,) in opened.execute("select name from sqlite_master where type in ('table','view')")]
             if scope.query is None and scope.table not in held:
                 raise PolicyError.unknown("table", str(scope.table), held)
-            asked = scope.query or f"select * from {quoted(str(scope.table))}"
-            return _copied(opened, asked.strip().rstrip(";"), connect(scope), source.name)
+            asked = (scope.query or f"select * from {quoted(str(scope.table))}").strip().rstrip(";")
+            names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
+            try:
+                return _copied(opened, asked, names, connect(scope), source.name)
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # the message may quote rows
+                raise _unread(opened, asked, names, error, source.name) from None
     except sqlite3.Error as error:
-        reason = "" if isinstance(error, sqlite3.DataError) else f": {error}"
-        raise InputError(f"{source.name!r} cannot be read as SQLite ({type(error).__name__}){reason}") from None
+        raise InputError(f"{source.name!r} cannot be read as SQLite ({type(error).__name__}): {error}") from None
 
 
-def _copied(opened: sqlite3.Connection, asked: str, connection: Any, name: str) -> Any:
+def _unread(opened: sqlite3.Connection, asked: str, names: Sequence[str], error: Exception, name: str) -> InputError:
+    """The error for rows that SQLite can't give, with the column if its texts are the reason."""
+    opened.text_factory = bytes
+    for column in names:
+        try:
+            texts = (text for (text,) in opened.execute(f"select {quoted(column)} from ({asked})"))
+            for text in texts:
+                if isinstance(text, bytes):
+                    text.decode()
+        except UnicodeDecodeError:
+            return InputError(
+                f"{name!r}: column {column!r} holds text that is not in UTF-8; convert it, or leave the column out "
+                "with ⟨query=...⟩"
+            )
+        except sqlite3.Error:
+            continue
+    return InputError(f"{name!r} cannot be read as SQLite ({type(error).__name__})")
+
+
+def _copied(opened: sqlite3.Connection, asked: str, names: Sequence[str], connection: Any, name: str) -> Any:
     """The result of a query to SQLite as a relation; InputError for columns of mixed types."""
-    names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
     kinds: list[str] = []
     for i, column in enumerate(names):
         if column in names[:i]:

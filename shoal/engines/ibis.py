@@ -11,8 +11,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import narwhals as nw
 import polars as pl
 
 from shoal.engines.duck import answered
-from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.lazy import Dialect, LazyTable, signed
 from shoal.engines.order import DIGITS, PARTS, WHOLE, LatePlacement
 from shoal.engines.source import Scope, too_little
 from shoal.engines.store import slices
@@ -32,11 +33,13 @@ BATCH = 100_000
 _INSERTED = 10_000  # rows in each insert
 _ARGUMENTS = 50  # arguments of a function; PostgreSQL allows at most 100
 _DIGITS = 38  # maximum number of decimal digits
+_UNITS = ("s", "ms", "us", "ns")  # of intervals that narwhals knows
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-# by their number in MySQL's protocol: types that Ibis confuses with others
-_FIELDS = {11: "time", 13: "year", 16: "bit"}
+# by their number in the server's protocol: types that Ibis confuses with others
+_FIELDS = {"mysql": {11: "time", 13: "year", 16: "bit"}, "postgres": {1266: "timetz"}}
 _WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
-_UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError")
+_UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError",
+               "ModuleNotFoundError")  # fmt: skip
 _KNOWN = ("boolean", "integer", "floating", "decimal", "string", "date", "time", "timestamp", "binary")
 
 
@@ -174,7 +177,7 @@ class _Ibis:
             import ibis
 
             begin = ibis.literal(str(first)) if isinstance(first, int) else table[first].cast("string")
-            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns)]))
+            return self.words.number(_joined([begin, ibis.literal(":"), *self._fields(table, columns, whole=True)]))
 
         return made
 
@@ -182,14 +185,14 @@ class _Ibis:
         cut = _left if self.backend == "mssql" else _first
         return lambda table: cut(self.words.digest(_joined([table[salt], *self._fields(table, columns)])), DIGITS)
 
-    def _fields(self, table: Any, columns: Mapping[str, Any]) -> list[Any]:
-        """The texts that form the payload of ``order``."""
+    def _fields(self, table: Any, columns: Mapping[str, Any], *, whole: bool = False) -> list[Any]:
+        """The texts that form the payload of ``order``; with ``whole``, texts that differ if the values do."""
         import ibis
 
         fields = []
         for name, kind in columns.items():
             exact = self.words.exact if kind == nw.Binary and table[name].type().is_string() else None
-            text = _text(table[name], self.backend) if exact is None else exact.text(table[name])
+            text = _text(table[name], self.backend, whole) if exact is None else exact.text(table[name])
             known = _joined([ibis.literal("v"), text.length().cast("string"), ibis.literal(":"), text])
             fields.append(ibis.cases((text.isnull(), "n"), else_=known))
         return fields
@@ -200,7 +203,8 @@ class _Ibis:
     def opaque(self, native: Any) -> Mapping[str, str]:
         bytes_ = self.words.exact is not None  # bytes would be confused with the exact form of a text
         kinds = native.schema().items()
-        found = _other_types(native) if self.backend == "mysql" else {}
+        asked = self.backend == "mysql" or (self.backend == "postgres" and any(k.is_time() for _, k in kinds))
+        found = _other_types(native, _FIELDS[self.backend]) if asked else {}
         found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
         return found
 
@@ -210,12 +214,16 @@ class _Ibis:
 
         if self.backend == "mysql":
             return _brought_to_mysql(backend_of(native), frame)
-        held = ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        if self.backend == "duckdb":
+            return ibis.memtable(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+        own = {f"c{i}": name for i, name in enumerate(frame.columns)}  # a name with % would be read as a parameter
+        plain = signed(frame).rename(dict(zip(frame.columns, own, strict=True)))
+        held = ibis.memtable(plain.to_arrow(compat_level=pl.CompatLevel.oldest()))
         if self.backend == "postgres":  # without figures, PostgreSQL guesses the table's size
             connection = backend_of(native)
             connection.execute(held.limit(0))  # this creates the table
             _run(connection, f'analyze "{held.get_name()}"')
-        return held
+        return held.rename({name: c for c, name in own.items()})
 
     def ordered(self, native: Any, by: str) -> Any:
         return native.order_by(by)
@@ -360,9 +368,9 @@ def _sent_columns(native: Any) -> Any:
         raise unread(error) from None
 
 
-def _other_types(native: Any) -> dict[str, str]:
-    """The columns of MySQL that the server sends with other types than Ibis states."""
-    return {str(name): _FIELDS[kind] for name, kind, *_ in _sent_columns(native) if kind in _FIELDS}
+def _other_types(native: Any, fields: Mapping[int, str]) -> dict[str, str]:
+    """The columns that the server sends with other types than Ibis states."""
+    return {str(name): fields[kind] for name, kind, *_ in _sent_columns(native) if kind in fields}
 
 
 def _by_base_types(native: Any, backend: str) -> Any:
@@ -425,22 +433,30 @@ def _shown(kind: Any) -> str:
     return str(kind) if raw is None else raw.sql().lower()
 
 
-def _text(column: Any, backend: str) -> Any:
-    """A column as the text of ``order.portable``."""
+def _text(column: Any, backend: str, all_differ: bool) -> Any:
+    """A column as the text of ``order.portable``; if all are to differ, also large numbers and NaN have their own."""
     import ibis
 
     kind = column.type()
     if kind.is_floating():
         wide = column.cast("float64")
-        none = wide.isnull() if backend in ("mysql", "mssql") else wide.isnull() | wide.isnan()
+        nan = [] if backend in ("mysql", "mssql") else [wide.isnan()]
         whole = wide.floor().cast("int64")
         rest = ((wide - whole) * PARTS).floor().cast("int64")
-        near = _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")])
-        return ibis.cases((none, ibis.null("string")), (wide.abs() < WHOLE, near), (wide > 0, "far"), else_="-far")
+        near = (wide.abs() < WHOLE, _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")]))
+        if all_differ:
+            own = [(wide.isnull(), ibis.null("string")), *((odd, "nan") for odd in nan)]
+            return ibis.cases(*own, near, else_=wide.cast("string"))
+        none = reduce(or_, nan, wide.isnull())
+        return ibis.cases((none, ibis.null("string")), near, (wide > 0, "far"), else_="-far")
     if kind.is_timestamp() and backend != "mssql":  # SQL Server counts seconds in 32 bits
         return _micros(column, backend).cast("string")
     if kind.is_boolean():
         return ibis.cases((column.isnull(), ibis.null("string")), (column, "true"), else_="false")
+    if kind.is_binary() and backend == "duckdb":
+        return _function("hex", "string", "binary")(column)
+    if kind.is_binary() and backend == "postgres":
+        return _function("encode", "string", "binary", "string")(column, "hex").upper()
     if kind.is_string():
         return _as_text(column) if backend in ("mysql", "postgres") else column
     return column.cast("string")
@@ -465,6 +481,16 @@ class IbisTable(LazyTable):
     def _texts(self, names: Sequence[str]) -> list[str]:
         """The columns that are grouped in their exact form."""
         return [] if self.dialect.words.exact is None else [n for n in names if self.kinds[n] == nw.String]
+
+    def filled(self, values: Mapping[str, Any]) -> LazyTable:
+        """A table in which the missing values of each column are replaced by the given value."""
+        import ibis
+
+        moments = [n for n in values if isinstance(self.kinds[n], nw.Datetime)]
+        own = {n: self.native[n].fill_null(ibis.literal(values[n], type=self.native[n].type())) for n in moments}
+        table = type(self)(self.native.mutate(**own), self.dialect, self.origin)
+        others = {n: value for n, value in values.items() if n not in moments}
+        return LazyTable.filled(table, others) if others else table
 
     def _compared(self, names: Sequence[str]) -> Any:
         texts = self._texts(names)
@@ -491,6 +517,7 @@ class IbisTable(LazyTable):
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns of all rows, fetched into memory."""
+        self._refuse_opaque([n for n in names if self.kinds[n] == nw.Duration], "cast it to text in a view")
         return pl.concat(self.dialect.slices(self.native.select(*names), Path(), lambda _: None))
 
     @property
@@ -534,6 +561,11 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
             raise InputError(
                 f"column {column!r} has numbers of {kind.precision} digits, and no other table holds more than "
                 f"{_DIGITS}; read a view that casts it to text, or leaves it out"
+            )
+        if kind.is_interval() and kind.unit.value not in _UNITS:
+            raise InputError(
+                f"column {column!r} is of type {kind}, which no other table holds; read a view that casts it to text, "
+                "or leaves it out"
             )
     dialect: Dialect = _Ibis(name)
     return IbisTable(native, dialect, origin)

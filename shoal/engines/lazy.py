@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -21,7 +21,15 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines.codes import cannot_group, count_keys, encode, histogram_of, mixed_radix_columns, narrow
+from shoal.engines.codes import (
+    cannot_group,
+    count_keys,
+    encode,
+    histogram_of,
+    mixed_radix_columns,
+    narrow,
+    refuse_dates,
+)
 from shoal.engines.frames import split_triples
 from shoal.engines.order import LatePlacement, ShuffleKey, row_hashes
 from shoal.engines.source import too_little
@@ -119,6 +127,14 @@ def _is_plain(kind: Any) -> bool:
     """Whether a value's text is the same in Polars as in an engine."""
     texts = kind == nw.String or isinstance(kind, (nw.Enum, nw.Categorical))
     return bool(texts or kind.is_integer() or kind.is_float() or kind in (nw.Boolean, nw.Date, nw.Datetime))
+
+
+_SIGNED = {pl.UInt8: pl.Int16, pl.UInt16: pl.Int32, pl.UInt32: pl.Int64, pl.UInt64: pl.Decimal(20, 0)}
+
+
+def signed(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame for an engine that has no unsigned integers: each as the narrowest signed type that holds it."""
+    return frame.cast(_SIGNED)  # type: ignore[arg-type]
 
 
 def _is_nan(name: str) -> Any:
@@ -224,7 +240,7 @@ class LazyTable:
         If a numbering gives all tuples different numbers, it identifies the tuple of every row. Otherwise the next
         numbering is tried, which happens once in a million tables of ten million tuples.
         """
-        self._refuse_fields(names)
+        self.refuse_fields(names)
         opaque = self.dialect.opaque(self.native)
         for name in names:
             if name in opaque:
@@ -292,7 +308,10 @@ class LazyTable:
         """
         partition, replacements, drop, aside, shuffle_key, keep_order = asked
         if keep_order:
-            raise InputError(f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out")
+            raise InputError(
+                f"a table of {self.dialect.name} has no row order to keep; leave ⟨keep_order⟩ out, or call apply in "
+                "place of transform"
+            )
         group, at = f"{self.own}group", f"{self.own}at"
         kept = [c for c in self.columns if c not in drop]
         left = [c for c in kept if c not in {r.name for r in replacements}]
@@ -457,25 +476,37 @@ class LazyTable:
 
     def singled(self, columns: Sequence[str]) -> SingledOut:
         """How far some columns single rows out, counted in the engine."""
-        self._refuse_fields(columns)
-        self._refuse_kinds(columns, ("INTERVAL", "TIME"))
+        self.refuse_fields(columns)
+        self._refuse_kinds(columns)
+        self._refuse_dates([n for n in columns if self.kinds[n] in (nw.Date, nw.Datetime)])
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
-    def _refuse_kinds(self, columns: Sequence[str], kinds: Collection[str]) -> None:
-        """InputError for a column of a type that no other table has."""
+    def _refuse_kinds(self, columns: Sequence[str], starts: tuple[str, ...] = ("",)) -> None:
+        """InputError for a column of a type that no other table has; bytes can be published unchanged.
+
+        starts  the starts of the refused types
+        """
         opaque = self.dialect.opaque(self.native)
         for name in columns:
-            if opaque.get(name) in kinds:
+            if opaque.get(name, "BLOB") != "BLOB" and opaque[name].startswith(starts):
                 raise InputError(
                     f"column {name!r} is of type {opaque[name]} in {self.dialect.name}, which no other table holds; "
                     "cast it to text, or name it in ⟨identifiers=[...]⟩"
                 )
 
+    def _refuse_dates(self, columns: Sequence[str]) -> None:
+        """InputError for dates that have no text."""
+        for name in columns:
+            ends = self.frame.select(nw.col(name).min().alias("low"), nw.col(name).max().alias("high"))
+            found = ends.collect(backend="polars").to_native()
+            for end in ("low", "high"):
+                refuse_dates(found[end].alias(name))
+
     def _hashes(self) -> Callable[[Sequence[str]], Iterator[np.ndarray]] | None:
         """A function that gives a 64-bit number of some columns for every row; None if these should not be fetched."""
         return None
 
-    def _refuse_fields(self, names: Sequence[str]) -> None:
+    def refuse_fields(self, names: Sequence[str]) -> None:
         """InputError for a name that the engine would read as a field of another column when grouping."""
         for name in names:
             if "." in name:
@@ -486,7 +517,7 @@ class LazyTable:
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns of all rows, fetched into memory."""
-        self._refuse_kinds(names, ("INTERVAL",))
+        self._refuse_kinds(names, ("INTERVAL", "UNION"))  # others are read, though not as they are
         found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
         return self._with_levels(found)
 

@@ -452,9 +452,9 @@ def _close(frames: Iterator[Any]) -> None:
 def portable(series: pl.Series) -> pl.Series:
     """A column as text that is the same in every engine, with null for missing values and NaN.
 
-    Integers, booleans, dates, decimals, and texts are unchanged; moments are microseconds since 1970. Floats are their
-    whole part and their fraction in units of 2^-52, and above 2^53 only their sign. For other types, the text depends
-    on the engine.
+    Integers, booleans, dates, decimals, times of day, and texts are unchanged; moments are microseconds since 1970;
+    bytes are hexadecimal digits. Floats are their whole part and their fraction in units of 2^-52, and above 2^53 only
+    their sign. For lists and structures, the text depends on the engine.
     """
     kind = series.dtype
     if kind.is_float():
@@ -469,7 +469,9 @@ def portable(series: pl.Series) -> pl.Series:
         return pl.select(pl.when(wide.is_null()).then(None).when(near).then(exact).otherwise(far)).to_series()
     if isinstance(kind, pl.Datetime):
         return series.dt.epoch("us").cast(pl.String)
-    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Unknown):
+    if kind == pl.Binary:
+        return series.bin.encode("hex").str.to_uppercase()
+    if kind.is_nested() or kind in (pl.Object, pl.Unknown):
         return pl.Series([None if v is None else repr(v) for v in series.to_list()], dtype=pl.String)
     return as_text(series)
 

@@ -320,7 +320,8 @@ def open_server(address: str, scope: Scope) -> Table:
     if scope.table is None and scope.query is None:
         shown = without_secrets(address)
         raise PolicyError(
-            f"{shown!r} is a server of databases: say which table with ⟨table=...⟩, or give a ⟨query=...⟩"
+            f"{shown!r} is a server of databases: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; what takes "
+            "neither reads the table saved as Parquet"
         )
     server = connect(address)
     with in_a_sentence(server):

@@ -264,12 +264,21 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _keys(path: Path, root: Path) -> tuple[str, ...]:
-    """The columns in the names of the folders between a root and a file."""
+    """The columns in the names of the folders between a root and a file; InputError for a name that DuckDB would read
+    otherwise."""
     try:
         inner = path.parent.absolute().relative_to(root.absolute()).parts
     except ValueError:
         inner = ()
-    return tuple(part.split("=", 1)[0] for part in inner if "=" in part)
+    named = [part.split("=", 1) for part in inner if "=" in part]
+    for key, value in named:
+        if set("?\\\n=") & {*key, *value}:
+            raise InputError(
+                f"column {key!r} in the names of folders: one of them has a question mark, a backslash, a line break, "
+                "or a second equals sign, which DuckDB reads otherwise; write it in percent notation, such as %3F, or "
+                "put the column into the files"
+            )
+    return tuple(key for key, _ in named)
 
 
 def _refuse_twice(paths: Iterable[Path]) -> None:

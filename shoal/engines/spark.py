@@ -21,7 +21,7 @@ import narwhals as nw
 import polars as pl
 
 from shoal.engines.atomic import clear_stale, folder_next_to
-from shoal.engines.lazy import Dialect, LazyTable
+from shoal.engines.lazy import Dialect, LazyTable, signed
 from shoal.engines.order import DIGITS, LatePlacement, Sql, compared_sql, payload_sql
 from shoal.engines.source import Scope, too_little
 from shoal.engines.table import CheckedFiles, Origin, Workers
@@ -68,7 +68,7 @@ class _Spark:
     def from_polars(self, native: Any, frame: pl.DataFrame) -> Any:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        table = signed(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
         # without an explicit schema, a moment without a zone would get the session's zone
         schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
         return native.sparkSession.createDataFrame(table, schema)
@@ -96,11 +96,13 @@ class _Spark:
             return {}
         for name in native.columns:
             native = native.withMetadata(name, {})
-        one_zero = [
-            f"{q} + cast(0 as {kind}) as {q}" if kind in ("float", "double") else q
-            for q, kind in ((self.sql.name(n), kind) for n, kind in native.dtypes)
-        ]
-        native = native.selectExpr(*one_zero)
+        # Spark 4.0 writes the metadata that was there before, unless the column is computed
+        native = native.selectExpr(
+            *(
+                f"{q} + cast(0 as {kind}) as {q}" if kind in ("float", "double") else f"coalesce({q}, {q}) as {q}"
+                for q, kind in ((self.sql.name(n), kind) for n, kind in native.dtypes)
+            )
+        )
         rows: dict[str, int] = {}
         staging = folder_next_to(folder / "staging")
         try:
@@ -155,7 +157,9 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
     if any(field.dataType.typeName() == "void" for field in native.schema):  # no reader supports files with this type
         quoted = [(field.dataType.typeName(), _Spark.sql.name(field.name)) for field in native.schema]
         native = native.selectExpr(*(f"cast({q} as string) as {q}" if kind == "void" else q for kind, q in quoted))
-    return LazyTable(native, SPARK, origin)
+    table = LazyTable(native, SPARK, origin)
+    table.refuse_fields(table.columns)  # Spark reads a dot so in every plan
+    return table
 
 
 def session(scope: Scope) -> Any:

@@ -17,6 +17,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from shoal.engines.codes import refuse_dates
 from shoal.engines.recognize import DIRECT, REMARKS, Kind, by_name, by_values, free_text, identifies_nobody
 from shoal.engines.table import SingledOut, Table
 from shoal.errors import InputError
@@ -157,6 +158,7 @@ def singled_in_memory(columns: Iterable[pl.Series]) -> SingledOut:
     joined = np.zeros(1, np.uint64)
     for column in columns:
         name = column.name
+        refuse_dates(column)
         if column.dtype == pl.Object:
             raise InputError(f"column {name!r} holds objects of no kind a table has; name it in ⟨identifiers=[...]⟩")
         if isinstance(column.dtype, pl.BaseExtension):

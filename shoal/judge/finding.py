@@ -204,8 +204,18 @@ def _flat(column: pl.Series) -> pl.Series:
     if isinstance(kind, (pl.Categorical, pl.Enum)) or kind == pl.Null:
         return column.cast(pl.String)
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
-        return pl.Series(column.name, [None if v is None else repr(v) for v in column.to_list()], dtype=pl.String)
+        values = [None if v is None else repr(_positive_zeros(v)) for v in column.to_list()]
+        return pl.Series(column.name, values, dtype=pl.String)
     return column.fill_nan(None) if kind.is_float() else column
+
+
+def _positive_zeros(value: Any) -> Any:
+    """A value in which a negative zero is the other zero, also within lists and structures."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, list):
+        return [_positive_zeros(v) for v in value]
+    return {name: _positive_zeros(v) for name, v in value.items()} if isinstance(value, dict) else value
 
 
 def _filled(text: pl.Series) -> pl.Series:

@@ -36,6 +36,7 @@ _COLUMN, _ELEMENT, _STATISTICS = {1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 16}, set(r
 _PAGE, _PAGES = {1, 2, 3, 4}, {_DATA: (5, {1, 2, 3, 4, 5}), _DICTIONARY: (7, {1, 2, 3}), _DATA_2: (8, set(range(1, 9)))}
 _ROOTS = {b"root", b"schema", b"spark_schema", b"arrow_schema"}
 _LISTS = {b"list", b"element", b"item", b"array"}
+_MAP: Any = getattr(pl, "Map", ())  # older versions of Polars read lists of structures
 _WRITER = re.compile(rb"(Polars( \(\w+\))?|parquet-(cpp-arrow|mr|rs))( version [\d.]+)?( \(build [0-9a-f]*\))?")
 
 _ARROW, _VERSION, _ROW = b"ARROW:schema", b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"
@@ -456,6 +457,8 @@ def _within(cells: pl.Series, path: Sequence[bytes]) -> pl.Series:
     while cells.dtype.is_nested():
         if isinstance(cells.dtype, pl.Struct):
             cells, rest = cells.struct.field(rest[0].decode()), rest[1:]
+        elif isinstance(cells.dtype, _MAP) and rest[:1] == [b"key_value"]:
+            cells, rest = cells.map.entries().explode(), rest[1:]
         elif set(rest[:2]) <= _LISTS:
             cells, rest = cells.explode(), rest[2:]
         else:

@@ -6,7 +6,7 @@ from which the judge of each kind of crosswalk counts again what a written file 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -162,13 +162,22 @@ def tables(
 
 
 def opened(
-    data: Any, separator: str | None = None, encoding: str | None = None, scope: Scope | None = None
-) -> pl.DataFrame:
-    """Any table as a Polars frame, with the text of a CSV as written. scope: the table or query of a database."""
+    data: Any, separator: str | None = None, encoding: str | None = None, scope: Scope | None = None,
+    unread: Collection[str] = (),
+) -> pl.DataFrame:  # fmt: skip
+    """Any table as a Polars frame, with the text of a CSV as written.
+
+    scope   the table or query of a database
+    unread  columns of which only the names matter; an engine may hold values in them that no frame holds
+    """
     if isinstance(data, pl.DataFrame) and not any(scope or ()):
         return data
     table = open_table(data, separator=separator, encoding=encoding, scope=scope)
-    return table.polars(table.columns)
+    if table.in_memory:
+        return table.polars(table.columns)
+    read = table.polars([c for c in table.columns if c not in unread])
+    none = pl.Series([None], dtype=pl.String).new_from_index(0, read.height)
+    return pl.DataFrame({c: read[c] if c in read.columns else none for c in table.columns})
 
 
 def like(data: Any, frame: pl.DataFrame) -> Any:

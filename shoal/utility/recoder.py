@@ -323,7 +323,8 @@ class Recoder:
         """
         policy = self._policy()
         refuse_generated(policy)
-        frames = [opened(one) for one in table] if isinstance(table, (list, tuple)) else [opened(table)]
+        tables = table if isinstance(table, (list, tuple)) else [table]
+        frames = [opened(one, unread=policy.identifiers) for one in tables]
         if not frames:
             raise InputError("there is no table to learn from")
         found = [anonymize(frame, policy) for frame in frames]
@@ -410,7 +411,8 @@ class Recoder:
         """
         if not self.__sklearn_is_fitted__():
             raise PolicyError("this Recoder was not fitted; call fit(table) first")
-        policy, frame = self._policy(), opened(table)
+        policy = self._policy()
+        frame = opened(table, unread=policy.identifiers)
         require(frame.columns, [*policy.quasi_identifiers, *policy.sensitive])
         left_out = tuple(c for c in policy.identifiers if c in frame.columns)
         policy = replace(policy, keep_order=keep_order, identifiers=left_out)

@@ -33,6 +33,10 @@ def test_a_folder_is_anonymized_verified_and_audited(tmp_path: Path) -> None:
     assert run("verify", "out", "out.certificate.json", "--original", "in")[0] == 0
     assert run("audit", "out", *ROLES, "--k", "3", *HOW)[0] == 0
     assert run("audit", "in", *ROLES, "--k", "900", *HOW)[0] == 1
+    assert run("attack", "out", "--original", "in", "--json").facts["rows"] == 900
+    learned = ["--quasi", "a", "--sensitive", "s", "--insensitive", "b", "--hierarchy", "a=prefixes:1"]
+    run("fit", "in", *learned, "--k", "2", "-o", "recoder.toml").ok()
+    assert run("apply", "recoder.toml", "in", "-o", "applied.csv", "--json").facts["rows"] == 900
     run("anonymize", "in", *ROLES, "--k", "3", *HOW, "-o", "out").refused(4, "--force")
     assert run("anonymize", "in", *ROLES, "--k", "4", *HOW, "-o", "out", "--force")[0] == 0
     assert run("anonymize", "in/*.parquet", "--glob", *ROLES, "--k", "3", "-o", "c", "--parts", "csv")[0] == 0

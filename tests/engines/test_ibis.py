@@ -197,10 +197,101 @@ def test_a_connection_that_is_lost_is_one_sentence(
     other.disconnect()
 
 
-ODD = [("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("tsvector", "'a'")]
+ODD = [
+    ("inet", "'10.0.0.1'"), ("interval", "'1 day'"), ("int[]", "'{1}'"), ("point", "'(1,2)'"), ("tsvector", "'a'"),
+    ("timetz", "'01:02:03+02'"),
+]  # fmt: skip
 ODD_MARIA = [
     ("point", "point(1, 2)"), ("inet6", "'::1'"), ("blob", "'a'"), ("bit(3)", "b'101'"), ("bit(1)", "b'1'"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "postgres"])
+@pytest.mark.parametrize("missing", ["category", "apart", "filled"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+def test_numbers_of_any_size_nan_and_moments_are_grouped_and_filled(
+    backend: str, missing: str, role: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    weights = [1e300, 2e300, float("nan"), None, float("inf"), float("-inf"), 2.0**60, 0.0]
+    frame = people().with_columns(weight=pl.Series([weights[i * i % 8] for i in range(240)]))
+    connection = connected(backend, request)
+    for name in ("weight", "seen"):
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": [], "insensitive": ["row"], "k": 3}
+        asked |= {"effort": "fast", "seed": 4, "secret": SECRET, "missing": missing}
+        asked[role] = [*asked[role], name]
+        asked["identifiers"] = [n for n in frame.columns if n not in (*asked["quasi_identifiers"], name, "row")]
+        native, expected = held(connection, frame), shoal.anonymize(frame, **asked)
+        release = shoal.anonymize(native, **asked)
+        assert release.loss == expected.loss
+        release.write(tmp_path / "r.csv")
+        expected.write(tmp_path / "e.csv")
+        read_back = (pl.read_csv(tmp_path / name, infer_schema=False) for name in ("r.csv", "e.csv"))
+        assert alike(*read_back)
+        assert shoal.verify(tmp_path / "r.csv", original=native).holds
+    connection.disconnect()
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "postgres"])
+def test_a_table_that_is_brought_to_a_database_may_have_names_with_percent_signs(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    frame = pl.DataFrame({"age %s": [20, 21, 22] * 8, "100%": ["a", "b"] * 12})
+    connection = connected(backend, request)
+    sent(connection, "drop table if exists odd")
+    sent(connection, 'create table odd ("age %s" bigint, "100%" text)')
+    sent(connection, "insert into odd " + " union all ".join(f"select {a}, '{b}'" for a, b in frame.rows()))
+    recoder = shoal.Recoder(["age %s"], sensitive=["100%"], k=2, hierarchies={"age %s": "intervals:10"})
+    found = recoder.fit(frame).apply(connection.table("odd"), secret=SECRET)
+    assert alike(read(found.table), recoder.apply(frame, secret=SECRET).table)
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [*ODD, ("uuid", "gen_random_uuid()"), ("date", "'infinity'"), ("money", "'1'"), ("bytea", "'a'")],
+)
+def test_an_identifier_of_any_type_stays_in_the_database(
+    kind: str, value: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Whoever verifies, attacks, or learns a recoding needs no value of it."""
+    connection = connected("postgres", request)
+    sent(connection, "drop table if exists odd")
+    sent(connection, f"create table odd (age bigint, ill text, odd {kind})")
+    sent(connection, f"insert into odd select 20 + i % 3, chr(97 + i % 4), {value} from generate_series(1, 24) i")
+    table = connection.table("odd")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "identifiers": ["odd"], "k": 2}
+    release = shoal.anonymize(table, **asked, effort="fast")
+    release.write(tmp_path / "r.csv")
+    assert shoal.verify(tmp_path / "r.csv", original=table).holds
+    assert shoal.attack(tmp_path / "r.csv", original=table).findings
+    recoder = shoal.Recoder(["age"], sensitive=["ill"], identifiers=["odd"], k=2, hierarchies={"age": "intervals:10"})
+    assert recoder.fit(table).apply(table).facts.rows == 24
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
+def test_a_span_of_months_is_refused_by_name(request: pytest.FixtureRequest) -> None:
+    connection = connected("postgres", request)
+    sent(connection, "drop table if exists odd")
+    sent(connection, "create table odd (age bigint, odd interval year)")
+    with pytest.raises(InputError, match="column 'odd' is of type interval"):
+        shoal.anonymize(connection.table("odd"), quasi_identifiers=["age"], identifiers=["odd"], k=2)
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_series_takes_months_from_a_database(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    connection = connected(backend, request)
+    asked = {key: value for key, value in ASKED.items() if key in ("quasi_identifiers", "sensitive", "effort")}
+    series = shoal.Series.start(tmp_path / "s", shoal.Policy.of(k=2, **asked))
+    gone = [n for n in people(1).columns if n not in (*asked["quasi_identifiers"], *asked["sensitive"], "row")]
+    for month in range(2):
+        frame = people().with_columns(pl.col("row") + 1000 * month)
+        series.add(held(connection, frame), person="row", identifiers=gone)
+    assert series.verify().holds
+    connection.disconnect()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -157,6 +158,61 @@ def test_both_zeros_are_one_value_in_a_file_too(tmp_path: Path, ending: str, zer
     seen = shoal.audit(out, quasi_identifiers=["age"], sensitive=["balance"], k=1)
     assert seen.sensitive["balance"].distinct_l == 2
     assert shoal.verify(out, record, table).holds
+
+
+NAN = float("nan")
+NESTED = {
+    "list": pl.Series([[0.0, NAN], [-0.0, -NAN], None, []]),
+    "array": pl.Series([[0.0], [-0.0], None, [NAN]], dtype=pl.Array(pl.Float32, 1)),
+    "struct": pl.Series([{"x": 0.0}, {"x": -0.0}, None, {"x": None}]),
+    "deep": pl.Series([[{"x": [0.0]}], [{"x": [-0.0, None]}], None, []]),
+}
+if hasattr(pl, "Map"):
+    NESTED["map"] = pl.Series([{"x": 0.0}, {"x": -0.0}, None, {}], dtype=pl.Map(pl.String, pl.Float64))
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_floats_within_a_value_are_one_zero_and_one_nan_too(tmp_path: Path, kind: str, engine: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    held = pl.concat([NESTED[kind]] * 6).alias("odd")
+    table = pl.DataFrame({"age": [1, 2, 3] * 8}).with_columns(held)
+    given = table if engine == "polars" else duckdb.connect().from_arrow(table.to_arrow())
+    release = shoal.anonymize(given, quasi_identifiers=["age"], insensitive=["odd"], k=2, effort="fast")
+    release.write(tmp_path / "r.parquet")
+    assert shoal.verify(tmp_path / "r.parquet", original=given).holds
+    assert shoal.attack(release, original=given).findings
+    found = pl.read_parquet(tmp_path / "r.parquet")["odd"]
+    assert found.dtype == held.dtype
+    assert sorted(map(repr, found.to_list())) == sorted(repr(v).replace("-0.0", "0.0") for v in held.to_list())
+
+
+DAY = 86_400_000_000
+BEYOND = {  # infinite ones of DuckDB, a day after 9999, and a day before the year 1
+    pl.Date: [2**31 - 1, 1 - 2**31, 2_932_897, -719_163],
+    pl.Datetime("us"): [2**63 - 1, 1 - 2**63, 2_932_897 * DAY, -719_162 * DAY - 1],
+    pl.Datetime("ms"): [2_932_897 * DAY // 1000, -719_162 * DAY // 1000 - 1],
+}
+
+
+@pytest.mark.parametrize(("kind", "day"), [(kind, day) for kind, days in BEYOND.items() for day in days])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_dates_that_no_text_has_are_refused(kind: Any, day: int, role: str, engine: str, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    days = pl.Series("day", [day, 0, None] * 8, dtype=pl.Int64).cast(pl.Int32 if kind == pl.Date else pl.Int64)
+    table = pl.DataFrame({"age": [1, 1, 2, 2] * 6, "ill": list("abc") * 8}).with_columns(days.cast(kind))
+    given = table if engine == "polars" else duckdb.connect().from_arrow(table.to_arrow())
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 2, "effort": "fast"}
+    with pytest.raises(InputError, match="column 'day' holds dates before the year 1 or after 9999"):
+        shoal.anonymize(given, **(asked | {role: ["day", *asked.get(role, [])]}))
+    shoal.anonymize(given, identifiers=["day"], **asked).write(tmp_path / "r.parquet")
+    assert shoal.verify(tmp_path / "r.parquet", original=given).holds
+    ends = pl.Series("day", [-719_162, 2_932_896] * 12, dtype=pl.Int32).cast(pl.Date).cast(kind)
+    table = table.with_columns(ends)
+    given = table if engine == "polars" else duckdb.connect().from_arrow(table.to_arrow())
+    shoal.anonymize(given, **(asked | {role: ["day", *asked.get(role, [])]})).write(tmp_path / "r.parquet")
+    assert shoal.verify(tmp_path / "r.parquet", original=given).holds
 
 
 def test_a_pandas_frame_names_the_package_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,8 +242,48 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
     assert path.read_bytes() == before
     with pytest.raises(PolicyError, match="did you mean 'the people'"):
         shoal.anonymize(path, table="thepeople", **ASKED)
-    with pytest.raises(PolicyError, match="say which table"):
-        shoal.anonymize(path, **ASKED)
+    for work in (shoal.anonymize, lambda data, **asked: shoal.compare(data, {"r": tmp_path / "out"}, asked)):
+        with pytest.raises(
+            PolicyError, match=r"say which table .*; what takes neither reads the table saved as Parquet"
+        ):
+            work(path, **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ({"table": "t"}, "column 'note' holds text that is not in UTF-8; .* with query="),
+        ({"query": "select a, note from t"}, "column 'note' holds text that is not in UTF-8"),
+        ({"query": "select a, json_set('{}', 'hidden' || a, 1) as note from t"}, r"SQLite \(OperationalError\)$"),
+        (
+            {"query": "select a, json_set('{}', note, 1) as note from t"},
+            "column 'note' holds text that is not in UTF-8",
+        ),
+        ({"query": "select a, none from t"}, "no such column: none"),
+    ],
+)
+def test_what_sqlite_says_of_a_row_is_not_passed_on(tmp_path: Path, wanted: dict[str, str], says: str) -> None:
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as made:
+        made.execute("create table t (a integer, note text)")
+        made.executemany("insert into t values (?, cast(? as text))", [(i % 2, b"hidden\xff") for i in range(12)])
+    with pytest.raises(InputError, match=says) as refused:
+        shoal.anonymize(path, quasi_identifiers=["a"], insensitive=["note"], k=2, **wanted)
+    assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("folder", ["s?=p", "s=p?", "s=hidden\\p", "s=hidden=p", "s=hidden\np"])
+def test_folders_whose_names_duckdb_reads_otherwise_are_refused(tmp_path: Path, folder: str) -> None:
+    for name in (folder, folder.partition("=")[0] + "=q"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        people().drop("s").write_parquet(tmp_path / "in" / name / "p0.parquet")
+    with pytest.raises(InputError, match=r"in the names of folders: .* in percent notation") as refused:
+        shoal.anonymize(tmp_path / "in", insensitive=["note"], **ASKED)
+    assert "hidden" not in str(refused.value)
+    (tmp_path / "in" / folder).rename(tmp_path / "in" / "s=a%3Fb")
+    if folder.startswith("s="):
+        release = shoal.anonymize(tmp_path / "in", insensitive=["note"], **ASKED)
+        assert set(release.table.pl()["s"]) == {"a?b", "q"}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -54,6 +54,17 @@ def test_a_column_may_have_the_name_of_a_count_or_one_that_a_csv_quotes(name: st
     holding(months.verify())
 
 
+def test_a_name_with_a_line_break_breaks_no_sentence(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [30, 31] * 6, "a\nb": ["x"] * 12, "b\r": ["x"] * 12}).write_parquet(tmp_path / "t.parquet")
+    for name, shown in (("a\nb", r"a\nb 'x' is"), ("b\r", r"b\r 'x' is")):
+        with pytest.raises(shoal.InfeasibleError) as refused:
+            shoal.anonymize(tmp_path / "t.parquet", quasi_identifiers=["age"], sensitive=[name], k=2, l=2)
+        assert str(refused.value).startswith(shown)
+    words = ["--quasi", "age", "--sensitive", '"a\nb"', "--k", 2, "--l", 2]
+    said = run("anonymize", "t.parquet", *words, "-o", "r.csv", cwd=tmp_path).refused(3, r"a\nb 'x' is").stderr
+    assert len(said.strip().splitlines()) == 1
+
+
 def test_a_line_break_separates_names_as_a_comma_does() -> None:
     assert listed('age\nzip,"a\nb"\n') == ["age", "zip", "a\nb"]
 

@@ -11,6 +11,7 @@ certificate has the SHA-256 of this CSV, which anyone with access to the table c
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import tempfile
 import time
@@ -42,6 +43,7 @@ from shoal.engines.store import (
 )
 from shoal.engines.table import Table, Workers
 from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.judge.contents import beyond_rows
 from shoal.judge.tables.large import (
     ReleaseContents,
     ReleaseRequirement,
@@ -58,6 +60,7 @@ from shoal.publishing.tables.limits import graphs_of, scales_of
 from shoal.version import __version__
 
 ENDINGS = ("parquet", "csv")
+_EXAMINED = 3  # parts of an engine whose contents are examined
 Tell = Callable[[str, float | None], None]
 
 
@@ -219,6 +222,7 @@ class _Writing:
             floats = any(c.values.dtype.is_float() for c in self.release._placement.expected.sensitive)
             here = self.text or not there or floats  # the engine would write NaN beside missing values
             self.rows.update({} if here else open_table(self.release.table).parts(temporary))
+            _refuse_beyond(temporary, [*self.rows])
             if not self.rows:
                 self.rows.update(write_folder(self.frames(temporary), temporary, self.ending, self.separator))
         else:
@@ -247,6 +251,14 @@ class _Writing:
     def _took(self, step: str) -> None:
         now = time.perf_counter()
         self.release.seconds[step], self.clock = now - self.clock, now
+
+
+def _refuse_beyond(folder: Path, parts: list[str]) -> None:
+    """VerificationError if one of some parts, drawn at random, contains more than its rows: an engine wrote them."""
+    for name in secrets.SystemRandom().sample(parts, min(len(parts), _EXAMINED)):
+        more = beyond_rows(folder / name)
+        if more is not None:
+            raise VerificationError(f"{name!r}, which the engine wrote, contains {more}; nothing was published")
 
 
 def rows_of(release: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:

@@ -183,11 +183,14 @@ class _Original(NamedTuple):
 
     def read(self, record: Record) -> pl.DataFrame:
         """Its rows, with coordinates joined as in the release, and columns recoded by Safe Harbor."""
-        source = opened(self.data, self.separator, self.encoding, Scope(table=self.table, query=self.query))
+        pair = record.raw["policy"].get("coordinates")
+        recoded_there = {} if record.harbor is None else record.harbor.columns
+        read = {*recoded_there, *(pair if isinstance(pair, list) else ())}
+        gone = {*record.policy.identifiers} - read
+        source = opened(self.data, self.separator, self.encoding, Scope(table=self.table, query=self.query), gone)
         if record.harbor is not None:
             rules = {n: rule for n, rule in record.harbor.columns.items() if n in source.columns}
             source = source.with_columns(recoded(source[n], rule, record.harbor.born) for n, rule in rules.items())
-        pair = record.raw["policy"].get("coordinates")
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(c, str) and c in source.columns for c in pair):
             joined = joined_coordinates(source, pair, record.raw["policy"].get("decimal")).alias(PLACE)
             source = source.with_columns(joined).drop(pair)
