@@ -12,6 +12,7 @@ import polars as pl
 from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
+from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -315,4 +316,4 @@ def _open(given: Any, separator: str | None, encoding: str | None, needed: Seque
     table = given.table if hasattr(given, "policy") else given
     opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
-    return opened.polars(opened.columns)
+    return empty_as_missing(opened.polars(opened.columns))

@@ -268,7 +268,7 @@ def _csv_options(checked: CheckedFiles, i: int) -> str:
         "escape": text('"'),
         "comment": "''",
         "nullstr": "''",
-        "allow_quoted_nulls": "false",
+        "allow_quoted_nulls": "true",
         "strict_mode": "true",
         "null_padding": "false",
         "ignore_errors": "false",

@@ -214,7 +214,7 @@ def _sets(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     if isinstance(found, str):
         parts: Sequence[str | None] = [found]
     elif isinstance(found, SetOf):
-        parts = found.values
+        parts = [None if p == "" and p not in domain.number else p for p in found.values]
     else:
         parts = []
     for candidate in (parts, text.strip("{}[]()").split(", "), text.strip("{}[]()").split(",")):

@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.attacks.reading import coded
 from shoal.engines.codes import as_text
+from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.table import require
@@ -433,7 +434,7 @@ def _blurred(name: str, column: str) -> str:
 def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
     opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
     require(opened.columns, names)
-    return opened.polars(list(names))
+    return empty_as_missing(opened.polars(list(names)))
 
 
 def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Text) -> ReadRelease:

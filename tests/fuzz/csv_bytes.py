@@ -111,7 +111,7 @@ def read(raw: bytes) -> Table | None:
         return None
     if len(names) == 1 and any(s in (names[0] or "") for s in ";\t|"):
         return None
-    return [n or "" for n in names], [tuple(r) for r in records]
+    return [n or "" for n in names], [tuple(v or None for v in r) for r in records]
 
 
 def outcome(raw: bytes, path: Path, engine: str = "polars") -> str:

@@ -361,6 +361,22 @@ def test_empty_texts_beside_missing_values_are_for_parquet(kind: str, ending: st
         assert not out.exists()
 
 
+@pytest.mark.parametrize("kind", ["tiles", "gather", "regions", "labels"])
+def test_a_csv_with_both_has_missing_values_alone(kind: str, tmp_path: Path) -> None:
+    lines = [f"z{i},{i},{i},3,{('', chr(34) * 2, 'flu')[i % 3]}" for i in range(24)]
+    (tmp_path / "t.csv").write_text("id,x,y,people,ill\n" + "\n".join(lines) + "\n")
+    (tmp_path / "e.csv").write_text("a,b\n" + "".join(f"z{i},z{i + 1}\nz{i},z{i + 2}\n" for i in range(22)))
+    more = {
+        "tiles": ["--x", "x", "--y", "y", "--k", 3, "--sensitive", "ill", "--distinct-l", 2],
+        "gather": ["--columns", "x", "--r", 3, "--sensitive", "ill", "--distinct-l", 2],
+        "regions": [tmp_path / "e.csv", "--id", "id", "--weight", "people", "--k", 6, "--soft-boundary", "ill"],
+        "labels": ["--label", "ill", "--k", 8],
+    }[kind]
+    run(kind, tmp_path / "t.csv", *more, "-o", tmp_path / "r.csv").ok()
+    pairs = ["--original", tmp_path / "e.csv"] if kind == "regions" else []
+    run("verify", tmp_path / "r.csv", "--original", tmp_path / "t.csv", *pairs).ok()
+
+
 def test_an_empty_text_has_no_place_in_an_order() -> None:
     """In a text file it is a missing value."""
     frame = pl.DataFrame({"v": ["x", "", "b"] * 4})
