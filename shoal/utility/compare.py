@@ -112,11 +112,12 @@ def marginal_distance(
 
 def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
     """The mean absolute change of Pearson's correlation over pairs of columns of numbers; None with fewer than two."""
-    numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
+    lines = [None if d.ruler == ORDER else d.scaled for d in domains]
+    numeric = {j: at for j, at in enumerate(lines) if at is not None and np.nanstd(at) > 0}
     if len(numeric) < 2:
         return None
-    before = correlations([_filled(domains[j].at) for j in numeric], [codes[j] for j in numeric])
-    means = [read.spreads[j].means(domains[j].at) for j in numeric]  # type: ignore[arg-type]
+    before = correlations([_filled(at) for at in numeric.values()], [codes[j] for j in numeric])
+    means = [read.spreads[j].means(at) for j, at in numeric.items()]
     after = correlations(means, [read.cells[j] for j in numeric])
     pairs = np.triu_indices(len(numeric), 1)
     return float(np.abs(before - after).round(9)[pairs].mean())  # without the rounding errors of large sums
@@ -142,8 +143,7 @@ def correlations(values: Sequence[np.ndarray], codes: Sequence[np.ndarray]) -> n
     return whole
 
 
-def _filled(at: np.ndarray | None) -> np.ndarray:
-    assert at is not None  # called only for columns of numbers
+def _filled(at: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(at), np.nanmean(at), at)
 
 
@@ -164,10 +164,10 @@ def classifier(
 
     train, test = [], []
     for d, s, c, code in zip(domains, read.spreads, read.cells, codes, strict=True):
-        if d.at is not None:
-            scale = np.nanstd(d.at) or 1.0
-            train.append((s.means(d.at) / scale)[c][:, None])
-            filled = _filled(d.at)
+        if (at := d.scaled) is not None:
+            scale = np.nanstd(at) or 1.0
+            train.append((s.means(at) / scale)[c][:, None])
+            filled = _filled(at)
             # -1: a value that the original lacks
             test.append((np.append(filled, filled.mean()) / scale)[code][:, None])
             continue

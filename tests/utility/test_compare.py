@@ -384,6 +384,22 @@ def test_a_generated_hierarchy_is_no_hierarchy_to_read():
     assert both(frame, made.table, made, hierarchies={"a": "intervals"}) == plain
 
 
+@pytest.mark.parametrize("unit", [2.0**-1040, 2.0**-100, 2.0**1016])
+def test_figures_do_not_depend_on_the_unit_of_numbers(unit):
+    """Neither near the largest number, whose square is none, nor near the smallest."""
+
+    def told(of):
+        draw = np.random.default_rng(3)
+        a, b = draw.integers(0, 99, 60), draw.integers(0, 99, 60)
+        frame = pl.DataFrame({"a": (a - 50) * of, "b": b * of, "s": ["x" if v > 49 else "y" for v in b]})
+        other = frame.with_columns(a=pl.col("a").abs(), b=pl.when(pl.col("b") < 40 * of).then(0).otherwise(pl.col("b")))
+        asked = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "target": "s", "seed": 1}
+        found = shoal.compare(frame, {"x": other}, **asked).as_dict()["releases"]["x"]
+        return [found["loss"], found["utility"]["correlation_change"], found["utility"]["classifier"]]
+
+    assert told(unit) == told(1.0)
+
+
 def test_infinite_numbers_are_categories():
     """As in a release, which publishes such a column as sets."""
     assert domain_of(["1", "2", "inf"]).ruler is None
