@@ -194,7 +194,7 @@ def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.maximum(np.minimum(high, last) - np.maximum(low, first), 0.0) / (high - low)
     part = np.where(high == low, (first <= low) & (low < last), part)
-    return np.where(np.isfinite(low + high), part, 0.0)
+    return np.where(np.isfinite(low) & np.isfinite(high), part, 0.0)
 
 
 def _edges(bins: Sequence[Bin]) -> np.ndarray:
