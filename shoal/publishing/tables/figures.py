@@ -227,7 +227,7 @@ def possible(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[np.ndarray, np
         maybe[:, :-1] = (high >= first) & (low < last)
         maybe[:, -1] = [None in c.named for c in column.cells]
         maybe[:, -1] |= ~((low >= first[0]) & (high < last[-1]))[:, 0] if bins else True
-        maybe[[c.low is not None for c in column.cells] & ~np.isfinite(low + high)[:, 0]] = True
+        maybe[[c.low is not None for c in column.cells] & ~(np.isfinite(low) & np.isfinite(high))[:, 0]] = True
     else:
         inside = {b[1] for b in bins}
         for i, cell in enumerate(column.cells):
