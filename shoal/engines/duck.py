@@ -74,7 +74,7 @@ class _DuckDB:
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        return slices(native, tell)
+        return slices(_held(native), tell)
 
     def ordered(self, native: Any, by: str) -> Any:
         return native.order(quoted(by))
@@ -84,7 +84,7 @@ class _DuckDB:
     ) -> Iterator[pl.DataFrame]:
         """The rows in order, sorted in this process: DuckDB would sort complete rows, which takes several times as
         long."""
-        return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
+        return laid_in_order(batches(_held(native), tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def row_memory(self, native: Any) -> int:
         return MemoryBounds.within(_limit(native)).slice
@@ -93,13 +93,20 @@ class _DuckDB:
         return {}
 
     def picklable(self, native: Any) -> Any:
-        return StoredFrame(native.to_arrow_table(), _relation_of)
+        return StoredFrame(_held(native).to_arrow_table(), _relation_of)
 
     def workers(self, native: Any) -> Workers:
         return Workers(ask=partial(answered, native))
 
 
 DUCKDB: Dialect = _DuckDB()
+
+
+def _held(native: Any) -> Any:
+    """The relation with integers that no other table holds as text: in Arrow, those from 2^127 on would be negative."""
+    long = [name for name, kind in DUCKDB.opaque(native).items() if kind == "UHUGEINT"]
+    texts = ", ".join(f"{quoted(name)}::varchar as {quoted(name)}" for name in long)
+    return native.project(f"* replace ({texts})") if long else native
 
 
 def _limit(native: Any) -> int:

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.codes import encode
+from shoal.engines.codes import as_text, encode
+from shoal.engines.open import open_table
 from shoal.engines.propose import propose
 from shoal.engines.recognize import codes
+from shoal.engines.store import read_table
 from shoal.errors import InputError, MissingDependencyError, PolicyError
 
 ROWS = {
@@ -125,6 +127,24 @@ def test_kinds_of_duckdb_that_cannot_be_held_are_refused_by_name(kind: str) -> N
     made = duckdb.connect().sql(f"select cast('{text}' as {kind}) as when, i as b from range(6) t(i)")
     with pytest.raises(InputError, match=r"column 'when' holds values of type .*turn them into text"):
         shoal.anonymize(made, quasi_identifiers=["b"], sensitive=["when"], k=2, effort="fast")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("hugeint", "17" + "0" * 37), ("uhugeint", "3" + "0" * 38)])
+def test_numbers_of_more_digits_than_other_tables_hold_stay(kind: str, first: str, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    made = duckdb.connect().sql(
+        f"select cast('{first}' as {kind}) + i::{kind} as code, i as age, 'x' as ill from range(6) t(i)"
+    )
+    asked = {"quasi_identifiers": ["code", "age"], "sensitive": ["ill"]}
+    exact = {str(int(first) + i) for i in range(6)}
+    assert set(as_text(open_table(made).polars(["code"])["code"])) == exact
+    assert shoal.compare(made, {"m": made}, **asked).as_dict()["releases"]["m"]["loss"]["ncp"] == 0
+    assert shoal.attack(made, made, **asked).findings[0].figure == 1, "each row is linked"
+    release = shoal.anonymize(made, quasi_identifiers=["age"], insensitive=["code"], k=2, effort="fast")
+    for ending in (".csv", ".parquet", ".xlsx"):
+        record = release.write(tmp_path / f"r{ending}")
+        assert set(as_text(read_table(tmp_path / f"r{ending}")["code"])) == exact
+        assert shoal.verify(tmp_path / f"r{ending}", record, made).holds
 
 
 def test_a_proposed_policy_is_toml_whatever_columns_are_called(tmp_path):
