@@ -18,6 +18,7 @@ from shoal.engines.propose import propose
 from shoal.engines.recognize import codes
 from shoal.engines.store import read_table
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from tests.commands import run
 
 ROWS = {
     "town": ["Bonn", "bonn ", "Köln", "Ko\u0308ln", "Ulm", "Ulm", "Jena", "Jena"],
@@ -43,6 +44,22 @@ def test_audit_and_report_name_values_that_look_alike(tmp_path: Path) -> None:
     page = release.report(tmp_path / "r.html", internal=True).read_text()
     assert "2 missing values count as a sensitive value" in page
     assert not shoal.audit(frame.head(1), quasi_identifiers=["town"]).notes
+
+
+def test_a_table_that_holds_stars_is_proposed_another_text_for_them(tmp_path: Path) -> None:
+    rows = {"age": ["20", "*", "30", "31"] * 9, "town": ["Bonn", "Ulm", "hidden", "Bonn"] * 9, "ill": ["flu", "*"] * 18}
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "t.csv")
+    told = run("init", tmp_path / "t.csv").ok().stdout
+    assert "age: 9 rows contain the text *, which releases show for a suppressed value" in told
+    assert tomllib.loads((tmp_path / "t.policy.toml").read_text())["star"] == "suppressed"
+    run("anonymize", tmp_path / "t.csv", "--policy", tmp_path / "t.policy.toml", "--effort", "fast").ok()
+    asked = shoal.roles(frame).settings()
+    assert asked["star"] == "suppressed"
+    assert shoal.anonymize(frame, **asked, effort="fast").audit.k >= 5
+    with pytest.raises(InputError, match="such as star='suppressed'"):
+        shoal.anonymize(frame, **{**asked, "star": "*"})
+    assert "star" not in shoal.roles(frame.with_columns(age=1, ill=2)).settings()
 
 
 def test_init_names_them_too(tmp_path: Path) -> None:
