@@ -68,7 +68,7 @@ STYLE = """
 """
 
 FILLING = ("rows", "singled", "pairs")  # jobs that fill a page when it is drawn
-SETTLED = "document.querySelectorAll('.wb-refusal button').forEach(button => button.click())"
+CLOSING = "document.querySelectorAll('.wb-refusal button').forEach(button => button.click())"
 
 
 class LongWork:
@@ -160,7 +160,7 @@ class Window:
             self.say(str(error), bad=True)
             return None
         if self.refusals == shown and job not in FILLING:
-            self.settle()
+            self.close_refusals()
         return answer
 
     def long_work(self, label: str, *, bar: bool = False) -> LongWork:
@@ -176,15 +176,15 @@ class Window:
         if not there:
             self.task.unsaid.append((words, bad))
         for window in [self] if self in there else there:
-            window.settle()
+            window.close_refusals()
             window._notify(words, bad, bad or stays)
 
-    def settle(self) -> None:
+    def close_refusals(self) -> None:
         """Close the refusals on the page, because what was refused has succeeded, or another message follows."""
         if self.open_refusal:
             self.open_refusal = False
             with self.client:
-                ui.run_javascript(SETTLED)
+                ui.run_javascript(CLOSING)
 
     def _notify(self, words: str, bad: bool, stays: bool) -> None:
         self.refusals += bad
@@ -229,7 +229,7 @@ class Window:
 
     def set(self, *steps: str, **values: Any) -> None:
         """Change settings, and update the summary line."""
-        self.settle()
+        self.close_refusals()
         self.task.change(**values)
         self.changed(*steps)
 

@@ -59,12 +59,12 @@ def test_a_refusal_is_gone_when_what_was_refused_succeeds(tmp_path: Path, monkey
     from nicegui import ui
     from nicegui.testing.user_interaction import UserInteraction
 
-    from shoal.workbench.window import SETTLED
+    from shoal.workbench.window import CLOSING
 
     closed: list[str] = []
 
     async def walk(user: Any, bench: Any) -> None:
-        monkeypatch.setattr(ui, "run_javascript", lambda script: closed.append(script) if script == SETTLED else None)
+        monkeypatch.setattr(ui, "run_javascript", lambda script: closed.append(script) if script == CLOSING else None)
         await user.open("/")
         (tmp_path / "torn.xlsx").write_bytes(b"no zip")
         people(tmp_path)
