@@ -55,7 +55,7 @@ NOTED = ("quasi-identifier", "sensitive")  # roles with values that are read in 
 SAMPLED = 1_000_000  # size of the random sample of a larger table that is not in memory
 TEXTS = 0.5  # distinct texts per row; above this share, the sets of a release would list most of them
 SHARING = 5  # rows that should share the rounded value of a range's end; equals the proposed k
-ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
+ROUNDED = "rounds the ends of ranges outward; unrounded, they would be values of single rows"
 _CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")  # characters that TOML does not allow in comments
 _PERSONS = 0.9  # distinct values per row; above this share, repeated names can be a few people with equal names
 
@@ -460,8 +460,9 @@ def _role(
         return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
-    few = "; its name suggests an identifier, but it has too few values" if _named(series.name) else ""
-    return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
+    if _named(series.name):
+        return "insensitive", "its name suggests an identifier, but it has too few values: you decide", 0
+    return "insensitive", "its name and values suggest no other role: you decide", 0
 
 
 def _measured(series: pl.Series, texts: Sequence[str]) -> bool:

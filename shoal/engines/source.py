@@ -370,7 +370,7 @@ class Scope(NamedTuple):
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
                 input_name = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
                 raise PolicyError(
-                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
+                    f"⟨{name}={str(given)!r}⟩ is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
                 )
         if self.glob and engine in (None, "polars"):
             raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")

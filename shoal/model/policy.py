@@ -278,7 +278,8 @@ class Policy:
             object.__setattr__(self, "hierarchies", {**self.hierarchies, PLACE: "tiles"})
         if not self.grouped:
             raise UnaskedError(
-                "no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)"
+                "no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know; shoal init "
+                "proposes them)"
             )
         seen: dict[str, str] = {}
         for role, names in roles.items():

@@ -143,9 +143,7 @@ class Diversity:
                     f"l = {frequency} exists; the largest l possible is {n // top}"
                 )
             if count.size < distinct:
-                raise InfeasibleError(
-                    f"{named} has {count.size} different values, so no cluster can have {distinct}"
-                )
+                raise InfeasibleError(f"{named} has {count.size} different values, so no cluster can have {distinct}")
         raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
 
     def sizes(self, r: int) -> list[int]:
