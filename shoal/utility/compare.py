@@ -329,7 +329,10 @@ def compare(
     columns of numbers. Raises PolicyError and InputError for missing columns. O(rows columns + queries rows), and a
     product of matrices for the correlations, O(rows columns^2).
     """
-    if not mapping("releases", releases):
+    if releases is not None and not isinstance(releases, Mapping):
+        kind = type(releases).__name__
+        raise PolicyError(f"releases is one {kind}; name each release, as in {{'ours': release, 'theirs': 'arx.csv'}}")
+    if not releases:
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
