@@ -131,6 +131,8 @@ def anonymize(
     papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
+    if after.max_composition is not None and not (after.after or repeated or place.lake):
+        raise PolicyError("--max-composition counts people of an earlier release, and none is named; add --after FILE")
     again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
     with asked.naming(), progress() as listener:
         release = prepare(
