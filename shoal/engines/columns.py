@@ -45,7 +45,8 @@ def empty_as_missing(frame: pl.DataFrame) -> pl.DataFrame:
 
 def made_one(name: str) -> str:
     """How to replace the empty texts of a column by missing values, as the end of a sentence."""
-    return f"make both missing before: pl.col({name!r}).replace('', None) in Polars, nullif({quoted(name)}, '') in SQL"
+    way = f"frame[{name!r}].replace('', None) in pandas and Polars, nullif({quoted(name)}, '') in SQL"
+    return f"make both missing before: {way}"
 
 
 def starred_text(
