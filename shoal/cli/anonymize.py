@@ -297,7 +297,7 @@ def answer_release(
     facts |= {} if papers.record is None else {"record_file": str(papers.record)}
     warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
-        say(f"set against the earlier releases: {told.sentence}")
+        say(f"together with the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 

@@ -137,7 +137,9 @@ def composition_lines(composed: dict[str, Any]) -> list[str]:
     if alone is not None:
         lines = [f"with earlier ones    {alone['rows']:,} rows may be about somebody who is in an earlier release"]
         if alone["tell"] is not None:
-            lines.append(f"  one value left{of}: surely for {alone['tell']:,} of them, for {alone['may_tell']:,} maybe")
+            lines.append(
+                f"  one value{of} is left: surely for {alone['tell']:,} of them, perhaps for {alone['may_tell']:,}"
+            )
         return lines
     maybe = "may be" if "assumed" in composed["placed"] else "are"
     lines = [f"with earlier ones    {composed['people']:,} people {maybe} in several releases{of and ';' + of}"]
@@ -173,7 +175,7 @@ def _composition_parts(found: dict[str, Any], k: int, l: float | None) -> list[s
 
 
 _LEVELS = {
-    "l": "l", "distinct_l": "different values", "entropy_l": "entropy l", "recursive_c": "c for l = 2",
+    "l": "l", "distinct_l": "different values", "entropy_l": "entropy l", "recursive_c": "c (l = 2)",
     "alpha": "largest share of a value", "t_equal": "t", "t_ordered": "t of ordered values",
     "t_hierarchical": "t by the hierarchy", "beta": "beta", "delta": "delta",
 }  # fmt: skip
