@@ -392,6 +392,6 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
         raise VerificationError(
             f"together with the earlier releases, this one breaks a promise for {100 * worst.share:.1f} % of the "
             f"people who may be in several, and at most {100 * most:g} % are allowed; nothing was published. "
-            f"{worst.sentence}. Publish a series (shoal series) or new people alone, use one recoding for all tables (Recoder), or say "
-            "⟨force_composition=True⟩"
+            f"{worst.sentence}. Publish a series (shoal series) or new people alone, use one recoding for all tables "
+            "(Recoder), or say ⟨force_composition=True⟩"
         )
