@@ -15,6 +15,7 @@ from shoal.attacks.reading import Figure, People, Reading, numbered, read
 from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
+from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
@@ -314,6 +315,7 @@ def _asked(release: Any, certificate: str | Path | None, hierarchies: Mapping[st
 
 def _open(given: Any, separator: str | None, encoding: str | None, needed: Sequence[str]) -> pl.DataFrame:
     table = given.table if hasattr(given, "policy") else given
+    refuse_database(table)
     opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
     return empty_as_missing(opened.polars(opened.columns))

@@ -298,8 +298,6 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     of its columns, can't be read.
     """
     source = locate(path)
-    if scope.table is None and scope.query is None:
-        raise PolicyError(f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩")
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, FilesOfTable((source,), (), source.name)))
 
@@ -310,9 +308,20 @@ def _duckdb(source: Source, scope: Scope) -> Any:
         return relation(connection, scope.query, "the query")
     asked = "select table_name from information_schema.tables where table_catalog = 'source'"
     held = [name for (name,) in connection.execute(asked).fetchall()]
-    if scope.table not in held:
-        raise PolicyError.unknown("table", str(scope.table), held)
+    _refuse_absent(source, scope.table, held)
     return relation(connection, f"from {quoted(str(scope.table))}", source.name)
+
+
+def _refuse_absent(source: Source, table: str | None, held: Sequence[str]) -> None:
+    """PolicyError with the names of the tables of a database, if none or another one is named."""
+    if table is None:
+        shown = ", ".join(map(repr, held[:20])) + (" ..." if held[20:] else "")
+        raise PolicyError(
+            f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; it has "
+            f"{shown or 'no table'}"
+        )
+    if table not in held:
+        raise PolicyError.unknown("table", table, held)
 
 
 def _sqlite(source: Source, scope: Scope) -> Any:
@@ -324,8 +333,8 @@ def _sqlite(source: Source, scope: Scope) -> Any:
         with sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True) as opened:
             opened.execute("begin")  # both reads see the same state of the file
             held = [name for (name,) in opened.execute("select name from sqlite_master where type in ('table','view')")]
-            if scope.query is None and scope.table not in held:
-                raise PolicyError.unknown("table", str(scope.table), held)
+            if scope.query is None:
+                _refuse_absent(source, scope.table, held)
             asked = scope.query or f"select * from {quoted(str(scope.table))}"
             return _copied(opened, asked.strip().rstrip(";"), connect(scope), source.name)
     except sqlite3.Error as error:

@@ -26,7 +26,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.columns import begins_before, flat, made_one, one_zero, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
-from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
+from shoal.engines.source import Source, locate, refuse_database, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.arguments import no_numbers
@@ -179,8 +179,7 @@ def read_table(
     source = locate(path)
     if layer is not None and source.kind != "excel":
         raise PolicyError(f"{source.name!r} is no map, so it has no layer; leave ⟨layer={layer!r}⟩ out")
-    if database_kind(path) is not None:
-        raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
+    refuse_database(path)
     if source.kind == "csv":
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
     if source.kind == "excel":

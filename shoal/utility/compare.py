@@ -23,6 +23,7 @@ from shoal.engines.codes import as_text
 from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
+from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
@@ -435,6 +436,7 @@ def _blurred(name: str, column: str) -> str:
 
 
 def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
+    refuse_database(data)
     opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
     require(opened.columns, names)
     return empty_as_missing(opened.polars(list(names)))

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, Unpack
 import polars as pl
 
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope
+from shoal.engines.source import Scope, refuse_database
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.finding import STATED, Finding
@@ -217,6 +217,7 @@ def explore(
         raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩; leave it out")
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 needs a sensitive column, and none is given; set ⟨sensitive=[...]⟩")
+    refuse_database(data)
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _relevant_columns(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
