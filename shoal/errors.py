@@ -107,7 +107,7 @@ class PolicyError(ShoalError):
         close = close or get_close_matches(str(name), names, n=1, cutoff=0.8 if meanings else 0.6)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):
-            hint = f"it names {len(several)}, so give each by itself: {', '.join(several)}"
+            hint = f"it names {len(several)}, so give each by itself: {several}"
         elif what.startswith("column") and any(is_number(a) for a in names):
             hint = "the first line of the table holds numbers, as a row does; put the names of the columns above it"
         elif close:

@@ -23,7 +23,7 @@ from shoal.engines.prepared import beyond, filled, safe_harbor
 from shoal.engines.recognize import ages_revealed
 from shoal.engines.source import Scope, ScopeSettings, SearchSize, refuse_too_many
 from shoal.engines.statistics import refuse_for_statistics
-from shoal.engines.store import refuse_for_excel, refuse_sheet, unread_sheets
+from shoal.engines.store import refuse_both, refuse_for_excel, refuse_sheet, unread_sheets
 from shoal.engines.table import Counted, Expected, Placed, PlacementRequest, Replacement, Table, require
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, Sentence, UnaskedError
@@ -39,7 +39,7 @@ from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_f
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
-from shoal.paths import is_remote, is_sheet, kind_of, without_secrets
+from shoal.paths import is_remote, is_sheet, is_table_name, kind_of, without_secrets
 from shoal.publishing.people import (
     FLAG,
     Sample,
@@ -211,6 +211,8 @@ def prepare(
         read = _read(data, asked, engine, (separator, encoding), scope, target, carried)
     with clock.step("counting", "histogram"):
         cells = _count(read, asked, data)
+        if target is not None and is_table_name(target) and kind_of(target) != "parquet":
+            refuse_both({c.name: c.texts() for c in (*cells.counted.quasi, *cells.counted.sensitive)})
     with ThreadPoolExecutor(1) as meanwhile:  # the figures of the original need no partition
         original_figures = meanwhile.submit(
             figures_of_original, replace(cells.counted, sensitive=cells.counted.sensitive[: len(asked.sensitive)])

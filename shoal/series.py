@@ -279,11 +279,16 @@ class Series(Shown):
         return replace(policy, person=None, identifiers=leave, engine=None).seeded(drawn())
 
     def status(self) -> dict[str, Any]:
-        """The state of the series as plain values: mode, parts, people published, rows that wait."""
+        """The state of the series as plain values: mode, parts, people published, rows that wait.
+
+        If rows can wait, also for how many parts, and above which loss.
+        """
         held = series_folder.open_series(self.place)
+        wait = held.about.get("wait", 0)
         return {
             "series": str(self.place),
             "mode": self.mode,
+            **({"wait": wait, "wait_above": held.about["wait_above"]} if wait else {}),
             "parts": held.parts,
             "people": held.ledger.people,
             "waiting": len(held.ledger.waiting),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import shoal
@@ -217,3 +218,22 @@ def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
     assert "distinct_l" not in done.stdout
     again = run("explore", "t.csv", "--quasi", "a", "--sensitive", "ill", "--k", 2, "--entropy-l", 3, cwd=tmp_path)
     assert "ask for --entropy-l 2 at the most" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t: shoal.anonymize(t, ["age", "town"], k=2), "name the columns with quasi_identifiers=\\[...\\]"),
+        (lambda t: shoal.anonymize(t, quasi_identifiers="age,town", k=2), "give each by itself: \\['age', 'town'\\]"),
+        (
+            lambda t: shoal.anonymize(t, qi=["age"], k=2),
+            "'qi' is not a setting .*; did you mean 'quasi_identifiers'\\?",
+        ),
+        (lambda t: shoal.audit(t, k=2), "shoal init and shoal.roles propose them"),
+        (lambda t: shoal.compare(t, [t], quasi_identifiers=["age"]), "as in {'ours': release, 'theirs': 'arx.csv'}"),
+    ],
+)
+def test_a_wrong_first_call_is_told_what_to_write(call, words):
+    table = pl.DataFrame({"age": [20, 20, 30, 30], "town": ["Ulm", "Ulm", "Bonn", "Bonn"]})
+    with pytest.raises(PolicyError, match=words):
+        call(table)

@@ -50,6 +50,16 @@ def test_a_level_above_the_hierarchy_is_refused_with_its_height(more, name, heig
     assert go(**allowed).audit.k >= 2
 
 
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".sav"])
+def test_what_a_text_file_cannot_tell_apart_is_refused_before_the_search(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.pipeline._solve", lambda *a: pytest.fail("it searched"))
+    PEOPLE.with_columns(ill=pl.Series(["", None, "flu", "flu"])).write_parquet(tmp_path / "t.parquet")
+    asked = ["--quasi", "town,age", "--sensitive", "ill", "--k", "2"]
+    found = run("anonymize", tmp_path / "t.parquet", *asked, "-o", tmp_path / f"r{ending}")
+    found.refused(2, "column 'ill' has empty texts and missing values", ".parquet" if ending == ".csv" else "Parquet")
+    found.refused(2, "nullif(\"ill\", '') in SQL")
+
+
 @pytest.mark.parametrize("source", [42, 4.2, None, b"a;b", object()])
 def test_what_is_no_hierarchy_is_refused_with_the_policy(source):
     with pytest.raises(PolicyError, match="hierarchies\\['age'\\] is of type"):

@@ -13,8 +13,10 @@ from shoal.attacks import composition, downcoding, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
 from shoal.engines import lakes
+from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
+from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
@@ -317,6 +319,7 @@ def _open(
 ) -> pl.DataFrame:
     """A table in memory. read: the columns that are read if they are there; None: all"""
     table = given.table if hasattr(given, "policy") else given
+    refuse_database(table)
     opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
     require(opened.columns, needed)
-    return opened.polars([c for c in opened.columns if read is None or c in read])
+    return empty_as_missing(opened.polars([c for c in opened.columns if read is None or c in read]))

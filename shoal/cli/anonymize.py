@@ -131,6 +131,8 @@ def anonymize(
     papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
+    if after.max_composition is not None and not (after.after or repeated or place.lake):
+        raise PolicyError("--max-composition counts people of an earlier release, and none is named; add --after FILE")
     again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
     with asked.naming(), progress() as listener:
         release = prepare(
@@ -280,7 +282,7 @@ def _reuse_warning(earlier: list[Path], *, counted: bool) -> str:
 def _default_output(data: Any, glob: bool) -> Path:
     """Where a release is written if no output is named."""
     if glob or not isinstance(data, Path):
-        raise PolicyError("of several files, or of a place elsewhere: say with -o where the release goes")
+        raise PolicyError("a release of several files, or of a place elsewhere, needs a name: say it with -o")
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")
@@ -295,7 +297,7 @@ def answer_release(
     facts |= {} if papers.record is None else {"record_file": str(papers.record)}
     warnings = [in_flags(w) for w in (release.facts.carried.warning, *release.facts.notes, again) if w]
     for told in release.composition:
-        say(f"set against the earlier releases: {told.sentence}")
+        say(f"together with the earlier releases: {told.sentence}")
     answer(facts | ({"warnings": warnings} if warnings else {}), [*release_lines(facts), *warnings], as_json)
 
 

@@ -137,7 +137,9 @@ def composition_lines(composed: dict[str, Any]) -> list[str]:
     if alone is not None:
         lines = [f"with earlier ones    {alone['rows']:,} rows may be about somebody who is in an earlier release"]
         if alone["tell"] is not None:
-            lines.append(f"  one value left{of}: surely for {alone['tell']:,} of them, for {alone['may_tell']:,} maybe")
+            lines.append(
+                f"  one value{of} is left: surely for {alone['tell']:,} of them, perhaps for {alone['may_tell']:,}"
+            )
         return lines
     maybe = "may be" if "assumed" in composed["placed"] else "are"
     lines = [f"with earlier ones    {composed['people']:,} people {maybe} in several releases{of and ';' + of}"]
@@ -173,7 +175,7 @@ def _composition_parts(found: dict[str, Any], k: int, l: float | None) -> list[s
 
 
 _LEVELS = {
-    "l": "l", "distinct_l": "different values", "entropy_l": "entropy l", "recursive_c": "c for l = 2",
+    "l": "l", "distinct_l": "different values", "entropy_l": "entropy l", "recursive_c": "c (l = 2)",
     "alpha": "largest share of a value", "t_equal": "t", "t_ordered": "t of ordered values",
     "t_hierarchical": "t by the hierarchy", "beta": "beta", "delta": "delta",
 }  # fmt: skip
@@ -260,7 +262,7 @@ def attack(
 
     read = [p for p in (release, known.original, known.register, *known.earlier, columns.certificate) if p is not None]
     if fail_above is not None and not 0 <= fail_above <= 1:
-        raise typer.BadParameter("a risk is a share from 0 to 1", param_hint="--fail-above")
+        raise PolicyError(f"--fail-above {fail_above:g}: a risk is a share, from 0 to 1, such as 0.5")
     target = internal_path(output) if output is not None and known.original is not None else output
     check_outputs([(target, PAGE)], read, overwrite=force)
     present(*read, folders=True)
@@ -300,7 +302,7 @@ def init(
 ) -> None:
     """Read a table, propose a role for each column and a way to publish, with reasons, and write a policy to edit."""
     from shoal.engines.atomic import SHARED, check_outputs, publish_text
-    from shoal.engines.propose import ROUNDED, looked_at, person_of, publishing, rounding, rounding_words, write_policy
+    from shoal.engines.propose import looked_at, person_of, publishing, rounding, rounding_words, write_policy
     from shoal.engines.source import Scope
     from shoal.engines.store import unread_sheets
     from shoal.engines.unassigned import words, worst_sets
@@ -337,7 +339,9 @@ def init(
     way, why = publishing(found)
     lines.append(f"publish {way}: {why}")
     if steps := rounding(found):
-        lines.append(f"round   {rounding_words(found)}: {ROUNDED.removeprefix('rounds ')}")
+        lines.append(
+            f"round   the ends of ranges: {rounding_words(found)}; unrounded, they would be values of single rows"
+        )
     if (who := person_of(found)) is not None:
         lines.append(f"person  {who}: k counts persons, not rows; remove this line of the policy if it names none")
     lines.append(f"policy  {target}")

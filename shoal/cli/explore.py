@@ -35,7 +35,9 @@ class RequestGrid(NamedTuple):
     """Values to try, separated by commas."""
 
     k: str = flag("3,5,11", "--k", "Values of k, separated by commas.")
-    l: str = flag("1", "--l", "Values of l (frequency form); 1 requires nothing.")
+    l: str | None = flag(
+        None, "--l", "Values of l (frequency form); 1 requires nothing. By default that of the policy, or 1."
+    )
     publish: str | None = flag(None, "--publish", f"{', '.join(RECODINGS)}; several by commas.")
     method: str | None = flag(None, "--method", f"Separated by commas, of {METHODS}.")
     range_step: list[str] = flag([], SETTINGS["range_step"].option, SETTINGS["range_step"].help)
@@ -43,8 +45,9 @@ class RequestGrid(NamedTuple):
     def asked(self) -> dict[str, Any]:
         """These options as keyword arguments of ``shoal.explore``."""
         return {
-            "k": _numbers(self.k, "--k"), "l": _numbers(self.l, "--l"), "publish": listed(self.publish),
-            "method": listed(self.method), "range_step": value_of(SETTINGS["range_step"], self.range_step),
+            "k": _numbers(self.k, "--k"), "l": None if self.l is None else _numbers(self.l, "--l"),
+            "publish": listed(self.publish), "method": listed(self.method),
+            "range_step": value_of(SETTINGS["range_step"], self.range_step),
         }  # fmt: skip
 
 
@@ -52,7 +55,7 @@ class RequestGrid(NamedTuple):
 @with_options
 def explore(
     table: Path = typer.Argument(help="CSV (also .gz), Parquet, Excel, SPSS, Stata or SAS file."),
-    policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k and l."),
+    policy: Path | None = flag(None, "--policy", "A TOML file. The grid replaces its k, and its l if --l is given."),
     options: dict[str, Any] = asks(POINT, models=True, effort=EFFORT),
     grid: RequestGrid = RequestGrid(),
     output: Path | None = flag(None, "-o", "--output", "An HTML page with the picture and the table."),

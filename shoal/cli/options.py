@@ -118,7 +118,10 @@ class Decision(NamedTuple):
     decided_by: str = DECIDED_BY
 
     def page(self, report: File) -> File:
-        """The report's path; that of an internal report says so."""
+        """The report's path; that of an internal report says so. PolicyError if there is none to show a decision."""
+        given = next((name for name, value in self._asdict().items() if value), None)
+        if report is None and given is not None:
+            raise PolicyError(f"--{given.replace('_', '-')} is for a report, and none is written; add --report FILE")
         return internal_path(report) if self.internal and report is not None else report
 
 

@@ -318,8 +318,15 @@ def _start(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
 
     if settings.policy is None:
         raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
+    if settings.wait_above is not None and not settings.wait:
+        raise PolicyError("--wait-above counts only if rows may wait; say for how many parts, such as --wait 2")
     made = shoal.Series.start(folder, **settings.given())
-    answer(made.status(), [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"], as_json)
+    facts = made.status()
+    lines = [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"]
+    if settings.wait:
+        parts = several(facts["wait"], "part")
+        lines.append(f"wait    rows that would lose more than {facts['wait_above']:g}, for at most {parts}")
+    answer(facts, lines, as_json)
 
 
 def _write_waiting(

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import as_text
+from shoal.engines.order import quoted
 from shoal.engines.recognize import DIRECT, by_name, by_values
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError
@@ -34,6 +35,18 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
     place = np.empty(len(values), np.int64)  # only the entries of used values are set and read
     place[held] = np.arange(held.size)
     return values.gather(held), place[index]
+
+
+def empty_as_missing(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with missing values instead of empty texts, because text files don't distinguish the two. O(cells)."""
+    texts = [n for n, kind in frame.schema.items() if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))]
+    return frame.with_columns(pl.when(pl.col(n).cast(pl.String) != "").then(pl.col(n)) for n in texts)
+
+
+def made_one(name: str) -> str:
+    """How to replace the empty texts of a column by missing values, as the end of a sentence."""
+    way = f"frame[{name!r}].replace('', None) in pandas and Polars, nullif({quoted(name)}, '') in SQL"
+    return f"make both missing before: {way}"
 
 
 def starred_text(

@@ -377,7 +377,7 @@ _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 def read_csv(
     source: Source, separator: str | None, encoding: str | None, coded: Sequence[str] = (), *, rows: bool = True
 ) -> pl.DataFrame:
-    """The file as text columns. An empty field is a missing value; a quoted empty text is an empty text.
+    """The file as text columns. An empty field is a missing value, with or without quotes.
 
     coded  columns to read as categories
     rows   refuse a header without rows
@@ -415,8 +415,9 @@ def read_csv(
             looked.result()
         try:
             frame = pl.read_csv(
-                content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds, glob=False
-            )
+                content, separator=separator, infer_schema=False, quote_char='"', schema_overrides=kinds, glob=False,
+                null_values=[""],
+            )  # fmt: skip
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             refused = type(error).__name__
     found = looked.result()  # ``examine`` reports line and column, so its error has precedence

@@ -75,7 +75,7 @@ class _DuckDB:
         return found.set_alias(f"__shoal_{secrets.token_hex(8)}")
 
     def slices(self, native: Any, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-        return slices(native, tell)
+        return slices(_held(native), tell)
 
     def ordered(self, native: Any, by: str) -> Any:
         return native.order(quoted(by))
@@ -85,7 +85,7 @@ class _DuckDB:
     ) -> Iterator[pl.DataFrame]:
         """The rows in order, sorted in this process: DuckDB would sort complete rows, which takes several times as
         long."""
-        return laid_in_order(batches(native, tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
+        return laid_in_order(batches(_held(native), tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def row_memory(self, native: Any) -> int:
         return MemoryBounds.within(_limit(native)).slice
@@ -94,13 +94,20 @@ class _DuckDB:
         return {}
 
     def picklable(self, native: Any) -> Any:
-        return StoredFrame(native.to_arrow_table(), _relation_of)
+        return StoredFrame(_held(native).to_arrow_table(), _relation_of)
 
     def workers(self, native: Any) -> Workers:
         return Workers(ask=partial(answered, native))
 
 
 DUCKDB: Dialect = _DuckDB()
+
+
+def _held(native: Any) -> Any:
+    """The relation with integers that no other table holds as text: in Arrow, those from 2^127 on would be negative."""
+    long = [name for name, kind in DUCKDB.opaque(native).items() if kind == "UHUGEINT"]
+    texts = ", ".join(f"{quoted(name)}::varchar as {quoted(name)}" for name in long)
+    return native.project(f"* replace ({texts})") if long else native
 
 
 def _limit(native: Any) -> int:
@@ -272,7 +279,7 @@ def _csv_options(checked: CheckedFiles, i: int) -> str:
         "escape": text('"'),
         "comment": "''",
         "nullstr": "''",
-        "allow_quoted_nulls": "false",
+        "allow_quoted_nulls": "true",
         "strict_mode": "true",
         "null_padding": "false",
         "ignore_errors": "false",
@@ -295,11 +302,6 @@ def open_database(path: str | Path, scope: Scope) -> Table:
     of its columns, can't be read.
     """
     source = locate(path)
-    if scope.table is None and scope.query is None:
-        raise PolicyError(
-            f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; what takes "
-            "neither reads the table saved as Parquet"
-        )
     made = _duckdb(source, scope) if database_kind(path) == "duckdb" else _sqlite(source, scope)
     return table_of(made, Origin(source.name, None, FilesOfTable((source,), (), source.name)))
 
@@ -310,9 +312,20 @@ def _duckdb(source: Source, scope: Scope) -> Any:
         return relation(connection, scope.query, "the query")
     asked = "select table_name from information_schema.tables where table_catalog = 'source'"
     held = [name for (name,) in connection.execute(asked).fetchall()]
-    if scope.table not in held:
-        raise PolicyError.unknown("table", str(scope.table), held)
+    _refuse_absent(source, scope.table, held)
     return relation(connection, f"from {quoted(str(scope.table))}", source.name)
+
+
+def _refuse_absent(source: Source, table: str | None, held: Sequence[str]) -> None:
+    """PolicyError with the names of the tables of a database, if none or another one is named."""
+    if table is None:
+        shown = ", ".join(map(repr, held[:20])) + (" ..." if held[20:] else "")
+        raise PolicyError(
+            f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; it has "
+            f"{shown or 'no table'}; what takes neither reads the table saved as Parquet"
+        )
+    if table not in held:
+        raise PolicyError.unknown("table", table, held)
 
 
 def _sqlite(source: Source, scope: Scope) -> Any:
@@ -324,8 +337,8 @@ def _sqlite(source: Source, scope: Scope) -> Any:
         with sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True) as opened:
             opened.execute("begin")  # both reads see the same state of the file
             held = [name for (name,) in opened.execute("select name from sqlite_master where type in ('table','view')")]
-            if scope.query is None and scope.table not in held:
-                raise PolicyError.unknown("table", str(scope.table), held)
+            if scope.query is None:
+                _refuse_absent(source, scope.table, held)
             asked = (scope.query or f"select * from {quoted(str(scope.table))}").strip().rstrip(";")
             names = [column[0] for column in opened.execute(f"select * from ({asked}) limit 0").description]
             try:

@@ -516,9 +516,11 @@ class LazyTable:
                 )
 
     def polars(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns of all rows, fetched into memory."""
+        """Some columns of all rows, fetched into memory; integers that no other table holds as text."""
         self._refuse_kinds(names, ("INTERVAL", "UNION"))  # others are read, though not as they are
-        found: pl.DataFrame = self.frame.select(*names).collect(backend="polars").to_native()
+        opaque = self.dialect.opaque(self.native)
+        kept = [nw.col(n).cast(nw.String) if opaque.get(n) == "UHUGEINT" else nw.col(n) for n in names]
+        found: pl.DataFrame = self.frame.select(*kept).collect(backend="polars").to_native()
         return self._with_levels(found)
 
     def slices(self, scratch: Path, tell: Callable[[int], None]) -> Iterator[pl.DataFrame]:

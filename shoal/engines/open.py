@@ -114,6 +114,11 @@ def open_table(
         if is_remote(data) and engine != "spark":
             raise elsewhere(data)
         engine = engine_of(data, engine, scope)
+        if scope.table is not None and scope.query is None and not has_tables(data) and database_kind(data) is None:
+            raise PolicyError(
+                f"⟨table={scope.table!r}⟩ names a table of a database, a sheet, or a layer, and these files have none; "
+                "leave it out"
+            )
         (scope._replace(table=None) if has_tables(data) else scope).check(engine)
         table = _opened(data, engine, separator, encoding, coded, scope)
         _require(table, data, separator, needed)

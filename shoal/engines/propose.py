@@ -47,6 +47,7 @@ from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous
 from shoal.errors import InputError, Sentence
 from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
+from shoal.model.refusals import STARS, free_star
 from shoal.paths import is_remote
 
 SHARES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # largest shares of one value that are proposed if l cannot be reached
@@ -54,7 +55,7 @@ NOTED = ("quasi-identifier", "sensitive")  # roles with values that are read in 
 SAMPLED = 1_000_000  # size of the random sample of a larger table that is not in memory
 TEXTS = 0.5  # distinct texts per row; above this share, the sets of a release would list most of them
 SHARING = 5  # rows that should share the rounded value of a range's end; equals the proposed k
-ROUNDED = "rounds the ends of ranges outward, which would otherwise be values of single rows"
+ROUNDED = "rounds the ends of ranges outward; unrounded, they would be values of single rows"
 _CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")  # characters that TOML does not allow in comments
 _PERSONS = 0.9  # distinct values per row; above this share, repeated names can be a few people with equal names
 
@@ -72,6 +73,7 @@ class Proposal:
     dates     of texts that a single notation reads as dates: that notation
     decimal   of texts that a single decimal mark reads as numbers: that mark
     step      of a measured column with range ends that would be values of single rows: the step to round them to
+    stars     those of its values that a release could show for a suppressed value
     """
 
     name: str
@@ -88,6 +90,7 @@ class Proposal:
     dates: str | None = None
     decimal: str | None = None
     step: int | float | str | None = None
+    stars: frozenset[str] = frozenset()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -281,6 +284,11 @@ def publishing(found: Sequence[Proposal]) -> tuple[str, str]:
     return "ranges", f"{' and '.join(filter(None, (ranges, sets)))} keep what a star would hide"
 
 
+def star_of(found: Sequence[Proposal]) -> str:
+    """The proposed text of a suppressed value: * unless a column holds it."""
+    return free_star(text for c in found for text in c.stars)
+
+
 def rounding(found: Sequence[Proposal]) -> dict[str, int | float | str]:
     """The proposed ``range_step``: columns with range ends that would be values of single rows, and their steps."""
     return {c.name: c.step for c in found if c.step is not None}
@@ -391,9 +399,32 @@ def _column(series: pl.Series, rows: int, l: int, label: str | None) -> Proposal
             (rows_of_text, "a text, or a day that doesn't exist, among numbers or dates, so all values count as texts, "
              "and a range of them is a set that lists each; if they are amounts or dates, correct or empty these cells")
         )  # fmt: skip
+    stars = _stars(series)
+    if STARS[0] in stars and role in NOTED:
+        what = "the text *, which releases show for a suppressed value; the policy names another text for that"
+        odd.append((stars[STARS[0]], what))
     notes = (*odd, *((0, sentence) for sentence in warnings))
     reason += f" ({quoted(label)})" if label else ""
-    return Proposal(name, role, reason, distinct, missing, notes, person=person, dates=dates, decimal=decimal)
+    return Proposal(
+        name,
+        role,
+        reason,
+        distinct,
+        missing,
+        notes,
+        person=person,
+        dates=dates,
+        decimal=decimal,
+        stars=frozenset(stars),
+    )
+
+
+def _stars(series: pl.Series) -> dict[str, int]:
+    """The texts of a column that releases show for a suppressed value, with the number of rows of each."""
+    if series.dtype != pl.String and not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        return {}
+    text = series.cast(pl.String)
+    return dict(text.filter(text.is_in(list(STARS))).alias("text").value_counts().iter_rows())
 
 
 def _role(
@@ -429,8 +460,9 @@ def _role(
         return DIRECT, f"{share}: as a quasi-identifier, each group would list them, or hide them all", distinct - alone
     if alone > SHARE * rows:
         return "quasi-identifier", single, 0
-    few = "; its name suggests an identifier, but it has too few values" if _named(series.name) else ""
-    return "insensitive", f"its name and values suggest no other role: you decide{few}", 0
+    if _named(series.name):
+        return "insensitive", "its name suggests an identifier, but it has too few values: you decide", 0
+    return "insensitive", "its name and values suggest no other role: you decide", 0
 
 
 def _measured(series: pl.Series, texts: Sequence[str]) -> bool:
@@ -527,7 +559,7 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         f"k = {k}  # at least {k} {'rows' if who is None else 'persons'} in every group",
         *_diversity([c for c in found if c.role == "sensitive"], l, "" if who is None else "'s persons"),
     ]
-    way, why = publishing(found)
+    way, why, star = *publishing(found), star_of(found)
     steps = ", ".join(f"{quoted(name)} = {json.dumps(step)}" for name, step in rounding(found).items())
     round_ends = "; range_step = {age = 5} rounds the ends of ranges" if way == "ranges" and not steps else ""
     other = "stars" if way == "ranges" else "ranges"
@@ -535,6 +567,11 @@ def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
         f"# {why}",
         f'publish = "{way}"  # or "{other}", or "hierarchy", with [hierarchies] at the end of the file{round_ends}',
         *([f"range_step = {{{steps}}}  # {ROUNDED}; only with ranges"] if steps else []),
+        *(
+            [f"star = {quoted(star)}  # a suppressed value, because a column holds {STARS[0]}"]
+            if star != STARS[0]
+            else []
+        ),
         *_open_ranges(found, way),
         'effort = "balanced"',
     ]
@@ -621,7 +658,8 @@ class Roles(Shown):
         decimal = {c.name: c.decimal for c in keys if c.decimal is not None}
         settings = {"dates": dates, "decimal": decimal, "range_step": rounding(self.columns)}
         noted = {name: held for name, held in settings.items() if held}
-        return {**named, **models, "publish": self.publish[0], **noted}
+        star = star_of(self.columns)
+        return {**named, **models, "publish": self.publish[0], **noted, **({"star": star} if star != STARS[0] else {})}
 
     def singled_out(self, columns: Sequence[str]) -> dict[str, int]:
         """How well columns identify rows in combination: "combinations", "smallest" class, and rows that are "alone".

@@ -157,6 +157,13 @@ def codec_of(encoding: str | None) -> str:
     return known
 
 
+def refuse_database(path: Any) -> None:
+    """InputError for a database file, where only a file of one table can be named."""
+    if database_kind(path) is not None:
+        name = Path(path).name
+        raise InputError(f"{name!r} is a database; here files are read: write its table as Parquet or CSV first")
+
+
 def database_kind(path: Any) -> str | None:
     """ "duckdb" or "sqlite" by the first bytes of a file; None for other files."""
     if not isinstance(path, (str, Path)) or not os.path.isfile(path) or is_map(path):  # a GeoPackage is a SQLite file
@@ -379,7 +386,7 @@ class Scope(NamedTuple):
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
                 input_name = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
                 raise PolicyError(
-                    f"{name}={str(given)!r} is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
+                    f"⟨{name}={str(given)!r}⟩ is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
                 )
         if self.glob and engine in (None, "polars"):
             raise PolicyError("⟨glob=True⟩ reads the parts of a table; say ⟨engine='duckdb'⟩ or ⟨engine='spark'⟩")

@@ -247,7 +247,7 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
         quote='"',
         escape='"',
         encoding={"latin-1": "ISO-8859-1", "cp1252": "windows-1252"}.get(checked.codec, "UTF-8"),
-        nullValue="\0",  # no file contains it, so a quoted empty text isn't read as a missing value
+        nullValue="",  # also for a quoted empty text, which is read as the value of the next line
         emptyValue="",
         ignoreLeadingWhiteSpace=False,
         ignoreTrailingWhiteSpace=False,

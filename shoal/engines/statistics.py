@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines.columns import begins_before, flat, refuse_nested
+from shoal.engines.columns import begins_before, flat, made_one, refuse_nested
 from shoal.engines.csv import refuse_twice
 from shoal.engines.source import Source, codec_of, locate, wrong_format
 from shoal.errors import InputError, MissingDependencyError
@@ -198,7 +198,7 @@ def refuse_for_statistics(path: str | Path, frame: pl.DataFrame, recoded: Collec
         if name not in recoded and frame[name].null_count() and (texts == "").any():
             raise InputError(
                 f"column {name!r} has empty texts and missing values, which {program.name} cannot distinguish; write "
-                "CSV or Parquet, or make both one"
+                f"CSV or Parquet, or {made_one(name)}"
             )
 
 

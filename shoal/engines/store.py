@@ -24,9 +24,9 @@ from xml.etree import ElementTree
 import polars as pl
 
 from shoal.engines.atomic import publish_file
-from shoal.engines.columns import begins_before, flat, one_zero, refuse_nested, without_levels
+from shoal.engines.columns import begins_before, flat, made_one, one_zero, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
-from shoal.engines.source import Source, database_kind, locate, too_little, wrong_format
+from shoal.engines.source import Source, locate, refuse_database, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.arguments import no_numbers
@@ -179,8 +179,7 @@ def read_table(
     source = locate(path)
     if layer is not None and source.kind != "excel":
         raise PolicyError(f"{source.name!r} is no map, so it has no layer; leave ⟨layer={layer!r}⟩ out")
-    if database_kind(path) is not None:
-        raise InputError(f"{source.name!r} is a database; here files are read: write its table as Parquet or CSV first")
+    refuse_database(path)
     if source.kind == "csv":
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
     if source.kind == "excel":
@@ -379,7 +378,7 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
             if name not in recoded and column.null_count() and (texts == "").any():
                 raise InputError(
                     f"column {name!r} has empty texts and missing values, which a sheet cannot distinguish; write CSV "
-                    "or Parquet, or make both one"
+                    f"or Parquet, or {made_one(name)}"
                 )
             held.append(column.is_not_null() & (column.cast(pl.String) != ""))
         elif kind.is_float() and (column.filter(column.is_finite()).abs() >= 2**63).any():
@@ -395,16 +394,16 @@ def refuse_for_excel(path: str | Path, frame: pl.DataFrame, recoded: Collection[
         )
 
 
-def refuse_both(held: Mapping[str, Sequence[str | None]]) -> None:
+def refuse_both(held: Mapping[str, Collection[Any]]) -> None:
     """InputError for a column with both empty texts and missing values, which are the same in a text file.
 
-    held  for each judged column, its values as text
+    held  for each judged column, its distinct values
     """
     for name, values in held.items():
         if "" in values and None in values:
             raise InputError(
-                f"column {name!r} has empty texts and missing values, which CSV and Excel cannot distinguish; "
-                "write Parquet, or make both one"
+                f"column {name!r} has empty texts and missing values, which only Parquet can distinguish; name an "
+                f"output that ends in .parquet, or {made_one(name)}"
             )
 
 

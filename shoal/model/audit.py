@@ -142,15 +142,15 @@ class Composition:
         who = "may be" if "assumed" in self.placed else "are"
         best = self.known or self.unknown
         if self.known is not None:
-            parts.append(f"{self.known.fewer_than_k:,} share all their groups with fewer than k = {self.k}")
-        for learned, how in ((self.known, "someone who knows their groups"), (self.unknown, "a register")):
+            parts.append(f"{self.known.fewer_than_k:,} of them share all their groups with fewer than k = {self.k}")
+        for learned, how in ((self.known, "knows their groups"), (self.unknown, "has a register")):
             if learned is None or learned.one_value is None:
                 continue
-            over = "" if learned.above is None else f", for {learned.above:,} one is likelier than 1/{self.l:g}"
-            parts.append(f"to {how} one value{of} is left for {learned.one_value:,}{over}")
+            over = "" if learned.above is None else f", and with one likelier than 1/{self.l:g} for {learned.above:,}"
+            parts.append(f"someone who {how} is left with one value{of} for {learned.one_value:,} of them{over}")
         if best is None:
-            parts.append("without a sensitive column in both, or a table of the people of each, no more is counted")
-        return f"{self.people:,} people {who} in several of the releases: {'; '.join(parts)}"
+            parts.append("no more is counted without a sensitive column in both, or a table of the people of each")
+        return f"{self.people:,} people {who} in several of the releases; {'; '.join(parts)}"
 
 
 def finite(value: float | None) -> float | None:

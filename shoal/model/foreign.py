@@ -38,6 +38,14 @@ class Domain(NamedTuple):
     at: np.ndarray | None
     number: dict[str | None, int]
 
+    @property
+    def scaled(self) -> np.ndarray | None:
+        """``at`` times the power of two that brings the largest position near 1, so that no sum of squares overflows or
+        vanishes."""
+        if self.at is None or not self.at.size or np.isnan(self.at).all():
+            return self.at
+        return np.ldexp(self.at, -np.frexp(np.nanmax(np.abs(self.at)))[1])
+
     def place(self, text: str) -> float | None:
         """The position of a value, or of a text that is written like one; None if it has none."""
         if self.ruler != ORDER or self.at is None:
@@ -89,10 +97,11 @@ class Spread(NamedTuple):
 
         For other notations: the share of the column's span for numbers, otherwise (values - 1) / (all values - 1).
         """
-        if domain.at is None or np.isnan(domain.at).all():
+        line = domain.scaled
+        if line is None or np.isnan(line).all():
             held = (self.size - 1) / max(len(domain.values) - 1, 1)
             return np.where(self.wild, 1.0, np.where(np.isnan(self.stated), held, self.stated))
-        at = np.where(np.isnan(domain.at), np.nanmax(domain.at), domain.at)
+        at = np.where(np.isnan(line), np.nanmax(line), line)
         low, high = np.full(self.size.size, np.inf), np.full(self.size.size, -np.inf)
         np.minimum.at(low, self.cell, at[self.start])
         np.maximum.at(high, self.cell, at[self.stop - 1])
@@ -214,7 +223,7 @@ def _sets(text: str, domain: Domain) -> list[tuple[int, int]] | None:
     if isinstance(found, str):
         parts: Sequence[str | None] = [found]
     elif isinstance(found, SetOf):
-        parts = found.values
+        parts = [None if p == "" and p not in domain.number else p for p in found.values]
     else:
         parts = []
     for candidate in (parts, text.strip("{}[]()").split(", "), text.strip("{}[]()").split(",")):

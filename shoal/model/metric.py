@@ -77,7 +77,7 @@ class Number:
         """One line for a report."""
         unit = self.unit or ("days" if self.date else "units")
         way = f", the shorter way around {_short(self.period)}" if self.period else ""
-        return f"{self.name}: {_short(self._unit)} {unit} count 1{way}" if self.weight else f"{self.name}: not counted"
+        return f"{self.name}: {_counting_one(self._unit, unit)}{way}" if self.weight else f"{self.name}: not counted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +175,7 @@ class Place:
         """One line for a report."""
         way = "over the sphere" if self.geometry == "great-circle" else "in the plane"
         return (
-            f"{self.name}: distance {way}, {_short(self.scale / self.weight)} {self.unit} count 1"
+            f"{self.name}: distance {way}, {_counting_one(self.scale / self.weight, self.unit)}"
             if self.weight
             else f"{self.name}: not counted"
         )
@@ -349,6 +349,11 @@ def _positive(name: str, scale: float, weight: float) -> None:
         raise PolicyError(f"the scale of {name!r} is {scale}; it must be a positive number")
     if weight and not 1e-6 <= weight <= 1e6:
         raise PolicyError(f"the weight of {name!r} is {weight}; it must be 0, or from 0.000001 to 1,000,000")
+
+
+def _counting_one(distance: float, unit: str) -> str:
+    """The distance that counts 1, with its unit: ``365 days count 1``, ``1 km counts 1``."""
+    return f"{_short(distance)} {unit} count{'s' * (distance == 1)} 1"
 
 
 def _short(value: float) -> str:

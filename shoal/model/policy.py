@@ -215,7 +215,9 @@ class Policy:
         for name in values:
             if name not in known_names:
                 meant = _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
-                raise PolicyError.unknown("setting of a policy", name, known_names if meant is None else [meant])
+                if meant is not None:
+                    raise PolicyError(f"{name!r} is not a setting of a policy; did you mean {meant!r}?")
+                raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
         values |= with_regions(values)
         read: dict[str, Any] = {"source": None, "written": {}, "certified": {}}
@@ -278,7 +280,8 @@ class Policy:
             object.__setattr__(self, "hierarchies", {**self.hierarchies, PLACE: "tiles"})
         if not self.grouped:
             raise UnaskedError(
-                "no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)"
+                "no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know; shoal init "
+                "and shoal.roles propose them)"
             )
         seen: dict[str, str] = {}
         for role, names in roles.items():
@@ -435,6 +438,11 @@ class Policy:
         else:
             if isinstance(given, (str, Path)):
                 raise PolicyError(f"a policy that is a file is read first: shoal.Policy.read({str(given)!r})")
+            if isinstance(given, (list, tuple)):
+                raise PolicyError(
+                    f"the second argument is the policy, and a {type(given).__name__} is given; name the columns with "
+                    "⟨quasi_identifiers=[...]⟩"
+                )
             base = dict(mapping("the policy", given))
         more = {name: value for name, value in more.items() if value is not None or name == "seed"}
         if "seed" in more and more["seed"] is None and "seed" in base:

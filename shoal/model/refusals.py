@@ -8,7 +8,7 @@ uses.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -339,11 +339,25 @@ def minimality_of(asked: Any) -> dict[str, Any]:
     return {"minimality": share}
 
 
+STARS = (
+    "*",
+    "hidden",
+    "suppressed",
+    "withheld",
+)  # texts of a suppressed value, in the order in which they are proposed
+
+
+def free_star(held: Iterable[str]) -> str:
+    """A text of a suppressed value that is none of these values."""
+    taken = set(held)
+    return next(text for text in (*STARS, *(f"hidden {i}" for i in range(len(taken) + 1))) if text not in taken)
+
+
 def refuse_stars(asked: Any, texts: Mapping[str, Sequence[str | None]]) -> None:
     """InputError with the name of a column that contains the text of a star; asked is a ``Policy``."""
     for name, values in texts.items():
         if asked.star in values:
             raise InputError(
                 f"column {name!r} holds the value {asked.star!r}, which is how a suppressed value is written; "
-                "choose another text with ⟨star='...'⟩"
+                f"choose another text, such as ⟨star={free_star(t for held in texts.values() for t in held if t)!r}⟩"
             )

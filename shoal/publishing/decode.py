@@ -101,7 +101,7 @@ class DecodedColumn:
             first = cell.low + 1 if cell.begins_after and self.whole and cell.low == int(cell.low) else cell.low
             low[i] = first if math.isfinite(first) else np.fmin(least, top)
             high[i] = top if math.isfinite(top) else np.fmax(most, low[i])
-        return np.column_stack([low, high, (low + high) / 2])
+        return np.column_stack([low, high, low / 2 + high / 2])  # the sum can exceed the largest number
 
     @property
     def known_ends(self) -> np.ndarray:

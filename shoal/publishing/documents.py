@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from shoal.engines.atomic import Piece, Wanted, check_folder, check_outputs, publish_together
-from shoal.errors import InputError, MissingDependencyError
+from shoal.errors import ExistsError, InputError, MissingDependencyError
 from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.model.cards import json_value
@@ -121,14 +121,14 @@ def _library() -> Any:
 def make_key(path: str | Path) -> tuple[Path, Path]:
     """Write a new private key (mode 0600, PEM) and next to it the public one, KEY.pub; returns both paths.
 
-    Raises InputError if one of the files exists: a key is never overwritten.
+    Raises ExistsError if one of the files exists: a key is never overwritten.
     """
     serialization, ed25519 = _library()
     path = Path(path)
     public = path.with_name(path.name + ".pub")
     for file in (path, public):
         if file.exists() or file.is_symlink():
-            raise InputError(f"{str(file)!r} is there already; a key is never written over, name another file")
+            raise ExistsError(f"{str(file)!r} exists already; a key is never written over, name another file")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write a key into; make it first")
     key = ed25519.Ed25519PrivateKey.generate()

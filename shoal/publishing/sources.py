@@ -319,6 +319,11 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
+    if second is None and not has_outlines(first) and not is_drawing(first):
+        raise InputError(
+            "regions are checked with their areas and who is next to whom: name the pairs of neighbors, or the "
+            "polygons, as a second ⟨original=...⟩"
+        )
     drawn = second is not None and (has_outlines(second) or is_drawing(second))
     shapes = second if drawn else given[2] if len(given) > 2 else None
     found = read_areas(

@@ -20,8 +20,10 @@ import polars as pl
 
 from shoal.attacks.reading import coded
 from shoal.engines.codes import as_text
+from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
+from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
 from shoal.model.arguments import column_names, mapping, seed_of
@@ -111,11 +113,12 @@ def marginal_distance(
 
 def correlation_change(read: ReadRelease, domains: Sequence[Domain], codes: Sequence[np.ndarray]) -> float | None:
     """The mean absolute change of Pearson's correlation over pairs of columns of numbers; None with fewer than two."""
-    numeric = [j for j, d in enumerate(domains) if d.at is not None and d.ruler != ORDER and np.nanstd(d.at) > 0]
+    lines = [None if d.ruler == ORDER else d.scaled for d in domains]
+    numeric = {j: at for j, at in enumerate(lines) if at is not None and np.nanstd(at) > 0}
     if len(numeric) < 2:
         return None
-    before = correlations([_filled(domains[j].at) for j in numeric], [codes[j] for j in numeric])
-    means = [read.spreads[j].means(domains[j].at) for j in numeric]  # type: ignore[arg-type]
+    before = correlations([_filled(at) for at in numeric.values()], [codes[j] for j in numeric])
+    means = [read.spreads[j].means(at) for j, at in numeric.items()]
     after = correlations(means, [read.cells[j] for j in numeric])
     pairs = np.triu_indices(len(numeric), 1)
     return float(np.abs(before - after).round(9)[pairs].mean())  # without the rounding errors of large sums
@@ -141,8 +144,7 @@ def correlations(values: Sequence[np.ndarray], codes: Sequence[np.ndarray]) -> n
     return whole
 
 
-def _filled(at: np.ndarray | None) -> np.ndarray:
-    assert at is not None  # called only for columns of numbers
+def _filled(at: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(at), np.nanmean(at), at)
 
 
@@ -163,10 +165,10 @@ def classifier(
 
     train, test = [], []
     for d, s, c, code in zip(domains, read.spreads, read.cells, codes, strict=True):
-        if d.at is not None:
-            scale = np.nanstd(d.at) or 1.0
-            train.append((s.means(d.at) / scale)[c][:, None])
-            filled = _filled(d.at)
+        if (at := d.scaled) is not None:
+            scale = np.nanstd(at) or 1.0
+            train.append((s.means(at) / scale)[c][:, None])
+            filled = _filled(at)
             # -1: a value that the original lacks
             test.append((np.append(filled, filled.mean()) / scale)[code][:, None])
             continue
@@ -328,7 +330,10 @@ def compare(
     columns of numbers. Raises PolicyError and InputError for missing columns. O(rows columns + queries rows), and a
     product of matrices for the correlations, O(rows columns^2).
     """
-    if not mapping("releases", releases):
+    if releases is not None and not isinstance(releases, Mapping):
+        kind = type(releases).__name__
+        raise PolicyError(f"releases is one {kind}; name each release, as in {{'ours': release, 'theirs': 'arx.csv'}}")
+    if not releases:
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
@@ -431,9 +436,10 @@ def _blurred(name: str, column: str) -> str:
 
 
 def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
+    refuse_database(data)
     opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
     require(opened.columns, names)
-    return opened.polars(list(names))
+    return empty_as_missing(opened.polars(list(names)))
 
 
 def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Text) -> ReadRelease:

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeGuard, Unpack
 
 import polars as pl
 
 from shoal.engines.open import open_table
-from shoal.engines.source import Scope
+from shoal.engines.source import Scope, refuse_database
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.finding import STATED, Finding
@@ -174,7 +174,7 @@ def explore(
     policy: Policy | Mapping[str, Any] | None = None,
     *,
     k: int | Sequence[int] = (3, 5, 11),
-    l: int | Sequence[int] = (1,),
+    l: int | Sequence[int] | None = None,
     publish: str | Sequence[str] | Mapping[str, str] | None = None,
     method: str | Sequence[str] | None = None,
     engine: str | None = None,
@@ -188,8 +188,9 @@ def explore(
     """Loss, groups, and risk for every combination of k, l, way to publish, and method.
 
     data      a path or a frame, as for ``anonymize``; it is read once
-    policy    a Policy, or its settings as keywords. Its own k and l are ignored; its other privacy models are kept
-    k, l      whole numbers, one or several; l = 1 (frequency form) requires nothing
+    policy    a Policy, or its settings as keywords. k replaces its own; its other privacy models are kept
+    k, l      whole numbers, one or several; l = 1 (frequency form) requires nothing. l replaces that of the policy, if
+              it is not None, and without any it is 1
     publish   ways to publish; the policy's own if None. Hierarchies are used if the way is "hierarchy". Or a mapping
               such as {"zip": "regions"}, as in ``anonymize``
     method    methods of the catalogue; the policy's own if None
@@ -201,7 +202,7 @@ def explore(
     what ``anonymize`` raises; an interruption has the Exploration so far as ``found``. Time: one run of ``anonymize``
     for each point, with effort "fast" by default.
     """
-    ks, ls = _whole("k", k), _whole("l", l)
+    ks = _whole("k", k)
     steps = settings.pop("range_step", None)
     if not isinstance(policy, Policy):
         policy = {"effort": "fast", "k": ks[0], **mapping("policy", policy)}
@@ -209,12 +210,14 @@ def explore(
     if isinstance(publish, Mapping):  # for single columns; only publishing with hierarchies supports it
         given["publish"], publish = publish, None
     asked = Policy.of(policy, **given)
+    ls = _whole("l", [int(m.l) for m in asked.privacy if _in_grid(m) and m.l == int(m.l)] or 1 if l is None else l)
     ways = _some("publish", publish, asked.publish, list(RECODINGS))
     methods = _some("method", method, asked.method, None)
     if steps and "ranges" not in ways:
         raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={', '.join(ways)!r}⟩; leave it out")
     if max(ls) > 1 and not asked.sensitive:
         raise PolicyError("l above 1 needs a sensitive column, and none is given; set ⟨sensitive=[...]⟩")
+    refuse_database(data)
     scope, engine = Scope().as_asked(data, engine, asked)
     frame = _relevant_columns(open_table(data, engine, separator=separator, encoding=encoding, scope=scope), asked)
     grid = list(itertools.product(ways, methods, ls, ks))
@@ -251,9 +254,14 @@ def _named(data: Any) -> str | None:
     return Path(data).name if isinstance(data, (str, Path)) else None
 
 
+def _in_grid(model: Model) -> TypeGuard[LDiversity]:
+    """Whether a model is the l of all sensitive columns, which the grid replaces."""
+    return isinstance(model, LDiversity) and model.column is None
+
+
 def _common(asked: Policy) -> tuple[Model, ...]:
     """The models of every point: all except k and l, which the grid replaces."""
-    return tuple(m for m in asked.privacy if not isinstance(m, (KAnonymity, LDiversity)))
+    return tuple(m for m in asked.privacy if not isinstance(m, KAnonymity) and not _in_grid(m))
 
 
 def _common_settings(asked: Policy, steps: Mapping[str, float | str]) -> dict[str, Any]:

@@ -435,7 +435,7 @@ class Recoder:
             )  # fmt: skip
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"under the recoding that was fitted {error.sentence.marked}; nothing is given out. "
+                f"under the recoding that was fitted, {error.sentence.marked}; nothing is given out. "
                 "Transform all rows at once and split what comes out, or fit with more starred rows "
                 "(⟨max_suppressed=⟩) or coarser hierarchies, or on a table as small as this one"
             ) from None

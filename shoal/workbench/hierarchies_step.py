@@ -334,6 +334,7 @@ class _Editor:
         before = self.asked, [list(row) for row in tree.rows]
         if act() is False:
             return False
+        self.window.close_refusals()
         self.before.append(before)
         self.asked, self.chosen, self.dragged = None, set(), None
         self._classes()

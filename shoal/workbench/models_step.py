@@ -41,7 +41,7 @@ WORRIES = (
     ),
     Worry(
         "Several sensitive columns tell on one another", "multiple sensitive attributes",
-        "Who knows the diagnosis can tell the treatment.", ("simultaneous_l",),
+        "Someone who knows the diagnosis can tell the treatment.", ("simultaneous_l",),
     ),
     Worry(
         "Someone learns that a person is in the table", "membership disclosure",

@@ -297,7 +297,8 @@ class _Live:
 
 def _singled(found: dict[str, Any], who: str) -> str:
     share = 100 * found["alone"] / max(found["rows"], 1)
+    least = f"{found['smallest']:,} row{'s' * (found['smallest'] != 1)}"
     return (
-        f"{who}: {found['combinations']:,} combinations; {found['alone']:,} rows ({share:.1f} %) are the only ones of "
-        f"theirs; the smallest equivalence class has {found['smallest']:,}."
+        f"{who}: {found['combinations']:,} combinations; {found['alone']:,} of {found['rows']:,} rows ({share:.1f} %) "
+        f"are unique; the smallest equivalence class has {least}."
     )

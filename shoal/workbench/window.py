@@ -67,6 +67,9 @@ STYLE = """
   .wb { padding: .6rem; } }
 """
 
+FILLING = ("rows", "singled", "pairs")  # jobs that fill a page when it is drawn
+CLOSING = "document.querySelectorAll('.wb-refusal button').forEach(button => button.click())"
+
 
 class LongWork:
     """The buttons that start and stop a long job, and how far it is.
@@ -142,21 +145,30 @@ class Window:
         self.undo: Any = None
         self.redo: Any = None
         self.client: Any = None
+        self.refusals = 0  # shown so far
+        self.open_refusal = False
 
     async def ask(self, job: str, progress: Any = None, *, long: bool = False, **arguments: Any) -> Any:
-        """The answer of a job; None if it is refused, with a message on the page."""
+        """The answer of a job; None if it is refused, with a message on the page.
+
+        An answer closes the refusals that were shown when the job was asked, unless a page asks by itself.
+        """
+        shown = self.refusals
         try:
-            return await (self.works if long else self.asks).ask(job, progress, **arguments)
+            answer = await (self.works if long else self.asks).ask(job, progress, **arguments)
         except JobError as error:
             self.say(str(error), bad=True)
             return None
+        if self.refusals == shown and job not in FILLING:
+            self.close_refusals()
+        return answer
 
     def long_work(self, label: str, *, bar: bool = False) -> LongWork:
         """Buttons for a long job, drawn at the current position of the page."""
         return LongWork(label, self.task, self.works.stop, bar)
 
     def say(self, words: str, *, bad: bool = False, stays: bool = False) -> None:
-        """Show a message; a refusal, and one that ``stays``, is visible until it is closed.
+        """Show a message; one that ``stays`` is visible until it is closed, and a refusal until that or a success.
 
         If this page was closed or loaded again, the other windows of the task show it; if there is none, the next one.
         """
@@ -164,12 +176,22 @@ class Window:
         if not there:
             self.task.unsaid.append((words, bad))
         for window in [self] if self in there else there:
+            window.close_refusals()
             window._notify(words, bad, bad or stays)
 
+    def close_refusals(self) -> None:
+        """Close the refusals on the page, because what was refused has succeeded, or another message follows."""
+        if self.open_refusal:
+            self.open_refusal = False
+            with self.client:
+                ui.run_javascript(CLOSING)
+
     def _notify(self, words: str, bad: bool, stays: bool) -> None:
+        self.refusals += bad
+        self.open_refusal |= bad
         with self.client:
             ui.notify(words, type="negative" if bad else "positive", timeout=0 if stays else 3000,
-                      multi_line=True, position="top",
+                      multi_line=True, position="top", classes="wb-refusal" if bad else "",
                       actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def _say_the_rest(self) -> None:
@@ -207,6 +229,7 @@ class Window:
 
     def set(self, *steps: str, **values: Any) -> None:
         """Change settings, and update the summary line."""
+        self.close_refusals()
         self.task.change(**values)
         self.changed(*steps)
 

@@ -1,6 +1,7 @@
 """Releases set against each other: by hand, and against all assignments that agree with them."""
 
 import itertools
+import re
 from collections import Counter
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+import shoal
 from shoal.errors import InputError
 from shoal.judge.composition import Composition, Learned, ReleaseOfPeople, compose
 from shoal.judge.fitting import fitted, fitted_places
@@ -327,3 +329,12 @@ def test_rows_of_somebody_else_share_the_values() -> None:
     own = csr_matrix(np.eye(2))
     both = fitted(PEOPLE, [FACE, own], there * 2, [np.array([[4, 0], [0, 2]]), np.array([[1, 1], [1, 0]])])
     assert both == pytest.approx(np.array([[1, 0], [1, 0]]), abs=1e-3)
+
+
+def test_a_sentence_on_two_releases_says_who_is_left_with_what() -> None:
+    frame = pl.DataFrame({"age": [20, 21, 22, 23] * 5, "ill": ["a", "b", "c", "b", "a"] * 4})
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 4, "l": 2, "effort": "fast", "seed": 1}
+    first = shoal.anonymize(frame, **asked)
+    (found,) = shoal.anonymize(frame, **asked, after=first, force_composition=True).composition
+    told = r"someone who has a register is left with one value of ill for \d+ of them, and with one likelier than 1/2"
+    assert re.match(rf"20 people may be in several of the releases; .*{told} for \d+$", found.sentence)

@@ -123,14 +123,14 @@ def test_the_command_refuses_with_the_flag_that_forces(months: tuple[Path, Path]
     done = run(*said).refused(1, "--force-composition")
     assert not out.exists()
     done = run(*said, "--force-composition").ok()
-    assert "set against the earlier releases" in done.stderr
+    assert "together with the earlier releases" in done.stderr
     assert out.exists()
 
 
 def test_a_policy_that_is_a_certificate_asks_before_a_second_release(months: tuple[Path, Path], tmp_path: Path) -> None:
     certificate, out = tmp_path / "one.release.certificate.json", tmp_path / "n.csv"
     said = ["anonymize", months[1], "--policy", certificate, "-o", out]
-    done = run(*said).refused(1, "set against the earlier releases")
+    done = run(*said).refused(1, "together with the earlier releases")
     assert not out.exists()
     done = run(*said, "--force-composition").ok()
     assert "--after one.release.csv" in done.said
@@ -179,6 +179,6 @@ def test_a_policy_that_is_a_series_asks_before_another_release(tmp_path: Path) -
     said = ["anonymize", tmp_path / "m.csv", "--policy", tmp_path / "s" / "series.json", "--identifiers", "id", "-o"]
     assert run(*said, tmp_path / "none.csv").returncode == 0  # no part yet
     series.add(month(0), person="id")
-    done = run(*said, tmp_path / "n.csv").refused(1, "set against the earlier releases")
+    done = run(*said, tmp_path / "n.csv").refused(1, "together with the earlier releases")
     done = run(*said, tmp_path / "n.csv", "--force-composition").ok()
     assert "add --after s." in done.said

@@ -7,10 +7,13 @@ The example scripts run from end to end.
 The notebook and its page are one: the page's blocks, which run with the other pages', are the notebook's cells.
 """
 
+import ast
+import io
 import json
 import re
 import runpy
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -33,9 +36,22 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     names: dict[str, object] = {"__name__": f"example_{page.stem}"}
     ran = 0
     for line, code in blocks(page):
-        exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+        for statement in ast.parse("\n" * (line - 1) + code).body:
+            with redirect_stdout(io.StringIO()) as shown:
+                exec(compile(ast.Module([statement], []), str(page), "exec"), names)
+            for told in comments(page, statement):
+                seen = " ".join(shown.getvalue().split())
+                assert seen in told or told.strip(". ") in seen, f"line {statement.lineno} shows {seen}, not {told}"
         ran += 1
     assert ran
+
+
+def comments(page: Path, statement: ast.stmt) -> list[str]:
+    """What the comments after ``print`` in a statement say that it shows: those with a number, a truth value, or a
+    list."""
+    lines = page.read_text(encoding="utf-8").splitlines()[statement.lineno - 1 : statement.end_lineno]
+    found = [line.split("  # ", 1)[1] for line in lines if "print(" in line and "  # " in line]
+    return [told for told in found if re.search(r"\d|True|False|\[", told)]
 
 
 def test_no_page_with_examples_is_left_out() -> None:

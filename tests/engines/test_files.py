@@ -4,8 +4,10 @@ import datetime as dt
 import gzip
 import os
 import sqlite3
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -61,9 +63,32 @@ def test_a_missing_last_value_is_no_short_row(tmp_path: Path) -> None:
     assert rows == [("1,5", None), ("2", "x\n\ny"), (None, None)]
 
 
+QUOTED = "age,town,ill\n" + '"30","",""\n"31","Ulm",\n"","Ulm","flu"\n,"","gout"\n' * 6
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "spark"])
+def test_an_empty_field_is_missing_with_or_without_quotes(
+    tmp_path: Path, engine: Literal["polars", "duckdb", "spark"], request: pytest.FixtureRequest
+) -> None:
+    """Many programs put every field in quotes, or only some: an age isn't a text because another one is missing."""
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    pytest.importorskip(engine if engine != "spark" else "pyspark")
+    path = written(tmp_path, QUOTED.encode())
+    release = shoal.anonymize(
+        path, quasi_identifiers=["age", "town"], sensitive=["ill"], k=8, publish="ranges", engine=engine, effort="fast"
+    )
+    record = release.write(tmp_path / "r.csv")
+    assert shoal.verify(tmp_path / "r.csv", record, path).holds
+    found = pl.read_csv(tmp_path / "r.csv", infer_schema=False)
+    assert Counter(found["ill"]) == {None: 12, "flu": 6, "gout": 6}
+    assert '""' not in (tmp_path / "r.csv").read_text()
+    assert not any("{" in age for age in found["age"].drop_nulls()), "ages stay numbers"
+
+
 def test_blank_lines_beside_rows_without_any_value(tmp_path: Path) -> None:
     rows = read_table(written(tmp_path, b'a,b\n\n1,2\n,\n\r\n"",""\n\n')).rows()
-    assert rows == [("1", "2"), (None, None), ("", "")]
+    assert rows == [("1", "2"), (None, None), (None, None)]
     assert read_table(written(tmp_path, b"a\n1\n\n2\n\n")).rows() == [("1",), (None,), ("2",), (None,)]
     assert read_table(written(tmp_path, b'"a""b","c,"\n1,2\n'), coded=['a"b']).columns == ['a"b', "c,"]
 

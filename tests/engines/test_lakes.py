@@ -177,7 +177,7 @@ def test_a_release_is_one_version_judged_and_verified(place: Place) -> None:
     before = place.versions("out")
     again = ("anonymize", where, *WORDS, "--k", "6", "-o", target, "--force", "--max-composition", "1", "--json")
     told = run(*again).ok()
-    assert "set against the earlier releases" in told.stderr
+    assert "together with the earlier releases" in told.stderr
     assert place.versions("out") > before
     assert place.rows("out").height == 36
     verdict = shoal.verify(target, "out.certificate.json")

@@ -13,10 +13,13 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.codes import encode
+from shoal.engines.codes import as_text, encode
+from shoal.engines.open import open_table
 from shoal.engines.propose import propose
 from shoal.engines.recognize import codes
+from shoal.engines.store import read_table
 from shoal.errors import InputError, MissingDependencyError, PolicyError
+from tests.commands import run
 
 ROWS = {
     "town": ["Bonn", "bonn ", "Köln", "Ko\u0308ln", "Ulm", "Ulm", "Jena", "Jena"],
@@ -42,6 +45,22 @@ def test_audit_and_report_name_values_that_look_alike(tmp_path: Path) -> None:
     page = release.report(tmp_path / "r.html", internal=True).read_text()
     assert "2 missing values count as a sensitive value" in page
     assert not shoal.audit(frame.head(1), quasi_identifiers=["town"]).notes
+
+
+def test_a_table_that_holds_stars_is_proposed_another_text_for_them(tmp_path: Path) -> None:
+    rows = {"age": ["20", "*", "30", "31"] * 9, "town": ["Bonn", "Ulm", "hidden", "Bonn"] * 9, "ill": ["flu", "*"] * 18}
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "t.csv")
+    told = run("init", tmp_path / "t.csv").ok().stdout
+    assert "age: 9 rows contain the text *, which releases show for a suppressed value" in told
+    assert tomllib.loads((tmp_path / "t.policy.toml").read_text())["star"] == "suppressed"
+    run("anonymize", tmp_path / "t.csv", "--policy", tmp_path / "t.policy.toml", "--effort", "fast").ok()
+    asked = shoal.roles(frame).settings()
+    assert asked["star"] == "suppressed"
+    assert shoal.anonymize(frame, **asked, effort="fast").audit.k >= 5
+    with pytest.raises(InputError, match="such as star='suppressed'"):
+        shoal.anonymize(frame, **{**asked, "star": "*"})
+    assert "star" not in shoal.roles(frame.with_columns(age=1, ill=2)).settings()
 
 
 def test_init_names_them_too(tmp_path: Path) -> None:
@@ -126,6 +145,24 @@ def test_kinds_of_duckdb_that_cannot_be_held_are_refused_by_name(kind: str) -> N
     made = duckdb.connect().sql(f"select cast('{text}' as {kind}) as when, i as b from range(6) t(i)")
     with pytest.raises(InputError, match=r"column 'when' holds values of type .*turn them into text"):
         shoal.anonymize(made, quasi_identifiers=["b"], sensitive=["when"], k=2, effort="fast")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("hugeint", "17" + "0" * 37), ("uhugeint", "3" + "0" * 38)])
+def test_numbers_of_more_digits_than_other_tables_hold_stay(kind: str, first: str, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    made = duckdb.connect().sql(
+        f"select cast('{first}' as {kind}) + i::{kind} as code, i as age, 'x' as ill from range(6) t(i)"
+    )
+    asked = {"quasi_identifiers": ["code", "age"], "sensitive": ["ill"]}
+    exact = {str(int(first) + i) for i in range(6)}
+    assert set(as_text(open_table(made).polars(["code"])["code"])) == exact
+    assert shoal.compare(made, {"m": made}, **asked).as_dict()["releases"]["m"]["loss"]["ncp"] == 0
+    assert shoal.attack(made, made, **asked).findings[0].figure == 1, "each row is linked"
+    release = shoal.anonymize(made, quasi_identifiers=["age"], insensitive=["code"], k=2, effort="fast")
+    for ending in (".csv", ".parquet", ".xlsx"):
+        record = release.write(tmp_path / f"r{ending}")
+        assert set(as_text(read_table(tmp_path / f"r{ending}")["code"])) == exact
+        assert shoal.verify(tmp_path / f"r{ending}", record, made).holds
 
 
 def test_a_proposed_policy_is_toml_whatever_columns_are_called(tmp_path):

@@ -212,6 +212,29 @@ def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_a_database_without_a_named_table_is_told_its_tables_or_what_to_do(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"d.{kind}"
+    made: Any = duckdb.connect(str(path)) if kind == "duckdb" else sqlite3.connect(path)
+    for name in ("people", "young"):
+        made.execute(f"create table {name} (a integer, b integer)")
+        made.execute(f"insert into {name} values (1, 2)")
+    if kind == "sqlite":
+        made.commit()
+    made.close()
+    one = people(12)
+    for call in (shoal.roles, lambda data: shoal.audit(data, quasi_identifiers=["a"])):
+        with pytest.raises(PolicyError, match=r"say which table with table=.*; it has 'people', 'young'"):
+            call(path)
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"]}
+    for call in (
+        lambda data: shoal.attack(one, data, **asked), lambda data: shoal.compare(data, {"o": one}, **asked),
+        lambda data: shoal.explore(data, **asked),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="is a database; here files are read: write its table as Parquet or CSV"):
+            call(path)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
     frame = people()
     path = tmp_path / f"people.{kind}"

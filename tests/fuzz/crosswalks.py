@@ -29,7 +29,7 @@ def tried(seed: int, folder: Path) -> str:
     command, sources, options = drawn(rng, rng.choice([6, 15, 40]), folder)
     out = folder / f"out{rng.choice(ENDINGS)}"
     asked = [command, *sources, *options, "--effort", rng.choice(["fast", "fast", "balanced"]), "-o", out]
-    asked += [word for word in ("--json", "--no-bound", "--internal") if rng.random() < 0.15]
+    asked += [word for word in ("--json", "--no-bound") if rng.random() < 0.15]
     done = run(*asked)
     if done.returncode in REFUSED:
         return "refused"

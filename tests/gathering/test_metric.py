@@ -204,6 +204,7 @@ def test_the_report_names_every_feature_with_what_counts_one():
     assert metric.as_dict()["features"] == lines
     assert Number("seen", date=True, scale=365).describe() == "seen: 365 days count 1"
     assert Number("age", weight=0).describe() == "age: not counted"
+    assert Place("home", unit="km").describe() == "home: distance over the sphere, 1 km counts 1"
 
 
 @given(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.errors import MissingDependencyError
+from shoal.errors import ExistsError, MissingDependencyError
 from shoal.judge.file import seal
 from shoal.publishing.documents import make_key, signed
 from tests.commands import run
@@ -66,7 +66,7 @@ def test_without_a_signature_a_signer_is_not_there(tmp_path: Path) -> None:
 
 def test_keys_are_never_written_over_and_must_be_keys(tmp_path: Path) -> None:
     private, public = make_key(tmp_path / "key")
-    with pytest.raises(shoal.InputError, match="already"):
+    with pytest.raises(ExistsError, match="already"):
         make_key(private)
     with pytest.raises(shoal.InputError, match="private key"):
         made(tmp_path, sign=public)

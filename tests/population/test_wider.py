@@ -1,9 +1,12 @@
 """Groups published wider than their rows ask: whom the wider form covers, what it costs, and when there is none."""
 
+import math
+import re
 from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -195,10 +198,15 @@ def test_cells_raised_beforehand_cost_what_they_are_raised_to() -> None:
     assert both.tolist() == [[0, 1 / 3, 1, 1], [1 / 3, 1 / 3, 1, 1], [1, 1, 1 / 3, 1], [1, 1, 1, 1]]
 
 
-@pytest.mark.parametrize("level", [1 / 3, 2 / 3, 0.1, 123456.7, 1e-7 / 3, 7.0])
-def test_what_is_said_can_be_asked_for(level: float) -> None:
-    assert float(level_text(level, up=True)) >= level >= float(level_text(level, up=False))
-    assert float(level_text(level, up=True)) == pytest.approx(level, rel=1e-4)
+@pytest.mark.parametrize(
+    ("level", "up", "down"),
+    [(1 / 3, "0.334", "0.333"), (0.1, "0.1", "0.1"), (123456.7, "123457", "123456"), (1e-7 / 3, "3.34e-08", "3.33e-08"),
+     (7.0, "7", "7"), (3.73207, "3.74", "3.73"), (0.999612345, "0.999613", "0.999612"), (0.951, "0.951", "0.951"),
+     (0.1 + 0.2, "0.3", "0.3"), (math.inf, "inf", "inf"), (0.0, "0", "0")],
+)  # fmt: skip
+def test_what_is_said_can_be_asked_for(level: float, up: str, down: str) -> None:
+    """With as few digits as people need, and never as 1 if it is less."""
+    assert (level_text(level, up=True), level_text(level, up=False)) == (up, down)
 
 
 def drawn_forms(seed: int) -> tuple[Forms, np.ndarray, np.ndarray]:
@@ -278,3 +286,14 @@ def test_a_group_is_asked_by_itself_how_wide_it_must_be() -> None:
     coded = [[tuple(map(int, row)) for row in rows_] for rows_ in (rows, people)]
     least = least_beside(*coded, "DeltaPresence", {"low": 0.0, "high": 0.5}, 1)
     assert release.loss["stars"] == least == 2
+
+
+def test_a_level_that_is_kept_is_told_with_four_digits(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"age": [20 + i % 3 for i in range(33)], "ill": [("a", "b", "b", "c")[i % 4] for i in range(33)]}
+    )
+    release = shoal.anonymize(frame, quasi_identifiers=["age"], sensitive=["ill"], k=2, delta=3, t=0.9, effort="fast")
+    told = [f.found for f in shoal.verify(tmp_path / "r.csv", release.write(tmp_path / "r.csv"), frame).findings]
+    levels = [word for text in told if "reached" in text or "t = " in text for word in re.findall(r"\d+\.(\d+)", text)]
+    assert len(levels) > 3
+    assert all(len(digits.lstrip("0")) <= 4 for digits in levels), told

@@ -361,6 +361,44 @@ def test_empty_texts_beside_missing_values_are_for_parquet(kind: str, ending: st
         assert not out.exists()
 
 
+@pytest.mark.parametrize("kind", ["tiles", "gather", "regions", "labels"])
+def test_a_csv_with_both_has_missing_values_alone(kind: str, tmp_path: Path) -> None:
+    lines = [f"z{i},{i},{i},3,{('', chr(34) * 2, 'flu')[i % 3]}" for i in range(24)]
+    (tmp_path / "t.csv").write_text("id,x,y,people,ill\n" + "\n".join(lines) + "\n")
+    (tmp_path / "e.csv").write_text("a,b\n" + "".join(f"z{i},z{i + 1}\nz{i},z{i + 2}\n" for i in range(22)))
+    more = {
+        "tiles": ["--x", "x", "--y", "y", "--k", 3, "--sensitive", "ill", "--distinct-l", 2],
+        "gather": ["--columns", "x", "--r", 3, "--sensitive", "ill", "--distinct-l", 2],
+        "regions": [tmp_path / "e.csv", "--id", "id", "--weight", "people", "--k", 6, "--soft-boundary", "ill"],
+        "labels": ["--label", "ill", "--k", 8],
+    }[kind]
+    run(kind, tmp_path / "t.csv", *more, "-o", tmp_path / "r.csv").ok()
+    asked = ["verify", tmp_path / "r.csv", "--original", tmp_path / "t.csv"]
+    if kind == "regions":
+        run(*asked).refused(2, "the pairs of neighbors, or the polygons, as a second --original")
+        asked += ["--original", tmp_path / "e.csv"]
+    run(*asked).ok()
+
+
+@pytest.mark.parametrize(("sensitive", "named"), [("ill", "the sensitive column"), ("y,ill", "column number 2")])
+def test_a_sensitive_column_that_no_clusters_can_hide_is_named(sensitive: str, named: str, tmp_path: Path) -> None:
+    pl.DataFrame({"x": range(6), "y": range(6), "ill": ["flu"] * 4 + ["gout"] * 2}).write_csv(tmp_path / "t.csv")
+    asked = [
+        "gather",
+        tmp_path / "t.csv",
+        "--columns",
+        "x",
+        "--r",
+        2,
+        "--sensitive",
+        sensitive,
+        "-o",
+        tmp_path / "r.csv",
+    ]
+    run(*asked, "--l", 2).refused(3, f"{named} is 66.7 % of the points")
+    run(*asked, "--distinct-l", 3).refused(3, f"{named} has 2 different values")
+
+
 def test_an_empty_text_has_no_place_in_an_order() -> None:
     """In a text file it is a missing value."""
     frame = pl.DataFrame({"v": ["x", "", "b"] * 4})

@@ -155,6 +155,17 @@ def test_the_command_line_makes_the_same_series(tmp_path):
     assert again.returncode == 4
 
 
+def test_a_start_says_which_rows_wait(tmp_path):
+    (tmp_path / "p.toml").write_text('quasi_identifiers = ["age"]\nk = 2\n')
+    start = ("series", "start", "s", "--policy", "p.toml")
+    alone = run(*start, "--wait-above", "0.5", cwd=tmp_path)
+    alone.refused(2, "--wait-above counts only if rows may wait; say for how many parts, such as --wait 2")
+    told = run(*start, "--wait", "2", cwd=tmp_path).ok().stdout
+    assert "wait    rows that would lose more than 0.3, for at most 2 parts" in told
+    facts = run("series", "status", "s", "--json", cwd=tmp_path).facts
+    assert (facts["wait"], facts["wait_above"]) == (2, 0.3)
+
+
 @pytest.mark.parametrize(
     "rows", ["30;30s;*\n34;30s;*\n41;40s;*\n", "30;*\n34;*\n41;*\n", '30;"3;";*\n34;"3;";*\n41;4"0;*\n']
 )

@@ -359,11 +359,45 @@ def test_stars_beside_missing_values_are_counted_or_named(tmp_path):
     assert not any("missing" in note for note in both(frame.drop_nulls(), plain.table, plain)[1])
 
 
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_empty_texts_that_a_file_shows_as_missing_are_no_loss(ending, tmp_path):
+    """A comparison and an intruder read a release in a text file as they read it in memory."""
+    frame = pl.DataFrame({"q": ["", "a", "b", "c"] * 4, "s": ["", "flu", "gout", "flu"] * 4})
+    asked = {"quasi_identifiers": ["q"], "sensitive": ["s"]}
+    release = shoal.anonymize(frame, k=6, publish="ranges", effort="fast", **asked)
+    release.write(tmp_path / f"r{ending}")
+    told = shoal.compare(frame, {"file": tmp_path / f"r{ending}", "frame": release}, **asked, seed=1).as_dict()
+    file, memory = told["releases"]["file"], told["releases"]["frame"]
+    assert file == memory
+    assert file["loss"]["hidden"] == 0
+    found = [
+        {f.name: f.figure for f in shoal.attack(given, frame, seed=1, **asked).findings if f.attack != "files"}
+        for given in (release, tmp_path / f"r{ending}")
+    ]
+    assert found[0] == found[1]
+
+
 def test_a_generated_hierarchy_is_no_hierarchy_to_read():
     frame = pl.DataFrame({"a": [1, 2, 3, 4, 5, 6]})
     made = shoal.anonymize(frame, quasi_identifiers=["a"], k=2, publish="hierarchy", hierarchies={"a": "intervals"})
     plain = both(frame, made.table, made)
     assert both(frame, made.table, made, hierarchies={"a": "intervals"}) == plain
+
+
+@pytest.mark.parametrize("unit", [2.0**-1040, 2.0**-100, 2.0**1016])
+def test_figures_do_not_depend_on_the_unit_of_numbers(unit):
+    """Neither near the largest number, whose square is none, nor near the smallest."""
+
+    def told(of):
+        draw = np.random.default_rng(3)
+        a, b = draw.integers(0, 99, 60), draw.integers(0, 99, 60)
+        frame = pl.DataFrame({"a": (a - 50) * of, "b": b * of, "s": ["x" if v > 49 else "y" for v in b]})
+        other = frame.with_columns(a=pl.col("a").abs(), b=pl.when(pl.col("b") < 40 * of).then(0).otherwise(pl.col("b")))
+        asked = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "target": "s", "seed": 1}
+        found = shoal.compare(frame, {"x": other}, **asked).as_dict()["releases"]["x"]
+        return [found["loss"], found["utility"]["correlation_change"], found["utility"]["classifier"]]
+
+    assert told(unit) == told(1.0)
 
 
 def test_infinite_numbers_are_categories():

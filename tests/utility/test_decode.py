@@ -2,6 +2,7 @@
 
 import datetime
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,15 @@ def test_what_is_not_understood_may_be_anything():
     assert "01239" in meanings(["0123*"], "hierarchy", "prefixes:4")[0]
     assert "012399" not in meanings(["0123*"], "hierarchy", "prefixes:4")[0]
     assert 21 in Members(low=20, high=25, ruler="number")
+
+
+def test_the_largest_number_has_a_middle(tmp_path: Path):
+    """Maps use its negative for an area without a value."""
+    low = -sys.float_info.max
+    frame = pl.DataFrame({"height": [low, low, low, 20.0, 30.0, 40.0]})
+    release = shoal.anonymize(frame, quasi_identifiers=["height"], k=3, publish="ranges", keep_order=True, seed=1)
+    assert release.numeric().rows() == [(low, low, low)] * 3 + [(20.0, 40.0, 30.0)] * 3
+    release.report(tmp_path / "r.html")
 
 
 def test_an_open_end_is_no_number_and_neither_is_its_middle():

@@ -283,3 +283,20 @@ def test_figures_that_explore_did_not_write_are_refused_in_words(tmp_path, text)
     path.write_text(text)
     with pytest.raises(shoal.InputError, match="is not a file of figures that shoal explore wrote"):
         Exploration.read(path)
+
+
+def test_the_l_of_a_policy_counts_unless_another_is_named(tmp_path):
+    """A grid without l would promise the loss of releases that protect less than the policy asks."""
+    table = pl.DataFrame({"age": [i % 9 for i in range(72)], "d": ["flu", "gout", "burn"] * 24, "e": list("xyz") * 24})
+    table.write_csv(tmp_path / "t.csv")
+    (tmp_path / "p.toml").write_text(
+        'quasi_identifiers = ["age"]\nsensitive = ["d"]\nidentifiers = ["e"]\nk = 3\nl = 2\n'
+    )
+    words = ("explore", tmp_path / "t.csv", "--policy", tmp_path / "p.toml", "--k", "3", "--effort", "fast", "--json")
+    assert [p["l"] for p in run(*words).facts["points"]] == [2]
+    assert [p["l"] for p in run(*words, "--l", "1,3").facts["points"]] == [1, 3]
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["d", "e"]}
+    one = shoal.LDiversity(2, column="d")
+    found = shoal.explore(table, shoal.Policy(**asked, privacy=[shoal.KAnonymity(2), one], effort="fast"), k=3)
+    assert found.as_dict()["request"]["models"] == [f"{one.name}: {one.words()}"]
+    assert shoal.explore(table, asked, k=3).points["l"].to_list() == [1]

@@ -49,11 +49,13 @@ def test_from_choosing_a_file_to_a_verified_release(site: Site, page: Any, tmp_p
         (tmp_path / name).write_bytes(held)
         chooser.send_keys(str(tmp_path / name))
         until(lambda name=name: name in page.find_element("css selector", ".q-notification").text, "nothing was said")
-        click(page, "Close")
+        if name == "torn.xlsx":
+            click(page, "Close")
     done.clear()
     chooser.send_keys(str(table))
     done.append("the file")
     see(page, f"chosen.csv: {rows:,} rows, 5 columns")
+    until(lambda: not page.find_elements("css selector", ".q-notification"), "the refusal stays beside the success")
     see(page, "Zebedee0")
     assert list(site.private.rglob("chosen.csv")) != []
 

@@ -143,13 +143,20 @@ class Model(ABC):
 
 
 def level_text(level: float, *, up: bool) -> str:
-    """A level with six digits, rounded so that a request with the shown number can be met."""
-    text = f"{level:.6g}"
+    """A level with about three digits, rounded so that a request with the shown number can be met.
+
+    Whole numbers keep their digits, and a share just below 1 has three that differ from 9.
+    """
+    if not math.isfinite(level) or level == 0:
+        return f"{level:g}"
+    size = math.floor(math.log10(abs(level)))
+    digits = 3 + math.floor(-math.log10(1 - level)) if 0.9 < level < 1 else max(3, size + 1)
+    text = f"{level:.{digits}g}"
     off = float(text) - level
-    if not math.isfinite(off) or (off >= 0 if up else off <= 0):
+    if (off >= 0 if up else off <= 0) or abs(off) <= 1e-12 * abs(level):
         return text
-    last = 10.0 ** (math.floor(math.log10(abs(level))) - 5)
-    return f"{float(text) + (last if up else -last):.6g}"
+    last = 10.0 ** (size - digits + 1)
+    return f"{float(text) + (last if up else -last):.{digits}g}"
 
 
 def at_least_one(model: Any, name: str, *, whole: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.model.cards import several
+from shoal.model.cards import number, several
 from shoal.model.privacy.base import (
     CLOSE,
     Implied,
@@ -283,7 +283,7 @@ class RecursiveLDiversity(Model):
         else:
             way = f"{name} has {int((counts > 0).sum())} different values, so ask for no larger l"
         return (
-            f"{name} of the whole table has r1 / (r_{self.l} + ... ) = {level:.6g}, so no table with recursive "
+            f"{name} of the whole table has r1 / (r_{self.l} + ... ) = {number(level)}, so no table with recursive "
             f"({self.c},{self.l})-diversity exists; {way}"
         )
 

@@ -136,15 +136,14 @@ class Diversity:
         for c, (frequency, distinct) in enumerate(zip(self.frequency, self.distinct, strict=True)):
             count = np.bincount(self.codes[:, c])
             top = int(count.max(initial=0))
+            named = f"sensitive column number {c + 1}" if len(self.frequency) > 1 else "the sensitive column"
             if frequency * top > n:
                 raise InfeasibleError(
-                    f"one value of sensitive column {c} is {100 * top / n:.1f} % of the points, so no clustering with "
+                    f"one value of {named} is {100 * top / n:.1f} % of the points, so no clustering with "
                     f"l = {frequency} exists; the largest l possible is {n // top}"
                 )
             if count.size < distinct:
-                raise InfeasibleError(
-                    f"sensitive column {c} has {count.size} different values, so no cluster can have {distinct}"
-                )
+                raise InfeasibleError(f"{named} has {count.size} different values, so no cluster can have {distinct}")
         raise InfeasibleError("all points together do not meet the condition given, so no clustering does")
 
     def sizes(self, r: int) -> list[int]:

@@ -12,8 +12,8 @@ import polars as pl
 
 from shoal.engines.atomic import Piece, Wanted, check_outputs, publish_file, publish_page, publish_together
 from shoal.engines.columns import without_levels
-from shoal.engines.store import store
-from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.engines.store import refuse_both, store
+from shoal.errors import PolicyError, VerificationError
 from shoal.judge.file import read_release
 from shoal.judge.finding import Finding, has_both
 from shoal.judge.tables.large import hash_of
@@ -180,12 +180,7 @@ class Crosswalk(Shown):
         held = {name: table[name] for name in named if table is not None and name in table.columns}
         if self.kind in ("labels", "intervals"):
             held[asked["column"]] = self.content["value"]
-        for name, values in held.items():
-            if has_both(values):
-                raise InputError(
-                    f"column {name!r} has empty texts and missing values, which only a Parquet file can distinguish; "
-                    "make them one value and group again, or write a Parquet file"
-                )
+        refuse_both({name: values.unique().to_list() for name, values in held.items() if has_both(values)})
 
     def _all_companions(self) -> Mapping[str, Drawing]:
         """The companions, including assignments."""

@@ -390,8 +390,8 @@ def refuse_composition(found: Sequence[Composition], most: float) -> None:
     worst = max(found, key=lambda c: c.share)
     if worst.share > most:
         raise VerificationError(
-            f"set against the earlier releases this one breaks a promise for {100 * worst.share:.1f} % of the people "
-            f"who may be in several, {100 * most:g} % are allowed; nothing was published. {worst.sentence}. Publish "
-            "a series (shoal series), new people alone, use a recoding that was fitted once (Recoder), or say "
-            "⟨force_composition=True⟩"
+            f"together with the earlier releases, this one breaks a promise for {100 * worst.share:.1f} % of the "
+            f"people who may be in several, and at most {100 * most:g} % are allowed; nothing was published. "
+            f"{worst.sentence}. Publish a series (shoal series) or new people alone, use one recoding for all tables "
+            "(Recoder), or say ⟨force_composition=True⟩"
         )

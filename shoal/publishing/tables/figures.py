@@ -194,7 +194,7 @@ def _spread(column: DecodedColumn, bins: Sequence[Bin]) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.maximum(np.minimum(high, last) - np.maximum(low, first), 0.0) / (high - low)
     part = np.where(high == low, (first <= low) & (low < last), part)
-    return np.where(np.isfinite(low + high), part, 0.0)
+    return np.where(np.isfinite(low) & np.isfinite(high), part, 0.0)
 
 
 def _edges(bins: Sequence[Bin]) -> np.ndarray:
@@ -227,7 +227,7 @@ def possible(column: DecodedColumn, bins: Sequence[Bin]) -> tuple[np.ndarray, np
         maybe[:, :-1] = (high >= first) & (low < last)
         maybe[:, -1] = [None in c.named for c in column.cells]
         maybe[:, -1] |= ~((low >= first[0]) & (high < last[-1]))[:, 0] if bins else True
-        maybe[[c.low is not None for c in column.cells] & ~np.isfinite(low + high)[:, 0]] = True
+        maybe[[c.low is not None for c in column.cells] & ~(np.isfinite(low) & np.isfinite(high))[:, 0]] = True
     else:
         inside = {b[1] for b in bins}
         for i, cell in enumerate(column.cells):

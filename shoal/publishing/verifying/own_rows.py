@@ -30,6 +30,7 @@ from shoal.judge.tables.large import (
 )
 from shoal.judge.tables.shown import NOT_GIVEN, ColumnRecodings, breach, levels_kept, shown_loss
 from shoal.model.audit import Audit, largest_share
+from shoal.model.cards import number
 from shoal.model.certificate import PRIVATE_SETTINGS, PROVED, Certificate, Guarantee, PublicCertificate, promised
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import held_in, limits_of
@@ -271,7 +272,7 @@ def own_findings(
     for check in audit.checks:
         where = f" of {check.column}" if check.column else ""
         wanted = ", ".join(f"{name} = {value}" for name, value in check.asked.items())
-        level = f"{check.level:.6g}" if isinstance(check.level, float) else check.level
+        level = _level(check.level, check.passes)
         text = f"asked {wanted}{where}, reached {level}"
         if check.model == "k-anonymity" and check.asked == {"k": 1}:  # the rule book isn't about groups
             text = f"no size of a group was asked, reached {level}"
@@ -303,7 +304,8 @@ def own_findings(
     limit = policy.max_average_risk
     if limit is not None:
         mean = audit.risk["prosecutor_mean"]
-        findings.append(Finding("mean risk", mean <= limit + 1e-9, f"asked at most {limit}, reached {mean:.6g}"))
+        kept = mean <= limit + 1e-9
+        findings.append(Finding("mean risk", kept, f"asked at most {limit}, reached {_level(mean, kept)}"))
     if policy.minimality is not None:
         most = largest_share(audit)
         text = f"no value on more than the share {most:.6g} of a class, {policy.minimality:g} asked; that groups tell "
@@ -325,6 +327,11 @@ def own_findings(
         text = wrong or f"{', '.join(record.harbor.columns) or 'no column'} shown as the rule allows"
         findings.append(Finding("safe harbor", wrong is None, text))
     return [*findings, *_columns(held, record)], audit
+
+
+def _level(level: Any, kept: bool) -> str:
+    """A level with four digits; with six if a promise isn't kept, because the two may differ by little."""
+    return number(level) if kept or not isinstance(level, float) else f"{level:.6g}"
 
 
 def _loss(held: ReleaseContents, record: Record, trees: Mapping[str, Any]) -> list[Finding]:
@@ -585,7 +592,7 @@ def _levels(record: Record, audit: Audit) -> Finding:
         found = [v for v in reached.get(name, []) if v is not None and math.isfinite(v)]
         if bool(found) if level is None else not any(math.isclose(level, v, rel_tol=1e-9) for v in found):
             return Finding("levels", False, f"it states {name} = {level}, which the release does not have")
-    return Finding("levels", True, ", ".join(f"{n} = {v:.6g}" for n, v in record.levels.items() if v is not None))
+    return Finding("levels", True, ", ".join(f"{n} = {number(v)}" for n, v in record.levels.items() if v is not None))
 
 
 def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str, int], cost: float) -> Finding:
