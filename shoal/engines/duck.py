@@ -322,7 +322,7 @@ def _refuse_absent(source: Source, table: str | None, held: Sequence[str]) -> No
         shown = ", ".join(map(repr, held[:20])) + (" ..." if held[20:] else "")
         raise PolicyError(
             f"{source.name!r} is a database: say which table with ⟨table=...⟩, or give a ⟨query=...⟩; it has "
-            f"{shown or 'no table'}; what takes neither reads the table saved as Parquet"
+            f"{shown or 'no table'}"
         )
     if table not in held:
         raise PolicyError.unknown("table", table, held)

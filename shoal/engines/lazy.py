@@ -477,7 +477,8 @@ class LazyTable:
     def singled(self, columns: Sequence[str]) -> SingledOut:
         """How far some columns single rows out, counted in the engine."""
         self.refuse_fields(columns)
-        self._refuse_kinds(columns)
+        opaque = self.dialect.opaque(self.native)
+        self._refuse_kinds([n for n in columns if not opaque.get(n, "").endswith("HUGEINT")])  # these have a text
         self._refuse_dates([n for n in columns if self.kinds[n] in (nw.Date, nw.Datetime)])
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
