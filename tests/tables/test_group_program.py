@@ -25,7 +25,7 @@ from shoal.problems.tables.exact.pattern_model import (
     places_of,
     row_classes_of,
 )
-from shoal.problems.tables.exact.pattern_program import beside
+from shoal.problems.tables.exact.pattern_program import on_another_core
 from shoal.problems.tables.exact.pattern_relaxation import crowded_set_cuts, three_row_cuts
 from shoal.problems.tables.losses import Costs
 from shoal.problems.tables.methods.pattern_cover import patterns
@@ -499,13 +499,13 @@ def test_a_search_on_another_core_counts_when_it_has_ended_and_is_stopped_otherw
         stopped.set()
         return True
 
-    with beside(search) as none:
+    with on_another_core(search) as none:
         assert not none()
         ended.set()
         later = clock() + 60
         while holds and cores > 1 and not none() and clock() < later:
             pass
         assert all(none() == (holds and cores > 1) for _ in range(20) if not time.sleep(0.01))
-    with beside(endless) as none:
+    with on_another_core(endless) as none:
         assert not none()
     assert cores == 1 or stopped.wait(60)

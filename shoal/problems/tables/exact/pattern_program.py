@@ -206,7 +206,7 @@ class _PricedGroups(NamedTuple):
 
 
 @contextmanager
-def beside(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[], bool]]:
+def on_another_core(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[], bool]]:
     """Run a search on another core, if there is one; the value tells whether it has ended and holds.
 
     search  ends when its argument, int64[1], is set to 1
@@ -371,7 +371,7 @@ class _PatternSearch:
             if proved <= most and not found:
                 if covers:
                     return program
-                with beside(program.none_covers(most, unit)) as none:
+                with on_another_core(program.none_covers(most, unit)) as none:
                     sets = program.tighten(most, self._until(TIGHTENING), sets)
                     program.remove_costly(most)
                     found, proved = program.branched(most, unit, self._until(BRANCHING), none)
