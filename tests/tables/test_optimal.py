@@ -17,6 +17,7 @@ from shoal.problems.tables.exact import optimal, pattern_program
 from tests.oracles.exact import divide_and_conquer, recodings, rows_of
 from tests.oracles.tables import least_total, partitions
 from tests.tables.checks import all_eligible, least_loss
+from tests.tables.drawn import KINDS
 
 VECTORS = mock.patch.object(optimal, "by_vectors", optimal.by_vectors)
 PATTERNS = mock.patch.object(optimal, "by_vectors", return_value=None)
@@ -149,3 +150,20 @@ def test_out_of_time_gives_an_answer_with_its_bound_and_says_so(monkeypatch):
     assert certificate.details["stopped"] == "seconds"
     assert 0 < certificate.lower_bound < certificate.cost
     assert certificate.guarantee.factor is None
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("stars", optimal.QUICK), ("sets", 600.0)])
+def test_the_vector_program_takes_little_time_where_patterns_can_follow(kind, longest, monkeypatch) -> None:
+    """On 21 rows, it takes minutes, and the program over patterns a second."""
+    asked = []
+
+    def vectors(*given):
+        asked.append(given[4])
+        return VECTORS.new(*given)
+
+    monkeypatch.setattr(optimal, "by_vectors", vectors)
+    table = Histogram.from_rows(np.random.default_rng(3).integers(0, 3, (12, 3)))
+    sets = Recoding(tuple(KINDS["set"]() for _ in range(3)), "ncp")
+    found = group(table, KAnonymity(3), "optimal", recoding=Recoding.stars(table) if kind == "stars" else sets)
+    assert found.certificate.optimal
+    assert asked == [longest]

@@ -57,6 +57,7 @@ VECTORS = 2 * 10**7  # vectors examined when groups are listed
 PACE = 10**6  # the same in a second, at least
 SPEED = 10**9  # groups compared with a state in a second
 SLICE = 10**8  # the same between two readings of the clock
+QUICK = 2.0  # seconds that the vector program may take where the program over patterns can follow
 
 
 def optimal(task: Task) -> Grouping:
@@ -114,7 +115,9 @@ def _solved(
     levels = task.recoding.hierarchies is not None
     start = _first(task, levels)
     upper = whole_cost(costs, task, start if need.closed else _as_one(start))
-    partition = by_vectors(small, need, costs, row_classes, seconds_left(task), upper) if upper else start
+    other = levels and not need.rules  # whether the program over patterns can follow
+    seconds = min(seconds_left(task), QUICK) if other else seconds_left(task)
+    partition = by_vectors(small, need, costs, row_classes, seconds, upper) if upper else start
     if partition is not None:
         if not partition.groups:
             raise none_found(task)

@@ -130,7 +130,7 @@ def with_whole_rows(model: PatternModel, program: highspy.HighsLp, cols: np.ndar
 
 
 VARIABLES = 400_000
-FIRST = 0.4  # share of the seconds for the first linear program
+FIRST = 0.2  # share of the seconds for the first linear program
 SUPPORT = 0.25  # share of the seconds for a program over the used patterns, and for one over fewer places
 NARROWINGS, NARROWER = 2, 0.8  # how often places are left out, and the largest share of them that may then remain
 NEAR = 0.4  # the first search uses patterns that add at most this share of cost minus bound
