@@ -282,7 +282,7 @@ def _reuse_warning(earlier: list[Path], *, counted: bool) -> str:
 def _default_output(data: Any, glob: bool) -> Path:
     """Where a release is written if no output is named."""
     if glob or not isinstance(data, Path):
-        raise PolicyError("a release of several files, or of a place elsewhere, needs a name: say it with -o")
+        raise PolicyError("a release of several files, or of a place elsewhere, needs a name: say with -o which")
     if data.is_dir():
         whole = data.resolve()
         return whole.with_name(f"{whole.name}-release")

@@ -115,7 +115,13 @@ def verify(
             progress=listener,
         )
     unread = [] if verdict.holds else [note for one in original for note in unread_sheets(one, table)]
-    print_verdict(verdict, as_json, notes=[f"note: of the original, {in_flags(note)}" for note in unread])
+    notes = [f"note: of the original, {in_flags(note)}" for note in unread]
+    failed = {f.check for f in verdict.findings if not f.holds}
+    if original and "file" not in failed and failed & {"original", "original rows", "rows match"}:
+        notes.append(
+            "note: --original names the table as it was when the release was made; if this is another one, name that"
+        )
+    print_verdict(verdict, as_json, notes=notes)
 
 
 def print_verdict(

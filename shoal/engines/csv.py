@@ -518,10 +518,11 @@ def separator_of(path: str | Path) -> str | None:
 def sniff(stream: BinaryIO, name: str) -> str:
     """The separator that splits the header into the most fields; a comma if none does. A .tsv with a tab has tabs.
 
-    Raises InputError if two separators do equally, because the choice would be a guess.
+    Raises InputError if two separators do equally, because the choice would be a guess, and if only the lines after the
+    header have separators, because it is then a title.
     """
     line = _header_line(stream)
-    outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+    outside = _outside_quotes(line)
     if (usual := usual_separator(name)) != "," and usual in outside:
         return usual
     most = max(outside.count(s) for s in SEPARATORS)
@@ -529,7 +530,28 @@ def sniff(stream: BinaryIO, name: str) -> str:
     if most and len(best) > 1:
         shown = " and ".join(repr(s) for s in best)
         raise InputError(f"the header of {name!r} is cut into as many columns by {shown}; say which with ⟨separator⟩")
+    if not most:
+        _refuse_title(stream, name)
     return best[0] if most else ","
+
+
+def _outside_quotes(line: str) -> str:
+    return "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+
+
+def _refuse_title(stream: BinaryIO, name: str) -> None:
+    """InputError if the header has no separator, and each of the next lines has equally many of one."""
+    stream.seek(0)
+    held = stream.read(1 << 16).removeprefix(codecs.BOM_UTF8).decode("latin-1").splitlines()
+    lines = [_outside_quotes(line) for line in held if line.strip()][1:20]
+    for mark in SEPARATORS:
+        each = {line.count(mark) for line in lines}
+        if len(lines) > 1 and len(each) == 1 and each != {0}:
+            raise InputError(
+                f"the first line of {name!r} has no {mark!r}, and each of the next has {max(each)}: if it is a title, "
+                "delete it, so that the names of the columns come first; if the file has one column, say "
+                f"⟨separator={next(s for s in SEPARATORS if s != mark)!r}⟩"
+            )
 
 
 def other_separator(source: Source, separator: str, wanted: Sequence[str]) -> str | None:

@@ -216,7 +216,7 @@ _NAMED: list[tuple[str, str, str]] = [
         "sensitive",
         "something that people keep private",
         r" (?:diag|diagnos\w*|dx|disease|icd|condition|symptoms?|hiv|aids|drugs?|medic(?!al|are|aid)\w*|treatment"
-        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|voted|voting|sexual|health|illness(?:es)?"
+        r"|salary|income\w*|wages?|earn\w*|affairs?|crime|offen\w*|politic\w*|vote|voted|voting|sexual|health|ill|illness(?:es)?|sick|sickness"
         r"|disabilit(?:y|ies)|disabled|mental|depress\w*|pregnan\w*|orientation|grade|score"
         r"|results?|outcome|debt|default|a1cresult|readmitted|befund|krankheit|haupt ?diagnose|gehalt|lohn|einkommen"
         r"|malattia|patologia|esito|terapia|farmac\w*|stipendio|reddito|retribuzione|vot[oi]|giudizio|maladie|pathologie"

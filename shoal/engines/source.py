@@ -42,6 +42,8 @@ _FOREIGN = (  # first bytes of files that aren't CSV despite their name, what th
     (b"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
     (b"<!doctype", "a web page", "a login page, perhaps: download the table itself"),
     (b"<html", "a web page", "a login page, perhaps: download the table itself"),
+    (b"[{", "JSON", "write it as CSV or Parquet, from polars.read_json for example"),
+    (b'{"', "JSON", "write it as CSV or Parquet, from polars.read_json for example"),
 )
 _ENCODINGS = {  # supported names of encodings, and Python's names
     "utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",

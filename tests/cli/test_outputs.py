@@ -313,3 +313,27 @@ def test_two_kinds_of_one_table_stand_side_by_side(tmp_path: Path, monkeypatch: 
     assert len({name.lower() for name in written}) == len(written) == 15
     assert written[:2] == ["visits.policy.toml", "visits.release.csv"], "a CSV's are as short as can be"
     assert "visits.xlsx.release.certificate.json" in written
+
+
+def test_a_wrong_original_is_told_apart_from_a_wrong_release(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [20, 20, 30, 30], "ill": ["flu", "gout"] * 2})
+    for name, table in (("t.csv", frame), ("more.csv", pl.concat([frame, frame[:1]]))):
+        table.write_csv(tmp_path / name)
+    asked = (
+        "anonymize",
+        tmp_path / "t.csv",
+        "--quasi",
+        "age",
+        "--sensitive",
+        "ill",
+        "--k",
+        2,
+        "-o",
+        tmp_path / "r.csv",
+    )
+    run(*asked, "--effort", "fast").ok()
+    note = "--original names the table as it was when the release was made"
+    assert note in run("verify", tmp_path / "r.csv", "--original", tmp_path / "more.csv").stdout
+    assert note not in run("verify", tmp_path / "r.csv", "--original", tmp_path / "t.csv").ok().stdout
+    (tmp_path / "r.csv").write_text((tmp_path / "r.csv").read_text().replace("flu", "gout"))
+    assert note not in run("verify", tmp_path / "r.csv", "--original", tmp_path / "t.csv").stdout

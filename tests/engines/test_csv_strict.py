@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines.csv import examine
+from shoal.engines.csv import examine, separator_of
 from shoal.engines.open import open_file, open_table
 from shoal.engines.store import read_table
 from shoal.errors import InputError, PolicyError
@@ -69,6 +69,7 @@ FOREIGN = {
         (gzip.compress(b"a,b\n1,SECRET\n", mtime=0), "is packed with gzip, and is read as CSV by its name; end its"),
         (bz2.compress(b"a,b\n1,SECRET\n"), "is packed with bzip2"),
         (b"<!DOCTYPE html>\n<p>SECRET</p>\n", "is a web page"),
+        (b'[{"name": "SECRET"}]', "is JSON"),
     ],
     "t.csv.zst": [(b"\x28\xb5\x2f\xfdSECRET", "is packed with zstd, and is read as CSV by its name; unpack it first")],
     "t.geojson.gz": [(b"{}", "is a packed map; unpack it first")],
@@ -194,6 +195,19 @@ def test_two_readers_that_differ_are_not_believed(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(pl, "read_csv", lambda *a, **k: whole(*a, **k).rename({"a": "c"}))
     with pytest.raises(InputError, match="two readers do not agree on the header in line 1"):
         read_table(path)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_title_above_the_names_is_told(tmp_path: Path, engine: str) -> None:
+    pytest.importorskip(engine)
+    path = written(tmp_path, b'Visits of 2024\n\nage;"a;b"\n20;x\n20;"y;z"\n')
+    with pytest.raises(InputError, match=r"the first line of 't.csv' has no ';', and each of the next has 1: if it is"):
+        shoal.anonymize(path, quasi_identifiers=["age"], k=1, engine=engine)
+    path = written(tmp_path, b"towns\nUlm;Bonn\nKiel;Jena\n")
+    release = shoal.anonymize(path, quasi_identifiers=["towns"], k=2, engine=engine, separator=",", effort="fast")
+    assert release.audit.rows == 2
+    for text in (b"name\nUlm\nKiel; Bonn\nx\n", b"name\nUlm;Bonn\n", b"name\n"):
+        assert separator_of(written(tmp_path, text)) == ","
 
 
 def test_a_wrong_separator_is_told(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_table_that_holds_stars_is_proposed_another_text_for_them(tmp_path: Pa
     frame = pl.DataFrame(rows)
     frame.write_csv(tmp_path / "t.csv")
     told = run("init", tmp_path / "t.csv").ok().stdout
-    assert "age: 9 rows contain the text *, which releases show for a suppressed value" in told
+    assert "age (9 rows), ill (18 rows): these rows contain the text *, which releases show for a suppressed" in told
     assert tomllib.loads((tmp_path / "t.policy.toml").read_text())["star"] == "suppressed"
     run("anonymize", tmp_path / "t.csv", "--policy", tmp_path / "t.policy.toml", "--effort", "fast").ok()
     asked = shoal.roles(frame).settings()

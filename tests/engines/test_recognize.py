@@ -553,6 +553,7 @@ def test_few_texts_among_numbers_are_named(tmp_path: Path, odd: list[str | None]
 
 def test_proposed_roles_show_themselves_in_a_line_for_each_column() -> None:
     found = shoal.roles(pl.DataFrame({"age": [20 + i % 50 for i in range(300)], "ill": ["flu", "gout", "burn"] * 100}))
+    assert [c.role for c in found.columns] == ["quasi-identifier", "sensitive"]
     lines = str(found).splitlines()
     assert [line.split(":")[0] for line in lines[1:3]] == ["age", "ill"]
     assert "quasi-identifier" in lines[1]
