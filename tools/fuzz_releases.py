@@ -4,9 +4,10 @@ Kinds, all of them where none is named: ``tables``, formats, recodings, models, 
 ``tests/fuzz/releases.py``; ``combinations``, of every option with every other by ``tests/fuzz/combinations.py``;
 ``clusters``, both problems, all kinds of distance and centers by ``tests/fuzz/clusters.py``; ``crosswalks``,
 tiles, regions, labels and intervals by ``tests/fuzz/crosswalks.py``; ``journeys``, one command and function after
-another on tables like those that people have by ``tests/fuzz/journeys.py``; ``bent``, certificates of
-clusters changed at random and sealed again, which must be refused, found out, or have nothing changed that is
-recomputed.  Prints the seed of every failure and exits 1 when there is one.
+another on tables like those that people have by ``tests/fuzz/journeys.py``; ``places``, of Spark, databases, lakes and
+folders by ``tests/fuzz/places.py``, which says what is absent; ``bent``, certificates of clusters changed at random and
+sealed again, which must be refused, found out, or have nothing changed that is recomputed.  Prints the seed of every
+failure and exits 1 when there is one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.fuzz import clusters, combinations, crosswalks, journeys, releases
+from tests.fuzz import clusters, combinations, crosswalks, journeys, places, releases
 
 KINDS = {
     "tables": releases.tried,
@@ -26,6 +27,7 @@ KINDS = {
     "clusters": clusters.tried,
     "crosswalks": crosswalks.tried,
     "journeys": journeys.tried,
+    "places": places.tried,
     "bent": clusters.bent_one,
 }
 

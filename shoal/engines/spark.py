@@ -154,6 +154,8 @@ def table_of(native: Any, origin: Origin = Origin()) -> LazyTable:
         )
     if named := [name for name in native.columns if "`" in name]:
         raise InputError(f"column {named[0]!r} has a back-tick, which Spark reads as the end of a name; rename it")
+    if named := [name for name in native.columns if "${" in name]:
+        raise InputError(f"column {named[0]!r} has a '$' before a brace, which Spark reads as a variable; rename it")
     if any(field.dataType.typeName() == "void" for field in native.schema):  # no reader supports files with this type
         quoted = [(field.dataType.typeName(), _Spark.sql.name(field.name)) for field in native.schema]
         native = native.selectExpr(*(f"cast({q} as string) as {q}" if kind == "void" else q for kind, q in quoted))

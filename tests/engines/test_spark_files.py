@@ -298,7 +298,11 @@ def test_odd_names_are_counted_in_spark_as_in_memory(spark: Any) -> None:
     wanted = shoal.anonymize(frame, **asked).table
     assert found.columns == wanted.columns
     assert sorted(map(repr, found.rows())) == sorted(map(repr, wanted.rows()))
-    for odd, says in (("a`b", "column 'a`b' has a back-tick"), ("a.b", "the dot of column 'a.b'")):
+    for odd, says in (
+        ("a`b", "column 'a`b' has a back-tick"),
+        ("a.b", "the dot of column 'a.b'"),
+        ("${a}", "as a variable"),
+    ):
         named = spark.createDataFrame(pl.DataFrame({odd: [1, 1], "z": [1, 1]}).to_arrow())
         for work in (shoal.anonymize, shoal.roles):
             asked = {} if work is shoal.roles else {"quasi_identifiers": ["z"], "identifiers": [odd], "k": 2}

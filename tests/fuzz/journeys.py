@@ -67,6 +67,7 @@ TYPES: dict[str, Any] = {
     "date": pl.Date, "moment": pl.Datetime("us"), "time": pl.Time,
 }  # fmt: skip
 SOURCES = ["csv", "csv", "csv", "parquet", "xlsx", "sav", "dta"]
+UNKEPT: dict[str, tuple[str, ...]] = {"dta": ("nothing", "time"), "sav": ("time",)}  # kinds that a source lacks
 MODELS: list[dict[str, Any]] = [
     {"k": 2}, {"k": 3}, {"k": 2, "l": 2}, {"k": 2, "distinct_l": 2}, {"k": 2, "t": 0.6}, {"k": 2, "entropy_l": 1.2},
 ]  # fmt: skip
@@ -77,9 +78,12 @@ HEARD: list[tuple[list[str], str]] = []  # what was refused, for people who read
 class Journey:
     """A table, what it is asked, and the files that came of it."""
 
+    sources = SOURCES
+    unkept = UNKEPT
+
     def __init__(self, seed: int, folder: Path) -> None:
         self.rng, self.folder = random.Random(seed), folder
-        self.kind = self.rng.choice(SOURCES)
+        self.kind = self.rng.choice(self.sources)
         n = self.rng.choice([1, 4, 8, 12, 12, 20, 30])
         codings = [*["utf-8"] * 5, "utf-8-sig", "windows-1252", "latin-1", "utf-16"]
         forms = (",,;\t|", ["necessary", "always"], codings, ["\n", "\r\n"], [False] * 9 + [True])
@@ -90,8 +94,7 @@ class Journey:
         self.names = self.rng.sample(NAMES, 4)
         if self.kind in ("sav", "dta"):
             self.names = ["age", "zip", "count", "len"]
-        unkept = {"dta": ("nothing", "time"), "sav": ("time",)}.get(self.kind, ())
-        kinds = [kind for kind in POOLS if kind not in unkept]
+        kinds = [kind for kind in POOLS if kind not in self.unkept.get(self.kind, ())]
         self.drawn = {name: self.rng.choice(kinds) for name in self.names}
         self.next = 0
         self.frame = self.rows(n)
@@ -116,7 +119,7 @@ class Journey:
         columns += [pl.Series("name", people), pl.Series("ward", [f"roleless-{'ab'[i % 2]}" for i in range(n)])]
         return pl.DataFrame(columns)
 
-    def saved(self, frame: pl.DataFrame, name: str) -> Path:
+    def saved(self, frame: pl.DataFrame, name: str) -> Any:
         """The table in a file of the journey's kind."""
         path = self.folder / f"{name}.{self.kind}"
         if self.kind == "parquet":

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import random
 import re
 import shlex
 import tempfile
@@ -17,7 +18,7 @@ from shoal.cli.common import listed, refusal
 from shoal.workbench import jobs
 from tests.amount import thinned
 from tests.commands import run
-from tests.fuzz import journeys
+from tests.fuzz import journeys, places
 from tests.kept import holding
 
 
@@ -27,6 +28,18 @@ def test_a_journey_ends_well(seed: int) -> None:
     """Other seeds at every run; ``tools/fuzz_releases.py`` goes on where this stops."""
     with tempfile.TemporaryDirectory() as folder:
         journeys.tried(seed, Path(folder))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", places.PLACES)
+def test_a_journey_from_a_place_ends_well(place: str, tmp_path: Path) -> None:
+    """A release of each place is that of the same frame; as above, other seeds at every run, but few."""
+    if (why := places.absent(place)) is not None:
+        pytest.skip(why)
+    for seed in (random.randrange(2**32), random.randrange(2**32)):
+        print(seed)
+        (tmp_path / str(seed)).mkdir()
+        places.tried(seed, tmp_path / str(seed), place)
 
 
 PEOPLE = {"age": [30, 31, 30, 52] * 3, "id": [f"p{i}" for i in range(12)]}

@@ -107,7 +107,7 @@ class ReleasedColumn:
             return self._leaves.get(text, 0.0 if text in self.values else 1.0)
         if self.publish != "ranges":
             return 0.0
-        ends = self._ends(text)
+        ends = None if self._ruler == "band" else self._ends(text)  # of bands the release counts those in between
         if ends is not None:
             low, high = self._span
             return min((ends[1] - ends[0]) / (high - low), 1.0) if high > low else 0.0
