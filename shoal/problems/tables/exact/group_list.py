@@ -115,7 +115,7 @@ class GroupList:
     rank    int64[q]  patterns by rising loss
     within  uint64[t, w]  for each type, a bit for each pattern that fits it, by rank
     value   int64[n]  sensitive value of each place, 0 without a condition on one
-    several int64     largest number of groups that a value's row can be dealt to (``part_sizes``), 1 without shares
+    share   int       at most 1/share of the rows of a group have one value
     """
 
     row_classes: RowClasses
@@ -126,7 +126,7 @@ class GroupList:
     rank: np.ndarray
     within: np.ndarray
     value: np.ndarray
-    several: int
+    share: int
 
     @classmethod
     def of(
@@ -152,8 +152,8 @@ class GroupList:
         bit = rank[np.repeat(np.arange(places.patterns), np.diff(found.start))]
         np.bitwise_or.at(within, (found.member, bit // 64), np.uint64(1) << (bit % 64).astype(np.uint64))
         value = row_classes.value[places.row_class, column] if column >= 0 else np.zeros(places.row_class.size, int)
-        several = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
-        return cls(row_classes, places, need, loss, model, rank, within, value, several)
+        share = need.frequency[need.sensitive_columns[column]] if column >= 0 and sorts[0].values == 1 else 1
+        return cls(row_classes, places, need, loss, model, rank, within, value, share)
 
     @property
     def _rows(self) -> np.ndarray:
@@ -186,7 +186,7 @@ class GroupList:
         start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
         largest_group = largest(self.need, int(self.row_classes.count.sum()))
         asked = GroupsAsked(
-            self.need.smallest, largest_group, sorts[0].values, self.several, most, limits.each, limits.tried
+            self.need.smallest, largest_group, sorts[0].values, self.share, most, limits.each, limits.tried
         )
         begin = np.zeros(limits.groups + 1, np.int64)
         place = np.empty(min(MOST_ROWS, limits.groups * largest_group), np.int32)
@@ -223,6 +223,5 @@ class GroupList:
         lines, pattern = csc_array(self.model.lines[several_of]), self.places.pattern[at.indices[at.indptr[:-1]]]
         use = self.model.uses.column.reshape(-1, self.places.patterns)
         size = np.asarray(at.sum(axis=0)).reshape(-1).astype(np.int64)
-        several = self.several
-        sort = size // several - part_sizes(self.need.k, several)[0] if several > 1 else 0
+        sort = size // self.share - part_sizes(self.need.k, self.share)[0] if self.share > 1 else 0
         return csr_array(-(lines[:, : self.model.n] @ at + lines[:, use[sort, pattern]])), -self.model.low[several_of]
