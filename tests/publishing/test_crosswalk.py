@@ -361,6 +361,18 @@ def test_empty_texts_beside_missing_values_are_for_parquet(kind: str, ending: st
         assert not out.exists()
 
 
+@pytest.mark.parametrize("kind", ["gather", "cellular"])
+def test_centers_with_empty_texts_beside_missing_values_are_for_parquet(kind: str, tmp_path: Path) -> None:
+    """A center that is read with a missing value has other distances than one with an empty text."""
+    frame = pl.DataFrame({"x": range(24), "sex": ["", None, "f", "m"] * 6})
+    frame.write_parquet(tmp_path / "t.parquet")
+    asked = [kind, tmp_path / "t.parquet", "--columns", "x,sex", "--r", 3]
+    for ending in (".csv", ".xlsx", ".sav"):
+        run(*asked, "-o", tmp_path / f"r{ending}").refused(2, "column 'sex' has empty texts and missing values")
+    run(*asked, "-o", tmp_path / "r.parquet").ok()
+    run("verify", tmp_path / "r.parquet", "--original", tmp_path / "t.parquet").ok()
+
+
 @pytest.mark.parametrize("kind", ["tiles", "gather", "regions", "labels"])
 def test_a_csv_with_both_has_missing_values_alone(kind: str, tmp_path: Path) -> None:
     lines = [f"z{i},{i},{i},3,{('', chr(34) * 2, 'flu')[i % 3]}" for i in range(24)]

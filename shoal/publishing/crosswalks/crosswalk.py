@@ -177,6 +177,8 @@ class Crosswalk(Shown):
         asked, table = self.parameters, self.sources.table
         given = asked.get("sensitive") or ()
         named = [asked.get("boundary"), *([given] if isinstance(given, str) else given)]
+        if self.kind in ("gather", "cellular"):
+            named += asked["columns"]  # whose values are those of centers
         held = {name: table[name] for name in named if table is not None and name in table.columns}
         if self.kind in ("labels", "intervals"):
             held[asked["column"]] = self.content["value"]
