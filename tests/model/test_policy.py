@@ -251,7 +251,7 @@ def test_what_is_enforced_for_each_model() -> None:
     ],
 )
 def test_a_setting_of_another_tool_is_told_by_its_name_here(name: str, here: str) -> None:
-    with pytest.raises(PolicyError, match=f"'{name}' is not a setting of a policy; there is '{here}'$"):
+    with pytest.raises(PolicyError, match=f"'{name}' is not a setting of a policy; did you mean '{here}'\\?$"):
         Policy.of(**{name: ["age"]})
 
 
