@@ -130,7 +130,7 @@ def with_whole_rows(model: PatternModel, program: highspy.HighsLp, cols: np.ndar
 
 
 VARIABLES = 400_000
-FIRST = 0.2  # share of the seconds for the first linear program
+FIRST = 0.4  # share of the seconds for the first linear program
 SUPPORT = 0.25  # share of the seconds for a program over the used patterns, and for one over fewer places
 NARROWINGS, NARROWER = 2, 0.8  # how often places are left out, and the largest share of them that may then remain
 NEAR = 0.4  # the first search uses patterns that add at most this share of cost minus bound
@@ -139,6 +139,7 @@ SECOND_SEED = 1  # of the second proof
 GRACE = 0.1  # seconds after the deadline for which results are awaited: the solver reads its clock seldom
 DIVING = 0.15  # share of the seconds for dives into the program over listed groups
 TIGHTENING, BRANCHING = 0.4, 0.7  # shares of the seconds for the program over listed groups, and for its branches
+LAST_BRANCHING = 0.9  # the same at the last cost
 PRICING = 0.4  # the same for the prices of all groups
 AT_ONCE = ListLimits(groups=100_000, tried=5_000_000)  # of the list up to the cost of the best partition
 # Shares of cost minus bound: partitions up to the bound plus this are searched.
@@ -374,7 +375,8 @@ class _PatternSearch:
                 with on_another_core(program.none_covers(most, unit)) as none:
                     sets = program.tighten(most, self._until(TIGHTENING), sets)
                     program.remove_costly(most)
-                    found, proved = program.branched(most, unit, self._until(BRANCHING), none)
+                    share = LAST_BRANCHING if most >= self._cutoff else BRANCHING
+                    found, proved = program.branched(most, unit, self._until(share), none)
             for x in found:
                 self._keep_if_cheaper(x)
             self._raise_bound(min(proved * self.costs.scale, self.upper))
