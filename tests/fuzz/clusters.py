@@ -46,7 +46,8 @@ def column(rng: random.Random, kind: str, n: int) -> list[pl.Series]:
     if kind == "date":
         return [pl.Series("seen", [dt.date(2020, 1, 1) + dt.timedelta(days=rng.randint(0, 400)) for _ in range(n)])]
     if kind == "word":
-        words = ["F", "M", None, "x; y (2)", 'a "b"', "", "missing", "=1+1"]
+        none = rng.choice([[None], [""], [None], [""], [None, ""]])  # both are for Parquet alone
+        words = ["F", "M", *none, "x; y (2)", 'a "b"', "missing", "=1+1"]
         return [pl.Series("sex", [rng.choice(words) for _ in range(n)], dtype=pl.String)]
     if kind == "tree":
         return [pl.Series("job", [rng.choice(TREE)[0] for _ in range(n)])]

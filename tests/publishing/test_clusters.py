@@ -59,7 +59,7 @@ def test_genuine_ones_drawn_at_random_verify_and_bent_ones_do_not(tmp_path: Path
             came[fuzz.bent_one(seed, tmp_path)] += 1
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
-    assert came["verified"] > 6
+    assert came["verified"] > 3
 
 
 class Claim(NamedTuple):
