@@ -47,10 +47,13 @@ def _pair() -> Callable[[], Any]:
     from shoal.workbench.jobs import Worker
 
     class Kept:
-        """A worker that outlives its page."""
+        """A worker that outlives its page; looked up at each use, so that a test can hold a job."""
 
         def __init__(self, worker: Worker) -> None:
-            self.start, self.ask, self.stop = worker.start, worker.ask, worker.stop
+            self._worker = worker
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._worker, name)
 
         async def close(self) -> None:
             """Nothing ends: the next walk asks it, too."""
@@ -59,6 +62,11 @@ def _pair() -> Callable[[], Any]:
         _workers.extend((Worker(), Worker()))
     made = count()
     return lambda: Kept(_workers[next(made) % 2])
+
+
+def long_worker() -> Any:
+    """The worker that does the long work of all walks."""
+    return _workers[1]
 
 
 @asynccontextmanager

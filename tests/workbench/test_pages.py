@@ -4,7 +4,6 @@ import asyncio
 import json
 import shlex
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import shoal
 from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
-from tests.workbench.simulated import _all, button, field, go, on_pages, opened, people, run, see, until
+from tests.workbench.simulated import _all, button, field, go, long_worker, on_pages, opened, people, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -829,33 +828,30 @@ async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_th
     from nicegui import ui
     from nicegui.testing import User
 
-    from shoal.workbench.jobs import Worker
-
     def stops(window: Any) -> list[bool]:
         return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
 
     task.change(effort="fast", l=None, publish="stars")
     go(user, "6 Release")
     before = user.client
-    seen, ask = asyncio.Event(), Worker.ask
+    worker, seen, held = long_worker(), asyncio.Event(), []
+    ask = worker.ask
 
-    async def waits(self: Worker, job: str, *given: Any, **named: Any) -> Any:
+    async def waits(job: str, *given: Any, **named: Any) -> Any:
         if job == "release":  # otherwise it can end before the other page is there
+            held.append(job)
             await seen.wait()
-        return await ask(self, job, *given, **named)
+        return await ask(job, *given, **named)
 
-    monkeypatch.setattr(Worker, "ask", waits)
-    for _ in range(20):  # a page that is still being drawn can lose the first click
-        button(user, "Make the release").click()
-        with suppress(AssertionError):
-            await until(lambda: task.running, "it did not begin", seconds=10)
-            break
-    assert task.running
+    monkeypatch.setattr(worker, "ask", waits)
+    button(user, "Make the release").click()
+    await until(lambda: task.running, "it did not begin")
     other = User(user.http_client)
     await other.open(f"/w/{task.name}")  # begins with the step that was shown
     await see(other, "This runs already")
     assert stops(other) == [True]
     assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
+    assert held
     before.delete()
     seen.set()
     await see(other, "Verified: it was read back")
