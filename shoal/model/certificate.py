@@ -39,8 +39,8 @@ from shoal.model.settings import SETTINGS
 class Guarantee:
     """What a theorem promises before it sees the input: cost <= factor * optimum + additive.
 
-    ``factor`` and ``additive`` are None if nothing is promised (a heuristic). ``theorem`` names the source, for example
-    "Xiao, Yi, Tao 2010, Theorem 5.19".
+    If nothing is promised (a heuristic), ``factor`` and ``additive`` are None. An ``additive`` of None beside a factor
+    adds nothing. ``theorem`` names the source, for example "Xiao, Yi, Tao 2010, Theorem 5.19".
     """
 
     factor: float | None = None
@@ -602,7 +602,8 @@ RUN = {  # in a record: what ``--if-changed`` compares the next run with
     "command": (is_text, is_null), "salt": is_text, "inputs": Each(lambda _: True), "written": Each(lambda _: True),
     "answer": Each(lambda _: True),
 }  # fmt: skip
-_PROMISE = {"factor": (is_number, is_null), "additive": (is_number, is_null), "theorem": is_text}
+_NO_PROMISE = {"factor": is_null, "additive": is_null, "theorem": is_text}
+_PROMISE = ({"factor": is_number, "additive": (is_number, is_null), "theorem": is_text}, _NO_PROMISE)
 _PUBLIC_PROOF = {
     "unit": is_text, "cost": (is_number, is_null), "ratio_at_most": (is_number, is_text, is_null),
     "guarantee": _PROMISE,

@@ -921,16 +921,20 @@ def test_each_entry_of_a_table_s_record_has_its_form(tmp_path: Path, publish: st
         most=400,
     )
     others = (" dropped", "= None", "= True", "= False", "= 'x'", "= []", "= {}", "with a key more", "and a half")
-    of_type = re.compile(  # another number or text, an item less, or a promise that is not made
+    of_type = re.compile(  # another number or text, an item less, or a ratio without a term to add
         r"(before|attempts|loss|exposed|certificate)\b.* and a half|(before|attempts)\S*\.(\d+|seconds) dropped"
         r"|(before\.\w+|attempts)( = \[\]|.*columns.*)|.*(method|theorem|bound|file) = 'x'"
-        r"|certificate\.guarantee\.(factor|additive) = None"
+        r"|certificate\.guarantee\.additive = None"
     )
     bad = [what for what in found if what.endswith(others) and not what.startswith(LOOSE)]
     assert not [what for what in bad if not of_type.fullmatch(what)]
     record.write_bytes(files(publish)["r.record.json"])
     forge(record, lambda facts: facts["before"]["distinct_values"].update(Ann=7))
     with pytest.raises(InputError, match="'before'"):
+        shoal.verify(out, record=record)
+    record.write_bytes(files(publish)["r.record.json"])
+    forge(record, lambda facts: facts["certificate"]["guarantee"].update(factor=None, additive=1))
+    with pytest.raises(InputError, match="'guarantee"):
         shoal.verify(out, record=record)
 
 
