@@ -39,7 +39,7 @@ from shoal.model.settings import SETTINGS
 class Guarantee:
     """What a theorem promises before it sees the input: cost <= factor * optimum + additive.
 
-    If nothing is promised (a heuristic), ``factor`` and ``additive`` are None. An ``additive`` of None beside a factor
+    If nothing is promised (a heuristic), ``factor`` and ``additive`` are None. A factor without an ``additive``
     adds nothing. ``theorem`` names the source, for example "Xiao, Yi, Tao 2010, Theorem 5.19".
     """
 
