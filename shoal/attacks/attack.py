@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.attacks import composition, downcoding, files, linkage, minimality
+from shoal.attacks import composition, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
 from shoal.engines import lakes
@@ -232,7 +232,7 @@ def _found(reading: Reading, original: People | None, register: People | None, s
         for column in reading.sensitive:
             out += minimality.found(reading, everybody, original, column)
     if truth is not None:
-        out += downcoding.found(reading, truth, seed)
+        out += minimality.downcoded(reading, truth, seed)
     return out
 
 

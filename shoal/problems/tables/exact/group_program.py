@@ -33,7 +33,7 @@ from shoal.problems.tables.exact.group_list import (
 from shoal.problems.tables.exact.pattern_model import PatternFits
 
 if TYPE_CHECKING:
-    from shoal.kernels.tables.subsets import CoverGroups
+    from shoal.kernels.tables.covers import CoverGroups
 
 FIRST_GROUPS, MORE_GROUPS = 1000, 400  # groups in the first linear program, and the most that one round adds
 JOINING = ListLimits(groups=1_000, each=5, tried=3_000_000)  # of the groups that join the program at a time
@@ -44,10 +44,12 @@ MOST_CUTS, CUTS_OF_ROW = 60, 5  # the most cuts that one round adds, and those o
 REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
 ROUNDS, LEAST_GAIN, LAST = 60, 1e-2, 4  # rounds of cuts; they end if the last ones close less of the gap
 PRICED_GAIN = 0.003  # the same where all groups are priced
-MOST_BRANCHED = 40_000  # limit of the groups for covers, and for branch and bound
+MOST_BRANCHED = 40_000  # limit of the groups for branch and bound
+FEWER_ROWS = (0.05, 0.1, 0.2, 0.3, 0.5)  # shares of rows without which the program is solved for further bounds
 DIVES, DEPTH = 8, 3  # number of dives, and the depth to which one can differ from the dives before it
 PAIRS, FRACTIONAL, LEAST_STEP = 4, 1e-4, 1e-4  # pairs of rows tried at a node; least distance from 0 and 1; least gain
-LOOKS, STATES, WORD = 20_000_000, 2**16, 64  # looks at groups and classes; states remembered; bits of a word
+LOOKS, STATES, WORD = 2_000_000, 2**16, 64  # looks at groups and classes; states remembered; bits of a word
+SHORTENED, LISTS = 256, 6  # looks at groups of a class before its list is shortened; space for lists, times the first
 MORE_LOOKS, MORE_STATES = 4_000_000_000, 2**18  # the same next to branch and bound
 DUAL, PRIMAL = 1, 4  # HiGHS's numbers of the two algorithms
 SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
@@ -66,6 +68,7 @@ class GroupProgram:
     sets         the sets of rows of the last of these constraints, with their m (``_cut``)
     proved       lower bound on the cost of every partition
     reduced      float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
+    bounds       further lower bounds, each with its reduced costs, float64[c]
     single       int64[..]: row classes with one row
     inside       int64[..]: groups that are in the solver
     """
@@ -77,6 +80,7 @@ class GroupProgram:
         often = self.count[self.rows.indices] // self.rows.data
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
+        self.bounds: list[tuple[float, np.ndarray]] = []
         self.lines, self.line_limits, self.line_prices = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
         self.sets: list[RowSet] = []
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
@@ -108,14 +112,36 @@ class GroupProgram:
         out.line_prices[out.line_prices.size - len(prices.sets) :] = -prices.of_sets
         return out
 
-    def tighten(self, cutoff: float, until: float, sets: Sequence[RowSet] = ()) -> list[RowSet]:
+    def add_bounds(self, cutoff: float, until: float) -> None:
+        """Find further bounds, and remove groups that no partition of cost ``cutoff`` uses by one of the bounds.
+
+        The prices of a program with fewer rows to cover prove a bound for all rows, too. With fewer rows of the classes
+        that are in many groups, these classes have lower prices, and their groups larger reduced costs.
+        """
+        solved = self._solved(None, until)
+        for share in FEWER_ROWS:
+            if solved is None:
+                break
+            groups = self.rows @ self._usable(cutoff).astype(float)
+            fewer = share * groups * np.min(self.count / np.maximum(groups, 1.0))
+            self._cover(self.count - fewer)
+            solved = self._solved(None, until)
+            if solved is not None:
+                self.bounds.append((solved[0], np.maximum(solved[1], 0.0)))
+        self._cover(self.count)
+        self.remove_costly(cutoff)
+
+    def tighten(
+        self, cutoff: float, until: float, sets: Sequence[RowSet] = (), none: Callable[[float], bool] = lambda _: False
+    ) -> list[RowSet]:
         """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses.
 
         sets  of cuts to begin with.  Returns those of the cuts that raise the bound
+        none  tells, after some seconds at most, whether another search has proved that there is no such partition
         """
         before: list[float] = []
         self._cut(sets)
-        while self.cost.size:
+        while self.cost.size and not none(0.0):
             solved = self._solved(None, until)
             if solved is None:
                 break
@@ -230,10 +256,7 @@ class GroupProgram:
 
     def covered(self, cutoff: float, unit: float) -> tuple[list[np.ndarray], float]:
         """What ``branched`` returns, from a search over all groups without linear programs, which may end early."""
-        if self.cost.size > MOST_BRANCHED:
-            return [], min(self.proved, cutoff + unit)
-        every, known = np.ones(self.cost.size, bool), (self.proved, self.reduced)
-        used, ended = self._cover_search(self._packed(), every, known, cutoff, unit)()
+        used, ended = self._cover_search(self._packed(), np.ones(self.cost.size, bool), self._known, cutoff, unit)()
         found = [self._rows_of(used)] if used.size else []
         proved = cutoff + unit if not found else float(self.cost[used].sum())
         return found, proved if ended else min(self.proved, proved)
@@ -243,10 +266,8 @@ class GroupProgram:
 
         Its argument, int64[1], is set to 1 to stop it.
         """
-        if self.cost.size > MOST_BRANCHED:
-            return lambda _: False
-        every, known = np.ones(self.cost.size, bool), (self.proved, self.reduced)
-        search = self._cover_search(self._packed(), every, known, cutoff, unit, (MORE_LOOKS, MORE_STATES))
+        every, more = np.ones(self.cost.size, bool), (MORE_LOOKS, MORE_STATES)
+        search = self._cover_search(self._packed(), every, self._known, cutoff, unit, more)
 
         def none(stop: np.ndarray) -> bool:
             used, ended = search(stop)
@@ -255,13 +276,13 @@ class GroupProgram:
         return none
 
     def branched(
-        self, cutoff: float, unit: float, until: float, none: Callable[[], bool] = lambda: False
+        self, cutoff: float, unit: float, until: float, none: Callable[[float], bool] = lambda _: False
     ) -> tuple[list[np.ndarray], float]:
         """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
         The bound is at most ``cutoff + unit``.
 
-        none  tells whether another search has proved that there is no partition
+        none  tells, after some seconds at most, whether another search has proved that there is no partition
 
         Branch and bound by Ryan and Foster ("An integer programming approach to scheduling", 1981): two rows that a
         solution groups together in part are together in one branch and apart in the other. The branch with the least
@@ -270,12 +291,12 @@ class GroupProgram:
         found: list[np.ndarray] = []
         more, nothing = cutoff + unit, 0
         if self.cost.size > MOST_BRANCHED:
-            return found, min(self.proved, more)
+            return found, more if none(until - clock()) else min(self.proved, more)
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
         has, packed = self.rows.toarray() > 0, self._packed()
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
-            if least > cutoff + SAFETY or none():
+            if least > cutoff + SAFETY or none(0.0):
                 break
             solved = self._solved(allowed, until, cutoff)
             if solved is None:
@@ -291,7 +312,7 @@ class GroupProgram:
                 more = float(self.cost[self.inside] @ np.rint(x))
                 cutoff = more - unit
                 continue
-            used, ended = self._cover_search(packed, allowed, solved, cutoff, unit)()
+            used, ended = self._cover_search(packed, allowed, [solved, *self._known], cutoff, unit)()
             if used.size:
                 found.append(self._rows_of(used))
                 more = float(self.cost[used].sum())
@@ -308,7 +329,7 @@ class GroupProgram:
 
     def _packed(self) -> tuple[np.ndarray, CoverGroups]:
         """The rows to cover as packed words, uint64[w], with the groups, whose reduced costs and lists are empty."""
-        from shoal.kernels.tables.subsets import CoverGroups
+        from shoal.kernels.tables.covers import CoverGroups
 
         bits = np.ceil(np.log2(self.count + 1.0)).astype(np.uint64) + np.uint64(1)  # one of them is the guard
         word, shift = np.zeros(bits.size, np.int64), np.zeros(bits.size, np.uint64)
@@ -328,7 +349,7 @@ class GroupProgram:
         guards = np.zeros(word[-1] + 1, np.uint64)
         np.bitwise_or.at(guards, word, guard)
         rows = packed(group, self.rows.indices, self.rows.data, self.cost.size)
-        none = np.zeros(0)
+        none = np.zeros((0, 1))
         groups = CoverGroups(rows, guards, word, guard - (np.uint64(1) << shift), self.cost, none, none, none)
         return packed(one, every, self.count, 1)[0], groups
 
@@ -336,7 +357,7 @@ class GroupProgram:
         self,
         packed: tuple[np.ndarray, CoverGroups],
         allowed: np.ndarray,
-        solved: tuple[float, np.ndarray],
+        bounds: Sequence[tuple[float, np.ndarray]],
         cutoff: float,
         unit: float,
         limit: tuple[int, int] | None = None,
@@ -346,26 +367,31 @@ class GroupProgram:
         It returns the groups, int64[..], empty if no partition is found, and whether it has ended. If so, no other
         partition is cheaper.
 
-        solved  the bound of the linear program, and the reduced costs. A partition costs the bound at least, and what
-                the reduced costs of its groups add to it
+        bounds  lower bounds, each with its reduced costs. A partition costs at least each bound and what the reduced
+                costs of its groups add to it
         limit   looks at groups and classes, and states remembered
         """
-        from shoal.kernels.tables.subsets import CoverLimits, cheapest_cover
+        from shoal.kernels.tables.covers import CoverLimits, CoverSpace, cheapest_cover
 
-        (whole, groups), (bound, reduced), (looks, states) = packed, solved, limit or (LOOKS, STATES)
-        few = np.flatnonzero(allowed)
-        few = few[np.argsort(reduced[few], kind="stable")]
+        (whole, groups), (looks, states), n = packed, limit or (LOOKS, STATES), self.count.size
+        reduced = np.maximum(np.stack([own for _, own in bounds], axis=1), 0.0)
+        room = cutoff - np.array([bound for bound, _ in bounds]) + SAFETY
+        few = np.flatnonzero(allowed & (reduced <= room).all(axis=1))
+        few = few[np.argsort(reduced[few, 0], kind="stable")]
         of_class = csr_array(self.rows[:, few])
-        groups = groups._replace(reduced=np.maximum(reduced, 0.0), start=of_class.indptr, group=few[of_class.indices])
-        limits = CoverLimits(cutoff + SAFETY, cutoff - bound + SAFETY, 0.5 * unit, looks)
+        groups = groups._replace(reduced=reduced, start=of_class.indptr, group=few[of_class.indices])
+        limits = CoverLimits(cutoff + SAFETY, 0.5 * unit, looks, SHORTENED)
         left = np.zeros((int(self.count.sum()) + 1, whole.size), np.uint64)
         left[0] = whole
 
         def search(stop: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
-            chosen = np.full(len(left), -1)
+            chosen, depths = np.full(len(left), -1), len(left)
+            places = np.zeros((2, depths, n), np.int64)
+            lists = np.empty(LISTS * groups.group.size, np.int32)
             seen, least = np.zeros((states, whole.size), np.uint64), np.full(states, np.inf)
+            space = CoverSpace(left, np.zeros((depths, room.size)), places[0], places[1], lists, seen, least)
             told = np.zeros(1, np.int64) if stop is None else stop
-            ended = cheapest_cover(groups, limits, left, seen, least, chosen, told)
+            ended = cheapest_cover(groups, limits, room.copy(), space, chosen, told)
             return chosen[: int(np.argmin(chosen))], bool(ended)
 
         return search
@@ -470,9 +496,21 @@ class GroupProgram:
             here.size, here.astype(np.int32), zero, np.where(allowed[self.inside], np.inf, 0.0)
         )
 
+    @property
+    def _known(self) -> list[tuple[float, np.ndarray]]:
+        """All bounds, each with its reduced costs; the highest one first."""
+        return [(self.proved, self.reduced), *self.bounds]
+
+    def _usable(self, cutoff: float) -> np.ndarray:
+        """The groups that a partition of cost ``cutoff`` can use by all bounds, bool[c]."""
+        kept = np.ones(self.cost.size, bool)
+        for bound, reduced in self._known:
+            kept &= reduced <= cutoff - bound + SAFETY
+        return kept
+
     def remove_costly(self, cutoff: float) -> None:
         """Remove the groups that no partition of cost ``cutoff`` uses, if they are many."""
-        kept = self.reduced <= cutoff - self.proved + SAFETY
+        kept = self._usable(cutoff)
         if kept.sum() >= REMOVED_FROM * kept.size:
             return
         self._keep(kept)
@@ -486,6 +524,13 @@ class GroupProgram:
         self.lines = csr_array(csc_array(self.lines)[:, kept])
         self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
         self.reduced = self.reduced[kept]
+        self.bounds = [(bound, reduced[kept]) for bound, reduced in self.bounds]
+
+    def _cover(self, count: np.ndarray) -> None:
+        """Let the solver cover this number of rows of each class, float64[r]."""
+        self.solver.setOptionValue("simplex_strategy", DUAL)
+        for i, rows in enumerate(count.tolist()):
+            self.solver.changeRowBounds(i, rows, rows)
 
     def _add(self, new: np.ndarray) -> None:
         """Add groups to the solver."""
@@ -497,18 +542,19 @@ class GroupProgram:
 
     def _violated(self, x: np.ndarray) -> list[RowSet]:
         """Sets of row classes whose constraint (``_cut``) the solution violates."""
-        from shoal.kernels.tables.subsets import GroupShares, crowded_set
+        from shoal.kernels.tables.covers import GroupShares, crowded_set
 
         used = np.flatnonzero(x > TINY)
         here = csr_array(self.rows[:, self.inside[used]])
         here.sort_indices()
         count = self.count.astype(np.int64)
         shares = GroupShares(here.indptr, here.indices, here.data.astype(np.int64), x[used], count)
-        held, random, found = np.empty(used.size, np.int64), np.random.default_rng(len(self.sets)), {}
+        held, of_row = np.empty(used.size, np.int64), np.empty(used.size)
+        random, found = np.random.default_rng(len(self.sets)), {}
         for m, often in product(CROWDED, TIMES):
             for first in random.permutation(count.size)[: STARTS // (m * m * often)]:
                 inside = np.empty(count.size, bool)
-                crowding = crowded_set(shares, m, often * m + m - 1, first, held, inside)
+                crowding = crowded_set(shares, m, often * m + m - 1, first, held, of_row, inside)
                 over = crowding - count[inside].sum() // m
                 if over > VIOLATED:
                     found[m, inside.tobytes()] = (-over, m, inside)

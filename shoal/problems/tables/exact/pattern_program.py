@@ -207,16 +207,22 @@ class _PricedGroups(NamedTuple):
 
 
 @contextmanager
-def on_another_core(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[], bool]]:
-    """Run a search on another core, if there is one; the value tells whether it has ended and holds.
+def on_another_core(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[float], bool]]:
+    """Run a search on another core, if there is one; the value tells, after some seconds at most, whether it holds.
 
     search  ends when its argument, int64[1], is set to 1
     """
     stop = np.zeros(1, np.int64)
     with BackgroundCalls() as run:
         job = run.start(lambda _: search(stop)) if run.cores > 1 else None
+
+        def holds(seconds: float) -> bool:
+            if seconds > 0 and job is not None:
+                run.first(job, seconds=seconds)
+            return job is not None and job.done() and job.result()
+
         try:
-            yield lambda: job is not None and job.done() and job.result()
+            yield holds
         finally:
             stop[0] = 1
 
@@ -335,6 +341,8 @@ class _PatternSearch:
                 if better is not None and better.proved > priced.prices.proved:
                     priced = _PricedGroups(priced.groups, better)
             if self.upper > self.lower and job is not None:
+                if priced:
+                    self._rule_out(priced, job.done)
                 run.first(job, seconds=until - clock())
                 enough(0.0)
         return priced
@@ -361,19 +369,17 @@ class _PatternSearch:
 
         covers  whether to end at the first cost that covers don't decide.  Returns the program of this cost
         """
-        (groups, prices), unit = priced, self.step / self.costs.scale
-        sets: list[RowSet] = []
-        every = groups.listed(prices, self._cutoff - prices.proved + SAFETY, AT_ONCE)
-        for most in self._cutoffs(prices.proved, PARTS if covers else PRICED_PARTS):
-            program = GroupProgram.listed(groups, prices, most, every if every.all else None)
-            if program is None:
-                break
+        unit, sets = self.step / self.costs.scale, list[RowSet]()
+        for program, most in self._programs(priced, PARTS if covers else PRICED_PARTS):
             found, proved = program.covered(most, unit)
             if proved <= most and not found:
                 if covers:
                     return program
+                program.add_bounds(most, self._until(TIGHTENING))
+                found, proved = program.covered(most, unit)
+            if proved <= most and not found:
                 with on_another_core(program.none_covers(most, unit)) as none:
-                    sets = program.tighten(most, self._until(TIGHTENING), sets)
+                    sets = program.tighten(most, self._until(TIGHTENING), sets, none)
                     program.remove_costly(most)
                     share = LAST_BRANCHING if most >= self._cutoff else BRANCHING
                     found, proved = program.branched(most, unit, self._until(share), none)
@@ -385,6 +391,30 @@ class _PatternSearch:
                     self._keep_if_cheaper(x)
                 break
         return None
+
+    def _rule_out(self, priced: _PricedGroups, stop: Callable[[], bool]) -> None:
+        """Raise the bound by covers alone, up to a cost that they don't rule out. Partitions are left to others."""
+        unit = self.step / self.costs.scale
+        for program, most in self._programs(priced, PRICED_PARTS):
+            found, proved = program.covered(most, unit)
+            if proved <= most and not found:
+                program.add_bounds(most, self._until(TIGHTENING))
+                found, proved = program.covered(most, unit)
+            if proved <= most:
+                return
+            self._raise_bound(min(proved * self.costs.scale, self.upper))
+            if stop():
+                return
+
+    def _programs(self, priced: _PricedGroups, parts: Sequence[float]) -> Iterator[tuple[GroupProgram, float]]:
+        """The programs up to rising costs, each with its cost, until one has too many groups."""
+        groups, prices = priced
+        every = groups.listed(prices, self._cutoff - prices.proved + SAFETY, AT_ONCE)
+        for most in self._cutoffs(prices.proved, parts):
+            program = GroupProgram.listed(groups, prices, most, every if every.all else None)
+            if program is None:
+                return
+            yield program, most
 
     def _until(self, share: float) -> float:
         """The time after a share of the seconds left."""
