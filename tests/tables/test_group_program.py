@@ -330,7 +330,7 @@ def test_bounds_at_fewer_rows_hold_for_every_partition_and_keep_the_best_one():
         program._keep(program._usable(least))
         assert best_of(program, program.cost) == pytest.approx(least)
         left, gone = left + program.cost.size, gone + int(known) - program.cost.size
-    assert tried > thinned(400)
+    assert tried > thinned(200)
     assert left > thinned(80)
     assert gone > left / 20
 

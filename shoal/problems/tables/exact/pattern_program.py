@@ -144,7 +144,7 @@ PRICING = 0.4  # the same for the prices of all groups
 AT_ONCE = ListLimits(groups=100_000, tried=5_000_000)  # of the list up to the cost of the best partition
 # Shares of cost minus bound: partitions up to the bound plus this are searched.
 PARTS = (0.03, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 1.0)
-PRICED_PARTS = PARTS[2:]  # the same if all groups are priced
+PRICED_PARTS = (0.15, 0.35, 0.65, 1.0)  # the same if all groups are priced
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
