@@ -83,7 +83,7 @@ def searching() -> Iterator[tuple[subprocess.Popen[str], float]]:
     complaint = ""
     try:
         yield child, float(child.stdout.readline())
-        complaint = child.communicate(timeout=120)[1]  # a search that heard no signal goes on for ever
+        complaint = child.communicate(timeout=200)[1]  # a search that heard no signal goes on for ever
     finally:
         child.kill()
     assert child.returncode == 7, complaint
@@ -287,7 +287,7 @@ def test_what_interrupts_a_search_does_not_hit_a_thread_that_it_is_beginning():
     """It would wait for that thread for ever, holding a lock that every pool of the process needs."""
     child = started("-c", POOLS)
     try:
-        told, _ = child.communicate(timeout=120)
+        told, _ = child.communicate(timeout=200)
     finally:
         child.kill()
     assert told.endswith("0 left hanging\n")
