@@ -16,7 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 import shoal
 from shoal.kernels import njit
-from shoal.threads import flag, interruptible
+from shoal.threads import BackgroundCalls, flag, interruptible
 from tests.commands import started
 
 HEARD = 20  # times what a yardstick takes, about a tenth of a second; both in seconds of one processor
@@ -308,6 +308,18 @@ def test_no_library_begins_threads_of_its_own_in_a_search(monkeypatch: pytest.Mo
     shoal.gathering.cellular(points, 5)
     assert begun
     assert {name.split("-")[0] for name in begun} <= {"shoal search", "ThreadPoolExecutor"}
+
+
+def test_work_that_does_not_end_in_its_seconds_is_not_waited_for():
+    end = threading.Event()
+    with BackgroundCalls() as run:
+        deaf, quick = run.start(lambda _stop: end.wait()), run.start(lambda stop: stop)
+        assert run.first(deaf, quick) is quick
+        assert run.first(None, deaf, seconds=0.0) is None
+        assert not quick.result().is_set()
+    assert quick.result().is_set()
+    assert not deaf.done()
+    end.set()
 
 
 def test_searches_begin_threads_in_no_other_way():
