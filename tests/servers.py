@@ -182,8 +182,8 @@ def mysql() -> Iterator[Server]:
 
 
 def _answered(connect: Any, process: subprocess.Popen[bytes], silent: Callable[[str], NoReturn]) -> Any:
-    """The first connection that is taken; ``silent`` is told where the server ends or is silent for a minute."""
-    for _ in range(300):
+    """The first connection that is taken; ``silent`` is told where the server ends or is silent for 200 seconds."""
+    for _ in range(1000):
         if process.poll() is not None:
             silent("the server of the database does not stay up here")
         try:

@@ -16,7 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 import shoal
 from shoal.kernels import njit
-from shoal.threads import flag, interruptible
+from shoal.threads import BackgroundCalls, flag, interruptible
 from tests.commands import started
 
 HEARD = 20  # times what a yardstick takes, about a tenth of a second; both in seconds of one processor
@@ -83,7 +83,7 @@ def searching() -> Iterator[tuple[subprocess.Popen[str], float]]:
     complaint = ""
     try:
         yield child, float(child.stdout.readline())
-        complaint = child.communicate(timeout=120)[1]  # a search that heard no signal goes on for ever
+        complaint = child.communicate(timeout=200)[1]  # a search that heard no signal goes on for ever
     finally:
         child.kill()
     assert child.returncode == 7, complaint
@@ -287,7 +287,7 @@ def test_what_interrupts_a_search_does_not_hit_a_thread_that_it_is_beginning():
     """It would wait for that thread for ever, holding a lock that every pool of the process needs."""
     child = started("-c", POOLS)
     try:
-        told, _ = child.communicate(timeout=120)
+        told, _ = child.communicate(timeout=200)
     finally:
         child.kill()
     assert told.endswith("0 left hanging\n")
@@ -308,6 +308,18 @@ def test_no_library_begins_threads_of_its_own_in_a_search(monkeypatch: pytest.Mo
     shoal.gathering.cellular(points, 5)
     assert begun
     assert {name.split("-")[0] for name in begun} <= {"shoal search", "ThreadPoolExecutor"}
+
+
+def test_work_that_does_not_end_in_its_seconds_is_not_waited_for():
+    end = threading.Event()
+    with BackgroundCalls() as run:
+        deaf, quick = run.start(lambda _stop: end.wait()), run.start(lambda stop: stop)
+        assert run.first(deaf, quick) is quick
+        assert run.first(None, deaf, seconds=0.0) is None
+        assert not quick.result().is_set()
+    assert quick.result().is_set()
+    assert not deaf.done()
+    end.set()
 
 
 def test_searches_begin_threads_in_no_other_way():

@@ -39,8 +39,11 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
 
 def empty_as_missing(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with missing values instead of empty texts, because text files don't distinguish the two. O(cells)."""
-    texts = [n for n, kind in frame.schema.items() if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))]
-    return frame.with_columns(pl.when(pl.col(n).cast(pl.String) != "").then(pl.col(n)) for n in texts)
+    kinds = (pl.String, pl.Categorical, pl.Enum)
+    texts = [
+        c for c in frame if isinstance(c.dtype, kinds)
+    ]  # an expression would interpret a column "*" as all columns
+    return frame.with_columns(c.set(c.cast(pl.String) == "", None) for c in texts)
 
 
 def made_one(name: str) -> str:
@@ -86,7 +89,7 @@ def flat(frame: pl.DataFrame, text: Callable[[pl.Series], bool] | None = None) -
     refuse_nested(frame)
     if text is not None:
         frame = frame.with_columns(as_text(c) for c in frame if c.dtype != pl.Duration and text(c))
-    return frame.with_columns(pl.col(n).dt.to_string("iso") for n, k in frame.schema.items() if k == pl.Duration)
+    return frame.with_columns(c.dt.to_string("iso") for c in frame if c.dtype == pl.Duration)
 
 
 def begins_before(days: pl.Series, first: datetime.date) -> bool:

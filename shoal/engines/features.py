@@ -269,7 +269,8 @@ def noted_as(values: pl.Series) -> str | None:
 
 def codes_of(frame: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
     """int64[n, s]: columns of words as codes; a missing value is a value of its own."""
-    return frame.select(pl.col(names).cast(pl.String).rank("dense").fill_null(0).cast(pl.Int64)).to_numpy()
+    texts = [column(frame, name).cast(pl.String) for name in names]
+    return np.stack([text.rank("dense").fill_null(0).cast(pl.Int64).to_numpy() for text in texts], axis=1)
 
 
 def _located(frame: pl.DataFrame, name: str, source: Any) -> tuple[np.ndarray, dict[tuple[float, float], str]]:

@@ -598,6 +598,7 @@ _DOCUMENT = {  # of a crosswalk; ``misstated`` has the form of its request
 }  # fmt: skip
 
 
+UNITS, CENTER_UNITS = ("stars", "suppressed tuples", "ncp"), ("units",)  # in which tables count their loss
 RUN = {  # in a record: what ``--if-changed`` compares the next run with
     "command": (is_text, is_null), "salt": is_text, "inputs": Each(lambda _: True), "written": Each(lambda _: True),
     "answer": Each(lambda _: True),

@@ -323,18 +323,20 @@ def groups(
 
     found, table = shoal.roles(release).table, _roles(source).table
     key = [c for c in settings["quasi_identifiers"] if c in found.columns]
-    sizes = found.group_by(key).agg(pl.len().alias("_rows")).sort("_rows", *key)
+    short = [f"c{i}" for i in range(len(key))]  # "*" would select all columns
+    shown = pl.DataFrame([found[n].alias(c) for n, c in zip(key, short, strict=True)])
+    sizes = shown.group_by(short).agg(pl.len().alias("_rows")).sort("_rows", *short)
     at = max(0, min(number, sizes.height - 1))
     one = sizes.slice(at, 1).drop("_rows")
-    held = found.join(one, on=key, how="semi", nulls_equal=True).head(50)
-    first = found.with_row_index("_row").join(one, on=key, how="semi", nulls_equal=True)["_row"][0]
+    rows = shown.with_row_index("_row").join(one, on=short, how="semi", nulls_equal=True)["_row"]
+    held, first = found[rows.head(50)], rows[0]
     decoded = shoal.decode(release, hierarchies=_trees(settings))
     for column in key:
         members = decoded.members(column)[first]
         values = table[column].cast(pl.String).unique()
         fits = [value for value in values.to_list() if value in members]
-        table = table.filter(pl.col(column).cast(pl.String).is_in(fits, nulls_equal=True))
-    before = table.select([c for c in found.columns if c in table.columns])
+        table = table.filter(table[column].cast(pl.String).is_in(fits, nulls_equal=True))
+    before = table[[c for c in found.columns if c in table.columns]]
     return {
         "columns": held.columns, "rows": _texts(held), "number": at, "classes": sizes.height,
         "size": int(sizes["_rows"][at]), "fit": before.height, "before": _texts(before.head(50)),
@@ -366,8 +368,7 @@ def heat(tell: Tell, source: Mapping[str, Any], release: str | None, columns: li
     if lacks := [c for c in columns if c not in table.columns]:
         raise shoal.InputError(f"the release has no column {lacks[0]!r}: it was removed; choose another column")
     a, b = columns
-    pair = table.select(pl.col(a).cast(pl.String).fill_null("missing").alias("a"),
-                        pl.col(b).cast(pl.String).fill_null("missing").alias("b"))  # fmt: skip
+    pair = pl.DataFrame({n: table[c].cast(pl.String).fill_null("missing") for n, c in (("a", a), ("b", b))})
     tops = [pair[n].value_counts(sort=True).head(20)[n].to_list() for n in ("a", "b")]
     kept = pair.filter(pl.col("a").is_in(tops[0]) & pl.col("b").is_in(tops[1])).group_by("a", "b").len()
     at = [{v: i for i, v in enumerate(top)} for top in tops]

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.common import listed, refusal
+from shoal.engines.features import codes_of
+from shoal.engines.store import store
 from shoal.workbench import jobs
 from tests.amount import thinned
 from tests.commands import run
@@ -65,6 +67,37 @@ def test_a_column_may_have_the_name_of_a_count_or_one_that_a_csv_quotes(name: st
     for month in "ab":
         months.add(pl.DataFrame({name: ILL, **PEOPLE, "id": [f"{month}{i}" for i in range(12)]}), person="id")
     holding(months.verify())
+
+
+def test_a_column_named_by_a_star_is_one_column(tmp_path: Path) -> None:
+    """To an expression of Polars, it is all columns."""
+    held = {"*": ["a", "b", ""] * 4, "age": [30, 31] * 6, "ill": ["flu", "gout"] * 6}
+    table, asked = pl.DataFrame(held), {"quasi_identifiers": ["*", "age"], "sensitive": ["ill"]}
+    release = shoal.anonymize(table, **asked, k=2, effort="fast", seed=1)
+    release.write(tmp_path / "r.csv")
+    plain = {n.replace("*", "star"): values for n, values in held.items()}
+    renamed = {"quasi_identifiers": ["star", "age"], "sensitive": ["ill"]}
+    found = shoal.compare(table, {"own": release.table}, **asked, seed=1).releases["own"]
+    same = shoal.compare(pl.DataFrame(plain), {"own": release.table.rename({"*": "star"})}, **renamed, seed=1)
+    assert found["loss"]["ncp"] == same.releases["own"]["loss"]["ncp"]
+    assert list(found["loss"]["columns"].values()) == list(same.releases["own"]["loss"]["columns"].values())
+    table.write_csv(tmp_path / "t.csv")
+    source, seen = {"path": str(tmp_path / "t.csv")}, 0
+    for number in range(12):
+        one = jobs.groups(lambda *_: None, source, str(tmp_path / "r.csv"), asked, number)
+        seen += one["size"] if one["number"] == number else 0
+    assert seen == 12
+    pairs = jobs.heat(lambda *_: None, source, None, ["*", "ill"])
+    assert (sorted(pairs["a"]), sum(n for *_, n in pairs["cells"])) == (["a", "b", "missing"], 12)
+    long = table.with_columns(pl.duration(minutes="age").alias("*"))
+    store(long, tmp_path / "long.csv")
+    assert pl.read_csv(tmp_path / "long.csv")["*"].to_list() == ["PT30M", "PT31M"] * 6
+    with pytest.raises(shoal.InputError, match="pattern of other names"):
+        codes_of(table, ["*"])
+    tiles = shoal.tiles.split([[i % 4, i] for i in range(12)], 3, sensitive=held["*"], distinct_l=2)
+    places = table.with_columns(x=pl.Series([i % 4 for i in range(12)]), y=pl.Series(range(12)))
+    with pytest.raises(shoal.InputError, match="pattern of other names"):
+        shoal.release(tiles, places, x="x", y="y", sensitive="*", identifiers=["age", "ill"])
 
 
 def test_a_name_with_a_line_break_breaks_no_sentence(tmp_path: Path) -> None:

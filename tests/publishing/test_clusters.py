@@ -53,13 +53,15 @@ def test_every_statement_bent_by_one_is_caught_or_said_to_be_stated_only(seed: i
 def test_genuine_ones_drawn_at_random_verify_and_bent_ones_do_not(tmp_path: Path) -> None:
     first = secrets.randbelow(10**6)
     came: Counter[str] = Counter()
-    for seed in range(first, first + 24):
+    for seed in range(first, first + 200):  # files refuse a quarter of them, so about 24 are tried
         try:
             came[fuzz.tried(seed, tmp_path)] += 1
             came[fuzz.bent_one(seed, tmp_path)] += 1
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
-    assert came["verified"] > 10
+        if came["verified"] >= 18:
+            break
+    assert came["verified"] >= 18
 
 
 class Claim(NamedTuple):

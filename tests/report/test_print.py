@@ -80,6 +80,6 @@ def test_it_prints_on_two_pages_before_the_appendix(made: shoal.Release, tmp_pat
         subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
              "--disable-background-networking", f"--print-to-pdf={pdf}", str(front)],
-            check=True, capture_output=True, timeout=120,
+            check=True, capture_output=True, timeout=200,
         )  # fmt: skip
         assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) == 2

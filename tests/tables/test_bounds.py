@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import example, given, settings, strategies
 
 from shoal.clock import clock
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
@@ -19,6 +19,7 @@ from shoal.problems.tables import group
 from shoal.problems.tables.bounds import bounds as module
 from shoal.problems.tables.bounds import boxes, near_cells
 from shoal.problems.tables.bounds.bounds import Ascent, Sweeper, lower_bounds, subgradient_steps
+from shoal.problems.tables.groups import least_rows
 from shoal.problems.tables.losses import Lattice
 from tests.amount import thinned
 from tests.oracles.tables import eligible, least_loss, row_loss
@@ -357,23 +358,31 @@ def test_no_bound_on_stars_is_above_the_optimum(task):
 
 def cheapest_boxes(task: Task) -> np.ndarray:
     """Per cell, the least loss of any cells with it that hold enough rows and values: every choice."""
-    h, need = task.histogram, task.requirement
+    h, need, rows = task.histogram, task.requirement, least_rows(task.histogram, task.requirement)
     distinct, column = max((max(f, u), -j) for j, (f, u) in enumerate(zip(need.frequency, need.distinct, strict=True)))
     best = np.full(h.cells, np.inf)
     for n in range(1, h.cells + 1):
         for chosen in map(list, combinations(range(h.cells), n)):
-            enough = h.count[chosen].sum() >= need.smallest
-            if enough and np.unique(h.sensitive[chosen, -column]).size >= distinct:
+            if h.count[chosen].sum() >= rows and np.unique(h.sensitive[chosen, -column]).size >= distinct:
                 loss = row_loss(task.recoding, [tuple(map(int, h.quasi[c])) for c in chosen])
                 best[chosen] = np.minimum(best[chosen], loss)
     return best
 
 
+def two_in_one_group() -> Task:
+    """Each group has the last two rows, so with at most half of its rows of a value, it has four rows or more."""
+    quasi, sensitive = [[0, 0, 0], [0, 0, 0], [0, 2, 0], [0, 2, 0], [0, 2, 1]], [[0, 1], [0, 3], [0, 3], [2, 1], [1, 1]]
+    times = [1, 2, 1, 1, 1]
+    table = Histogram.from_rows(np.repeat(quasi, times, axis=0), np.repeat(sensitive, times, axis=0))
+    return Task(table, Requirement(1, (1, 2), (3, 1)), Recoding(tuple(Levels.stars(s) for s in table.quasi_sizes)))
+
+
 @settings(deadline=None, max_examples=80)
 @given(task=tasks(most=8, sensitive=(1, 2)), near=strategies.integers(1, 8), nodes=strategies.integers(1, 40))
+@example(task=two_in_one_group(), near=1, nodes=1)
 def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, nodes):
     plain, found, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (8, 400), 3, None)
-    expected = np.maximum(cheapest_boxes(task), plain)  # prices of near rows can be above: they stay
+    expected = cheapest_boxes(task)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     _, cut, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (near, nodes), 0, None)
     assert (cut <= expected + 1e-9).all()
@@ -382,14 +391,13 @@ def test_every_row_has_its_cheapest_box_and_a_cut_search_never_more(task, near, 
     assert (found >= plain - 1e-9).all()
 
 
-def test_prices_of_near_rows_stay_where_they_are_above_those_of_boxes():
-    """Three rows alike have no three of different values, which their box alone does not tell; all four are a group."""
+def test_boxes_hold_as_many_rows_as_shares_make_of_a_group():
+    """At most half of a group's rows have a value, and two values occur: three rows are none, four are one."""
     rows, values = np.array([[0, 0], [0, 0], [0, 0], [0, 1]]), np.array([[0, 0], [2, 0], [2, 0], [0, 0]])
     table = Histogram.from_rows(rows, values)
     task = Task(table, Requirement(3, (2, 1), (1, 1)), Recoding(tuple(Levels.stars(s) for s in table.quasi_sizes)))
     plain, found, *_ = boxes.box_prices(task, near_cells.Pairs.of(task), (8, 400), 3, None)
     assert (found == plain).all()
-    assert (plain > cheapest_boxes(task)).any()
     assert table.count @ found == least_loss(table, task.requirement, task.recoding) == 4
 
 

@@ -1,6 +1,7 @@
 """The integer class program: never above the optimum of small tables, equal to it when it ends; it says when not."""
 
 import threading
+import time
 from itertools import combinations, combinations_with_replacement, product
 from types import SimpleNamespace
 from unittest import mock
@@ -539,23 +540,33 @@ def test_if_a_proof_does_not_end_further_searches_lose_less(rows, seed, more, ga
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monkeypatch):
+    """The clock of searches goes on only where they wait for it."""
     table = census_like(150, 4)
-    end, asked, ended = threading.Event(), [], []
+    end, asked, ended, begun, now = threading.Event(), [], [], set(), [100.0]
 
     def deaf(*given, **how):
         if not threading.current_thread().name.startswith("ThreadPool"):
             return decide(*given, **how)
         asked.append(how["improves"])
-        end.wait(60)
+        end.wait(200)
         ended.append(how["improves"])
         return None, -np.inf
+
+    def waits(_run, *futures, seconds=0.0):
+        begun.update(future for future in futures if future is not None)
+        while len(asked) < sum(not future.done() for future in begun):
+            time.sleep(0.001)
+        now[0] += max(seconds, 0.0)
+        return next((future for future in futures if future is not None and future.done()), None)
 
     monkeypatch.setattr(pattern_program_of, "decide", deaf)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     monkeypatch.setattr(pattern_program_of.GroupProgram, "listed", lambda *_: None)  # which would end before
+    monkeypatch.setattr(pattern_program_of.BackgroundCalls, "first", waits)
+    monkeypatch.setattr("shoal.clock._stood", 0.0)
+    monkeypatch.setattr("shoal.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
     try:
-        with mock.patch.dict(small.SECONDS, {"balanced": 4.0}):
-            stopped = auto(Task(table, Requirement(5, (1,), (3,)), Recoding.stars(table))).certificate.details["proof"]
+        stopped = auto(Task(table, Requirement(5, (1,), (3,)), Recoding.stars(table))).certificate.details["proof"]
         assert stopped["stopped"] == "seconds"
         assert sorted(asked) == ([True] if cores == 1 else [False, True, True, True])
         assert ended == []

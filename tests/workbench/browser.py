@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-WAIT = 120
+WAIT = 200  # seconds for one thing on the page
 done: list[str] = []  # what was clicked and filled in, in order
 
 
@@ -48,7 +48,7 @@ def served(
         yield line.split()[-1]
     finally:
         process.send_signal(ending)
-        rest = process.communicate(timeout=60)[0]
+        rest = process.communicate(timeout=WAIT)[0]
         if said is not None:
             said.append(rest)
 
@@ -106,7 +106,7 @@ def see(page: Any, text: str, seconds: float = WAIT) -> None:
 def line(page: Any, text: str) -> None:
     """Wait until the line on top has a text."""
     asked = "return document.querySelector('.wb-line').innerText.includes(arguments[0])"
-    until(lambda: page.execute_script(asked, text), f"{text!r} is not in the line on top", 30)
+    until(lambda: page.execute_script(asked, text), f"{text!r} is not in the line on top")
 
 
 def until(holds: Any, words: str, seconds: float = WAIT) -> Any:
@@ -138,7 +138,7 @@ def click(page: Any, text: str, within: str = "//*") -> None:
                 return True
         return False
 
-    until(tried, f"nothing to click that says {text!r}", 30)
+    until(tried, f"nothing to click that says {text!r}")
 
 
 def fill(page: Any, label: str, text: str) -> None:

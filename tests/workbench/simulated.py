@@ -19,7 +19,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-SECONDS = 400
+SECONDS = 400  # a walk
+WAIT = 200  # seconds for one thing on it
 _loop: list[asyncio.Runner] = []
 _workers: list[Any] = []
 
@@ -64,9 +65,22 @@ def _pair() -> Callable[[], Any]:
     return lambda: Kept(_workers[next(made) % 2])
 
 
-def long_worker() -> Any:
-    """The worker that does the long work of all walks."""
-    return _workers[1]
+def hold(monkeypatch: pytest.MonkeyPatch, job: str, long: bool = True) -> tuple[asyncio.Event, asyncio.Event]:
+    """(it was asked, it may begin) of a job of this walk: it waits for the second, however fast the machine is.
+
+    long  whether the worker of long work does it
+    """
+    worker, asked, begin = _workers[long], asyncio.Event(), asyncio.Event()
+    ask = worker.ask
+
+    async def waits(what: str, /, *given: Any, **named: Any) -> Any:
+        if what == job:
+            asked.set()
+            await begin.wait()
+        return await ask(what, *given, **named)
+
+    monkeypatch.setattr(worker, "ask", waits)
+    return asked, begin
 
 
 @asynccontextmanager
@@ -101,9 +115,9 @@ def run(walk: Callable[[Any, Any], Awaitable[None]], folder: Path, **first: Any)
     _shared().run(whole())
 
 
-async def until(holds: Callable[[], Any], words: str, seconds: float = 200) -> None:
+async def until(holds: Callable[[], Any], words: str) -> None:
     """Wait until something holds."""
-    for _ in range(int(seconds / 0.05)):
+    for _ in range(WAIT * 20):
         if holds():
             return
         await asyncio.sleep(0.05)
@@ -119,7 +133,7 @@ def go(user: Any, step: str) -> None:
 
 async def see(user: Any, text: str) -> None:
     """Wait until a text stands on the page."""
-    await user.should_see(text, retries=2000)
+    await user.should_see(text, retries=WAIT * 10)
 
 
 def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:

@@ -1,6 +1,5 @@
 """The pages under what users do unasked: odd files and numbers, a second table in the middle, a page that is gone."""
 
-import asyncio
 import json
 import logging
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.workbench import jobs, projects
-from tests.workbench.simulated import _all, button, field, go, on_pages, opened, people, run, see, until
+from tests.workbench.simulated import _all, button, field, go, hold, on_pages, opened, people, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -24,7 +23,7 @@ def quiet(*_: Any) -> None:
 
 def said(user: Any, text: str) -> Any:
     """Wait until a message contains a text."""
-    return until(lambda: any(text in words for words in user.notify.messages), f"{text!r} was not said", 60)
+    return until(lambda: any(text in words for words in user.notify.messages), f"{text!r} was not said")
 
 
 def number(user: Any, label: str, value: float | None) -> None:
@@ -112,7 +111,7 @@ def test_the_points_of_a_tile_are_a_whole_number(tmp_path: Path):
     run(walk, tmp_path, first=str(table))
 
 
-def test_no_other_table_is_opened_while_long_work_runs_on_this_one(tmp_path: Path):
+def test_no_other_table_is_opened_while_long_work_runs_on_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The result would be listed under the other table, and its script would name it."""
     first, second = people(tmp_path), people(tmp_path, 90, "second.csv")
 
@@ -124,10 +123,11 @@ def test_no_other_table_is_opened_while_long_work_runs_on_this_one(tmp_path: Pat
         await said(user, "'Make the release' still runs on people.csv")
         assert task.source["path"] == str(first)
         task.running.clear()
-        looked = jobs_of(task, "look")
+        asked, begin = hold(monkeypatch, "look", long=False)
         button(user, "Open").click()
-        await until(lambda: looked, "the table was not looked at")
+        await until(asked.is_set, "the table was not looked at")
         task.running.append("Attack the release")  # between the look at the table and its answer
+        begin.set()
         await said(user, "'Attack the release' still runs")
         assert task.source["path"] == str(first)
         task.running.clear()
@@ -135,24 +135,6 @@ def test_no_other_table_is_opened_while_long_work_runs_on_this_one(tmp_path: Pat
         await see(user, "90 rows, 4 columns")
 
     run(walk, tmp_path, first=str(first))
-
-
-def jobs_of(task: Any, name: str) -> list[str]:
-    """The jobs of a name that are asked from now on, each in the list before it is answered."""
-    from shoal.workbench.window import Window
-
-    asked: list[str] = []
-    whole = Window.ask
-
-    async def ask(self: Any, job: str, *rest: Any, **arguments: Any) -> Any:
-        if job == name:
-            asked.append(job)
-            await asyncio.sleep(0.2)
-        return await whole(self, job, *rest, **arguments)
-
-    window = window_of(task)
-    window.ask = ask.__get__(window)
-    return asked
 
 
 def window_of(task: Any) -> Any:
@@ -178,7 +160,7 @@ async def test_what_came_of_work_whose_page_was_closed_is_said_to_the_next_page(
     assert not task.unsaid
     third = User(user.http_client)
     await third.open(f"/w/{task.name}")
-    await asyncio.sleep(0.2)
+    await see(third, "120 rows, 4 columns")
     assert third.notify.messages == []  # once
 
 
@@ -200,12 +182,13 @@ async def test_a_page_that_is_loaded_again_shows_how_far_the_work_is(user: Any, 
 
 
 @on_pages()
-async def test_a_table_that_is_read_says_so(user: Any, task: Any, tmp_path: Path):
-    looked = jobs_of(task, "look")
+async def test_a_table_that_is_read_says_so(user: Any, task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked, begin = hold(monkeypatch, "look", long=False)
     field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "people.csv"))
     button(user, "Open").click()
-    await until(lambda: looked, "the table was not looked at")
+    await until(asked.is_set, "the table was not looked at")
     await see(user, "reading the table")
+    begin.set()
     await until(lambda: not any("reading the table" in str(getattr(e, "text", "")) for e in user.client.elements
                                 .values()), "it still says so")  # fmt: skip
 
@@ -581,7 +564,7 @@ async def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(us
         heard = len(user.notify.messages)
         field(user, label).set_value(path)
         button(user, press).click()
-        await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing", 30)
+        await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing")
         assert words in user.notify.messages[-1]
 
 

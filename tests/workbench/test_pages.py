@@ -1,6 +1,5 @@
 """The pages without a browser: what a click changes, what is refused in words, and that two windows do not mix."""
 
-import asyncio
 import json
 import shlex
 import tomllib
@@ -15,7 +14,7 @@ import shoal
 from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
-from tests.workbench.simulated import _all, button, field, go, long_worker, on_pages, opened, people, run, see, until
+from tests.workbench.simulated import _all, button, field, go, hold, on_pages, opened, people, run, see, until
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -496,7 +495,7 @@ async def test_a_project_of_arx_gives_roles_models_and_hierarchies(user: Any, be
     await see(user, "Verified: it was read back")
     go(user, "7 Intruder")  # the attacks read the classes of the hierarchies that stand in files
     button(user, "Attack the release").click()
-    await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}", 60)
+    await until(lambda: "attack" in task.releases[-1], f"no attack: {user.notify.messages}")
     await see(user, "without the release")
     (tmp_path / "bent.deid").write_bytes(b"no zip")
     go(user, "1 Open")
@@ -630,7 +629,7 @@ async def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(u
     await see(user, "Verified: it was read back")
 
 
-def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path):
+def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     points, areas = tmp_path / "points.csv", tmp_path / "areas.csv"
     draw = np.random.default_rng(0)
     pl.DataFrame({"id": range(60), "lon": draw.random(60).round(3), "lat": draw.random(60).round(3)}).write_csv(points)
@@ -655,11 +654,13 @@ def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path):
         field(user, least).set_value("5, 11")
         before, (merge,) = user.client, button(user, "Merge the areas").elements
         await until(lambda: merge.enabled, "the other work has not ended")
+        asked, begin = hold(monkeypatch, "regions")
         button(user, "Merge the areas").click()
-        await until(lambda: task.running, "it did not begin")
+        await until(asked.is_set, "it did not begin")
         other = User(user.http_client)
         await other.open(f"/w/{name}")
         before.delete()
+        begin.set()
         await see(other, "3 areas become 3 regions")
         await see(other, "tiles, the smallest of")
         assert field(other, "At least so many points in each").value == 7
@@ -834,26 +835,16 @@ async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_th
     task.change(effort="fast", l=None, publish="stars")
     go(user, "6 Release")
     before = user.client
-    worker, seen, held = long_worker(), asyncio.Event(), []
-    ask = worker.ask
-
-    async def waits(job: str, *given: Any, **named: Any) -> Any:
-        if job == "release":  # otherwise it can end before the other page is there
-            held.append(job)
-            await seen.wait()
-        return await ask(job, *given, **named)
-
-    monkeypatch.setattr(worker, "ask", waits)
+    asked, begin = hold(monkeypatch, "release")
     button(user, "Make the release").click()
-    await until(lambda: task.running, "it did not begin")
+    await until(asked.is_set, "it did not begin")
     other = User(user.http_client)
     await other.open(f"/w/{task.name}")  # begins with the step that was shown
     await see(other, "This runs already")
     assert stops(other) == [True]
     assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
-    assert held
     before.delete()
-    seen.set()
+    begin.set()
     await see(other, "Verified: it was read back")
     await until(lambda: other.notify.contains("The release is made and verified."), "nothing was said")
     assert stops(other) == [False]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.commands import run, started
-from tests.workbench.browser import served
+from tests.workbench.browser import WAIT, served
 from tests.workbench.simulated import people
 
 PATHS = (
@@ -21,7 +21,7 @@ PATHS = (
 
 def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of a request as any program of this machine may make it."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     line.request(method, path, headers={"Host": f"127.0.0.1:{port}", **named})
     got = line.getresponse()
@@ -52,7 +52,7 @@ def test_nothing_is_answered_without_the_token_nor_outside_this_machine(tmp_path
         assert (status, headers["location"]) == (303, "/")
         assert answer(port, way, **socket_asked)[0] == 403
         assert answer(port, way, Cookie=cookie, Origin="http://evil.example", **socket_asked)[0] == 403
-        line = socket.create_connection(("127.0.0.1", port), 30)  # with all of it, the socket opens
+        line = socket.create_connection(("127.0.0.1", port), WAIT)  # with all of it, the socket opens
         lines = {"Host": f"127.0.0.1:{port}", "Cookie": cookie, "Origin": f"http://127.0.0.1:{port}", **socket_asked}
         asked = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
         line.sendall(f"GET {way} HTTP/1.1\r\n{asked}\r\n".encode())
@@ -74,7 +74,7 @@ def test_a_port_that_is_taken_is_refused_in_words(tmp_path: Path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ended = started("-m", "shoal", "workbench", "--no-browser", "--port", str(taken.getsockname()[1]))
-        out, err = ended.communicate(timeout=100)
+        out, err = ended.communicate(timeout=WAIT)
     assert ended.returncode == 2, out + err
     assert "port" in err
     assert "Traceback" not in err
@@ -120,7 +120,7 @@ def test_a_worker_leaves_when_its_server_is_killed(tmp_path: Path):
         child = await worker.start()
         assert child.stdin is not None
         child.stdin.close()  # what a dead parent looks like
-        return await asyncio.wait_for(child.wait(), 60)
+        return await asyncio.wait_for(child.wait(), WAIT)
 
     assert asyncio.run(walk()) == 0
 

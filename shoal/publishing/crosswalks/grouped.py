@@ -251,10 +251,12 @@ def tiles(
     if boundary is not None and not _of_these_sides(answer, frame[boundary].to_list()):
         raise InputError(f"the answer's tiles mix values of column {boundary!r}; pass the column that was cut by")
     kept = [n for n in (x, y, boundary) if n is not None]
+    needed = list(dict.fromkeys(n for n in (*kept, weight, *columns.values()) if n is not None))
+    used = pl.DataFrame([column_of(frame, n) for n in needed])
     _refuse_names(kept, tile_frame(answer, (x, y)).columns)
     own = tile_frame(answer, (x, y), boundary)
     labels = pl.Series("tile", answer.labels)
-    places = frame.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique().sort("tile", *kept)
+    places = used.select(kept).with_columns(labels).filter(pl.col("tile") >= 0).unique().sort("tile", *kept)
     carried = _unassigned(frame, {x, y, weight, *columns.values()}, identifiers, insensitive, (person, household))
     left = {name: list(given) for name, given in (("identifiers", identifiers), ("insensitive", insensitive)) if given}
     facts = {
@@ -277,7 +279,7 @@ def tiles(
             **({"decimal": dict(decimal)} if decimal else {}),
         },
         facts=facts,
-        sources=Sources(frame.select(list(dict.fromkeys(n for n in (*kept, weight, *columns.values()) if n)))),
+        sources=Sources(used),
         read=read,
         title=title,
         note=_note(answer, facts),

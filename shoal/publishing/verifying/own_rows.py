@@ -621,8 +621,6 @@ def _consistent(record: Record, loss: Mapping[str, float], changed: Mapping[str,
     known = {"stars": loss["stars"], "suppressed tuples": loss["suppressed_tuples"]}
     if release.unit == "ncp" and not release.weights:
         known["ncp"] = loss["ncp"]
-    if release.publish != "centers" and release.unit not in (*known, "ncp"):
-        return _no("its unit is none of a table's")
     if release.publish != "centers" and not math.isclose(known.get(release.unit, cost), cost, rel_tol=1e-9):
         return _no("its cost and its loss contradict each other")
     weighted = record.raw["loss"].get("weighted_ncp", cost)

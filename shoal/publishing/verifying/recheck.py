@@ -23,12 +23,14 @@ from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.matching import Shares
 from shoal.judge.tables.original import StatedRelease
 from shoal.model.certificate import (
+    CENTER_UNITS,
     FORMAT,
     LADDER,
     MORE,
     PRIVATE_SETTINGS,
     PROOF,
     RUN,
+    UNITS,
     Certificate,
     PublicCertificate,
     differs,
@@ -530,6 +532,8 @@ def _stated_release(
     publish = record["policy"]["publish"]
     if publish not in RECODINGS:
         raise PolicyError.unknown("way to publish", str(publish), RECODINGS)
+    if stated.unit not in (CENTER_UNITS if publish == "centers" else UNITS):
+        raise InputError("the certificate file counts the loss in a unit that no release of its kind has")
     private = isinstance(stated, Certificate)
     trees = dict(record["policy"]["hierarchies"])
     shows = publish not in ("stars", "hierarchy", "centers") or REGIONS in trees.values()
