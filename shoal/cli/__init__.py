@@ -155,7 +155,7 @@ def _halted(status: int) -> NoReturn:
         os._exit(status)
 
 
-_SERVED = ("anonymize", "audit", "init", "verify")
+_SERVED = ("anonymize", "audit", "init", "report", "verify")
 _FILES = ("-o", "--output", "--policy", "--original", "--with", "--with-original")
 
 
