@@ -119,7 +119,8 @@ def anonymize(
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     in_memory = not is_server(data) and engine_of(data, engine, scope) == "polars"
     place = Destination.of(files, data, source.glob, in_memory)
-    papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign)
+    address = place.server[0] if place.server else place.lake
+    papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign, address)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report, decision.internal)
