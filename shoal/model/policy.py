@@ -130,16 +130,27 @@ PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and removed
 
 
-# Names of settings in sdcMicro, ARX, scikit-learn, and other tools, in lower case -> name in shoal
-_ELSEWHERE = {
+# Names of settings in sdcMicro, ARX, anjana, and other tools, in lower case without marks -> name in shoal
+_ELSEWHERE = {short.model.lower(): name for name, short in reversed(SHORTHANDS.items())} | {
     "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
-    "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
-    "hhid": "household", "weightvar": "population_weights", "importance": "weights", "suppressionlimit":
-    "max_suppressed", "delete": "identifiers", "kanonymity": "k", "ldiversity": "l", "tcloseness": "t",
+    "quasiids": "quasi_identifiers", "quasiident": "quasi_identifiers", "numvars": "quasi_identifiers",
+    "featurecolumns": "quasi_identifiers", "columns": "quasi_identifiers", "quasiidentifying": "quasi_identifiers",
+    "sensiblevar": "sensitive", "sensitiveattributes": "sensitive", "sensatt": "sensitive", "sa": "sensitive",
+    "sensitivecolumns": "sensitive", "sensitivecolumn": "sensitive", "ident": "identifiers", "ids": "identifiers",
+    "identifying": "identifiers", "delete": "identifiers", "drop": "identifiers", "excludevars": "identifiers",
+    "hhid": "household", "weightvar": "population_weights", "researchsubset": "population", "importance": "weights",
+    "attributeweight": "weights", "suppressionlimit": "max_suppressed", "supplevel": "max_suppressed",
+    "maxoutliers": "max_suppressed", "maximumgeneralization": "max_level",
+    "fulldomain": "global_recoding", "globalrecode": "hierarchies", "topcoding": "top", "bottomcoding": "bottom",
+    "kanon": "k", "ldiv": "l", "averagerisk": "max_average_risk", "recoding": "publish", "generalization": "publish",
     "seconds": "effort", "maxseconds": "effort", "time": "effort", "timeout": "effort", "timelimit": "effort",
-    "budget": "effort", "randomstate": "seed", "randomseed": "seed", "columns": "quasi_identifiers", "sa":
-    "sensitive", "sensitivecolumns": "sensitive", "recoding": "publish", "generalization": "publish",
+    "budget": "effort", "randomstate": "seed", "randomseed": "seed",
 }  # fmt: skip
+
+
+def named_elsewhere(name: str) -> str | None:
+    """The setting of a policy that has this name in another tool; None if there is none."""
+    return _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -214,9 +225,9 @@ class Policy:
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
-                meant = _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
+                meant = named_elsewhere(name)
                 if meant is not None:
-                    raise PolicyError(f"{name!r} is not a setting of a policy; did you mean {meant!r}?")
+                    raise PolicyError(f"{name!r} is not a setting of a policy; in shoal this is {meant!r}")
                 raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
         values |= with_regions(values)
