@@ -328,8 +328,6 @@ def _start(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
 
     if settings.policy is None:
         raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
-    if settings.wait_above is not None and not settings.wait:
-        raise PolicyError("--wait-above counts only if rows may wait; say for how many parts, such as --wait 2")
     made = shoal.Series.start(folder, **settings.given())
     facts = made.status()
     lines = [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"]
