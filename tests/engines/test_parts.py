@@ -19,7 +19,7 @@ from shoal.engines import atomic as system
 from shoal.engines.source import Scope
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import writing as publishing
-from tests.commands import started
+from tests.commands import run, started
 from tests.data import cycled
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -269,6 +269,52 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
         shoal.anonymize(path, **ASKED)
     with pytest.raises(InputError, match="here files are read: write its table as Parquet or CSV first"):
         shoal.compare(path, {"r": tmp_path / "out"}, ASKED)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_bytes_and_values_of_several_types_can_be_left_out(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"people.{kind}"
+    made: Any = duckdb.connect(str(path)) if kind == "duckdb" else sqlite3.connect(path)
+    union = "union(i bigint, t varchar, b blob)" if kind == "duckdb" else "any"
+    made.execute(f"create table people (a text, b integer, s text, photo blob, mixed {union})")
+    rows = [(a, b, s, bytes([i % 3]), (i, f"t{i}", b"t")[i % 3]) for i, (a, b, s, _) in enumerate(people(60).rows())]
+    made.executemany("insert into people values (?, ?, ?, ?, ?)", rows)
+    made.commit()
+    made.close()
+    asked = ASKED | {"table": "people", "secret": SECRET, "k": 3}
+    out, left = tmp_path / "out.parquet", {"identifiers": ["photo", "mixed"]}
+    for given, columns in ((left, 3), ({"identifiers": ["mixed"], "insensitive": ["photo"]}, 4)):
+        record = shoal.anonymize(path, **asked, **given).write(out)
+        assert shoal.verify(out, record, path, table="people").holds
+        assert pl.read_parquet(out).width == columns
+    assert pl.read_parquet(out)["photo"].dtype == pl.Binary
+    assert shoal.roles(path, query="select a, b, photo from people").columns[2].role == "identifier"
+    assert shoal.audit(path, table="people", quasi_identifiers=["a"], sensitive=["s"]).rows == 60
+    for name in ("photo", "mixed"):
+        other = {"identifiers": [n for n in left["identifiers"] if n != name]}
+        named = [{role: [name, *asked.get(role, ())]} for role in ("quasi_identifiers", "sensitive")]
+        named += [{"person": name}, {"household": name}, {"population_weights": name, "k_map": 4}]
+        for role in named + [{"insensitive": [name]}] * (name == "mixed"):
+            with pytest.raises(InputError, match=f"column '{name}' .*(BLOB|UNION).*identifiers="):
+                shoal.anonymize(path, **asked | other | role)
+    with pytest.raises(InputError, match=r"column 'mixed' is of type UNION.* in DuckDB.* or name it in identifiers"):
+        shoal.anonymize(path, **asked, identifiers=["photo"])
+    for words in (["init"], ["audit", "--quasi", "mixed"]):
+        run(*words, path, "--table", "people").refused(2, "column 'mixed'", "UNION")
+    run("init", path, "--table", "people").refused(2, "leave it out, or cast it to text, with --query")
+
+
+def test_integers_that_numbers_do_not_hold_are_not_rounded(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as made:
+        made.execute("create table t (a, b)")
+        rows = [(2**53 + 1, 2**53), (-(2**63), -(2**53)), (0.5, 0.5)]
+        made.executemany("insert into t values (?, ?)", [row for row in rows for _ in range(3)])
+    asked: dict[str, Any] = {"table": "t", "k": 3, "publish": "ranges"}
+    found = shoal.anonymize(path, quasi_identifiers=["b"], identifiers=["a"], **asked).table.pl()
+    assert set(found["b"]) == {2.0**53, -(2.0**53), 0.5}
+    with pytest.raises(InputError, match=r"column 'a' holds values of type UNION.* to leave it out"):
+        shoal.anonymize(path, quasi_identifiers=["a"], **asked)
 
 
 @pytest.mark.parametrize(
