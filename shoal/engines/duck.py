@@ -254,7 +254,9 @@ def duckdb_sql(checked: CheckedFiles) -> str:
     hive = f"hive_partitioning = {str(bool(checked.parts.keys)).lower()}"
     if checked.parts.keys:
         hive += ", hive_types_autocast = false"
-    columns = ", ".join(map(quoted, checked.columns))
+    factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
+    held = {name: f"to_microseconds({quoted(name)} {factors[unit]}) as " for name, unit in checked.durations.items()}
+    columns = ", ".join(f"{held.get(name, '')}{quoted(name)}" for name in checked.columns)
     calls: dict[str, list[str]] = {}
     for i, source in enumerate(checked.parts.sources):
         name = text(re.sub(r"([*?\[])", r"[\1]", str(source.path.absolute())))

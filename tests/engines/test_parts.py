@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,34 @@ def test_integers_that_numbers_do_not_hold_are_not_rounded(tmp_path: Path) -> No
     assert set(found["b"]) == {2.0**53, -(2.0**53), 0.5}
     with pytest.raises(InputError, match=r"column 'a' holds values of type UNION.* to leave it out"):
         shoal.anonymize(path, quasi_identifiers=["a"], **asked)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_durations_of_parquet_are_no_numbers_to_an_engine(tmp_path: Path, unit: Any) -> None:
+    stays = pl.Series([timedelta(hours=i % 3) for i in range(60)], dtype=pl.Duration(unit))
+    folder = in_parts(people(60).drop("note").with_columns(stay=stays), tmp_path / "in", "parquet")
+    for role in ({"quasi_identifiers": ["a", "stay"]}, {"insensitive": ["stay"]}, {}):
+        with pytest.raises(InputError, match=r"column 'stay' .*INTERVAL.*identifiers="):
+            shoal.anonymize(folder, **ASKED | role)
+    left = shoal.anonymize(folder, **ASKED, identifiers=["stay"])
+    assert left.loss == shoal.anonymize(people(60).drop("note"), **ASKED).loss
+    told = shoal.anonymize(folder, query="select stay::varchar as stay from data", quasi_identifiers=["stay"], k=3)
+    assert set(told.table.pl()["stay"]) == {"00:00:00", "01:00:00", "02:00:00"}
+
+
+def test_intervals_of_parquet_are_refused_or_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"copy (select i % 3 as a, to_hours(i % 2) as stay from range(30) as t(i)) to '{path}'")
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "k": 3}
+    for call in (lambda: shoal.anonymize(path, **asked, identifiers=["stay"]), lambda: shoal.roles(path)):
+        with pytest.raises(InputError, match=r"^column 'stay' of 't.parquet' is of type INTERVAL, .*engine='duckdb'"):
+            call()
+    assert "panicked" not in capfd.readouterr().err
+    assert shoal.anonymize(path, **asked, identifiers=["stay"], engine="duckdb").facts.rows == 30
+    assert shoal.anonymize(path, **asked, query="select a, stay::varchar as stay from data").facts.rows == 30
+    path.write_bytes(path.read_bytes()[:-40] + b"\xff\xff\xff\xffPAR1")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        shoal.roles(path)
 
 
 @pytest.mark.parametrize(
