@@ -152,7 +152,8 @@ def test_a_release_of_a_database_is_written_and_verified_against_its_original(co
     release = shoal.anonymize(held(connection, frame), **ASKED)
     frame.write_parquet(tmp_path / "people.parquet")
     for name in ("release.csv", "release.parquet", "parts"):
-        certificate = release.write(tmp_path / name, parts="parquet" if name == "parts" else None)
+        beside = tmp_path / f"{name}.json"
+        certificate = release.write(tmp_path / name, beside, parts="parquet" if name == "parts" else None)
         assert shoal.verify(tmp_path / name, certificate, original=tmp_path / "people.parquet").holds
     assert alike(pl.read_parquet(tmp_path / "parts" / "*.parquet"), expected.table)
 

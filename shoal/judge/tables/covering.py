@@ -93,7 +93,7 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
     """float64 positions of distinct values, and the offset subtracted from all of them; None if they have no positions.
 
     Texts count as numbers, days, or bands if every text is one, or as days in a given notation. If two values have
-    equal or nearly equal positions, the result is None.
+    equal or nearly equal positions, or numbers have no distances in floating point, the result is None.
     """
     if not len(values):
         return None
@@ -124,7 +124,12 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
         line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
     else:
         return None
-    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
+    most = float(np.abs(line).max())
+    usable = most <= _FURTHEST and not 0 < most < 1 / _FURTHEST  # not if it is infinite or NaN
+    return (line, zero) if usable and np.unique(line).size == line.size else None
+
+
+_FURTHEST = 1e150  # numbers further away, or all nearer than its inverse, have no distances in floating point
 
 
 def _as_day(text: str) -> float | None:
