@@ -245,11 +245,10 @@ def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
 def _policy_with_options(policy: Path | None, settings: dict[str, Any]) -> Policy:
     """The file's policy, with the values of the options in it; PolicyError for hierarchies that have no effect."""
     from shoal.model.policy import Policy
+    from shoal.model.refusals import refuse_idle_hierarchies
 
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
-    recoded = set(settings.get("hierarchies", ())) - set(asked.sensitive)
-    if recoded and asked.publish not in ("hierarchy", "centers"):
-        raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
+    refuse_idle_hierarchies(asked, settings.get("hierarchies", ()))
     return asked
 
 

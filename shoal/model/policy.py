@@ -372,7 +372,7 @@ class Policy:
         object.__setattr__(self, "range_step", FrozenMapping(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={self.publish!r}⟩; leave it out")
-        if self.max_level and RECODINGS[self.publish].recoding not in ("Levels", ""):
+        if self.max_level and RECODINGS[self.publish].recoding != "Levels":
             ranges = self.publish == "ranges"
             none = "ranges have none; ⟨range_step⟩ widens ranges" if ranges else f"⟨publish={self.publish!r}⟩ has none"
             raise PolicyError(f"⟨max_level⟩ counts levels of a hierarchy, and {none}")

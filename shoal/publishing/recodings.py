@@ -613,6 +613,15 @@ def published_classes(replacements: list[Replacement]) -> int:
     return int(np.unique(mixed_radix_columns(seen, sizes, seen[0].size)).size)
 
 
+def _unused(asked: Policy) -> tuple[str, ...]:
+    """A sentence on hierarchies of quasi-identifiers that the way to publish doesn't use."""
+    names = [name for name in asked.hierarchies if name not in asked.sensitive]
+    if not names or asked.publish in ("hierarchy", "centers"):
+        return ()
+    what = f"the hierarch{'y' if len(names) == 1 else 'ies'} of {', '.join(map(repr, names))}"
+    return (f"{what} ha{'s' if len(names) == 1 else 've'} no effect, because values are published as {asked.publish}",)
+
+
 def _unmeasured(counted: Counted, asked: Policy) -> tuple[str, ...]:
     """A sentence for each column of numbers that is published without their order."""
     if asked.publish not in ("ranges", "centers"):
@@ -638,4 +647,11 @@ def of_columns(
     alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
     idle = without_effect(recoding, counted.histogram.quasi_names)
     trees = by_classes(recoding, counted.histogram.quasi_names, asked)
-    return (*idle, *trees, *alike, *_unmeasured(counted, asked), *coded_place(counted, own, asked.coordinates))
+    return (
+        *idle,
+        *_unused(asked),
+        *trees,
+        *alike,
+        *_unmeasured(counted, asked),
+        *coded_place(counted, own, asked.coordinates),
+    )

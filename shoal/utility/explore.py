@@ -24,7 +24,7 @@ from shoal.model.certificate import ROUNDING, Certificate, read_json
 from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
-from shoal.model.settings import RECODINGS, OtherSettings
+from shoal.model.settings import RECODINGS, SETTINGS, OtherSettings
 from shoal.model.task import nothing
 from shoal.paths import record_path
 from shoal.pipeline import anonymize, prepare
@@ -380,6 +380,7 @@ def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -
         hierarchies={n: h for n, h in asked.hierarchies.items() if levels or n in asked.sensitive},
         areas=asked.areas if levels else None,
         edges=asked.edges if levels else None,
+        region_loss=asked.region_loss if levels else SETTINGS["region_loss"].default,
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
