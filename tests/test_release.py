@@ -134,14 +134,14 @@ def test_an_empty_text_and_a_missing_one(tmp_path: Path) -> None:
     release = shoal.anonymize(frame, **(ASKED | {"insensitive": []}))
     record = kept(release.write(tmp_path / "r.parquet"))
     assert verify(tmp_path / "r.parquet", record, frame).holds
-    for name in ("r.csv", "r.xlsx"):
+    for name in ("t.csv", "t.xlsx"):
         with pytest.raises(shoal.InputError, match="only Parquet can distinguish"):
             release.write(tmp_path / name)
     carried = frame.with_columns(zip=pl.lit("x"), note=pl.Series(["", None, "a", "a", "a", "a"]))
     release = shoal.anonymize(carried, **(ASKED | {"insensitive": ["note"]}))
-    assert shoal.verify(tmp_path / "r.csv", release.write(tmp_path / "r.csv")).holds, "there quotes tell them apart"
+    assert shoal.verify(tmp_path / "s.csv", release.write(tmp_path / "s.csv")).holds, "there quotes tell them apart"
     with pytest.raises(shoal.InputError, match=r"'note' .* which a sheet cannot distinguish"):
-        release.write(tmp_path / "r.xlsx")
+        release.write(tmp_path / "u.xlsx")
 
 
 def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
