@@ -320,6 +320,12 @@ def test_bad_data_are_refused(data: Any, says: str) -> None:
         go(data)
 
 
+def test_an_audit_names_what_another_tool_calls_its_settings() -> None:
+    for name, here in (("key_vars", "quasi_identifiers"), ("hhId", "household"), ("k_anonymity", "k")):
+        with pytest.raises(PolicyError, match=f"'{name}' is not a setting of an audit; in shoal this is '{here}'"):
+            shoal.audit(pl.DataFrame({"a": [1, 1]}), **{name: "a"})  # type: ignore[arg-type]
+
+
 def test_numbers_from_numpy_will_do() -> None:
     release = shoal.anonymize(pl.DataFrame({"a": [1, 1]}), quasi_identifiers=["a"], k=np.int64(2), seed=np.int64(3))
     assert release.policy.describe()["seed"] == 3

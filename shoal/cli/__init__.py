@@ -293,8 +293,7 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
 
 def _of_setting(name: str) -> list[str]:
     """The option of the setting that has this name in Python or in another tool."""
-    from shoal.model.policy import named_elsewhere
-    from shoal.model.settings import entry_of
+    from shoal.model.settings import entry_of, named_elsewhere
 
     plain = name.removeprefix("--")
     entry = entry_of(plain.replace("-", "_")) or entry_of(named_elsewhere(plain) or "")

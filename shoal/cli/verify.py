@@ -155,6 +155,7 @@ def report(
     from shoal.publishing.tables.written import written
 
     held = (certificate or Path("release")) if is_server(release) else folder_of(release)
+    held = held if held.name else held.resolve()
     target = output or held.with_name(f"{named_after(Path(certified_name(held)))}.report.html")
     target = target if explored is None else internal_path(target)
     check_outputs([(target, PAGE)], [held, certificate, signer, explored], overwrite=force)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import measurable
+from shoal.model.arguments import spanned
 from shoal.model.cards import several
 from shoal.model.histogram import Histogram, mixed_radix, narrowest
 from shoal.model.members import place
@@ -72,10 +72,12 @@ class Coded:
         if numbers is None or numbers.null_count() or not numbers.is_finite().all():
             return None
         line = numbers.to_numpy()
-        if not measurable(line) or (np.diff(line) <= 0).any():
+        low, high = float(line[0]), float(line[-1])  # Python's floats don't warn of an infinite distance
+        if not spanned(low, high) or (np.diff(line) <= 0).any():
             return None  # out of order, or too close or too far apart for floating point
         if len(present) < self.size:
-            line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
+            far = high + max(high - low, 1.0, abs(high) * 1e-9)
+            return np.append(line, far) if spanned(low, far) else None
         return line
 
     @cached_property

@@ -21,7 +21,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.notation import numerals, refuse_notations
-from shoal.model.settings import EFFORTS
+from shoal.model.settings import EFFORTS, named_elsewhere
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -135,6 +135,14 @@ def measurable(line: np.ndarray) -> bool:
     """Whether floats hold the squares of the distances of finite numbers, and don't take all of them for 0."""
     most = float(np.abs(line).max(initial=0.0))
     return most <= FAR and not 0 < most < 1 / FAR
+
+
+NEAREST = 1e-290  # a smaller distance than this has no inverse among floats, or a weight would leave none
+
+
+def spanned(low: float, high: float) -> bool:
+    """Whether the distance of two numbers is one by which others can be divided, or they are equal."""
+    return low == high or NEAREST <= high - low < math.inf
 
 
 def numbers_of(values: np.ndarray, name: str, mark: str | None) -> np.ndarray:
@@ -268,8 +276,12 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
 def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
     """PolicyError, with a suggestion, for a name that is no keyword of a TypedDict."""
     for name in given:
-        if name not in kind.__annotations__:
-            raise PolicyError.unknown(what, name, kind.__annotations__)
+        if name in kind.__annotations__:
+            continue
+        meant = named_elsewhere(name)
+        if meant in kind.__annotations__:
+            raise PolicyError(f"{name!r} is not a {what}; in shoal this is {meant!r}")
+        raise PolicyError.unknown(what, name, kind.__annotations__)
 
 
 class FrozenMapping(dict[Any, Any]):

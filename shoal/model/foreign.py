@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.model.arguments import measurable
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import from_to, place, places
 from shoal.model.notation import RangeOf, SetOf, in_order, marks_of, notations_of, parse, reader_of
@@ -125,7 +124,7 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, n
         line = np.array([np.nan if v is None else rank[v] for v in values], float)
         return Domain(values, ORDER, line, {v: i for i, v in enumerate(values)})
     lines = ((r, places(present, r)) for r in ("number", "date"))
-    ruler = next((r for r, line in lines if line.size and np.isfinite(line).all() and measurable(line)), None)
+    ruler = next((r for r, line in lines if line.size and np.isfinite(line).all()), None)  # infinite: no number
     if ruler is None and present:
         found = [notation] if notation is not None else notations_of(present) or marks_of(present)
         ruler = found[0] if len(found) == 1 and all(place(t, found[0]) is not None for t in present) else None

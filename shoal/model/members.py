@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.model.arguments import measurable
+from shoal.model.arguments import spanned
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import (
     MARKS,
@@ -138,7 +138,8 @@ def ruler_of(texts: Iterable[str | None]) -> str | None:
     if not present:
         return None
     if all(_NUMBER.match(t) for t in present):
-        return "number" if measurable(np.array([float(t) for t in present])) else None
+        numbers = [float(t) for t in present]
+        return "number" if spanned(min(numbers), max(numbers)) else None
     if all(_ISO.match(t) for t in present):
         return "date" if all(len(t) == 10 for t in present) else "moment"
     return None

@@ -35,7 +35,7 @@ from shoal.model.refusals import (
     with_regions,
 )
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
+from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings, named_elsewhere
 from shoal.paths import ending, is_json
 
 
@@ -128,29 +128,6 @@ BOUNDS = SETTINGS["bound"].words  # what a certificate may state about the ratio
 PERIODS = ("month", "year")  # steps of dates other than numbers of days
 PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and removed
-
-
-# Names of settings in sdcMicro, ARX, anjana, and other tools, in lower case without marks -> name in shoal
-_ELSEWHERE = {short.model.lower(): name for name, short in reversed(SHORTHANDS.items())} | {
-    "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
-    "quasiids": "quasi_identifiers", "quasiident": "quasi_identifiers", "numvars": "quasi_identifiers",
-    "featurecolumns": "quasi_identifiers", "columns": "quasi_identifiers", "quasiidentifying": "quasi_identifiers",
-    "sensiblevar": "sensitive", "sensitiveattributes": "sensitive", "sensatt": "sensitive", "sa": "sensitive",
-    "sensitivecolumns": "sensitive", "sensitivecolumn": "sensitive", "ident": "identifiers", "ids": "identifiers",
-    "identifying": "identifiers", "delete": "identifiers", "drop": "identifiers", "excludevars": "identifiers",
-    "hhid": "household", "weightvar": "population_weights", "researchsubset": "population", "importance": "weights",
-    "attributeweight": "weights", "suppressionlimit": "max_suppressed", "supplevel": "max_suppressed",
-    "maxoutliers": "max_suppressed", "maximumgeneralization": "max_level",
-    "fulldomain": "global_recoding", "globalrecode": "hierarchies", "topcoding": "top", "bottomcoding": "bottom",
-    "kanon": "k", "ldiv": "l", "averagerisk": "max_average_risk", "recoding": "publish", "generalization": "publish",
-    "seconds": "effort", "maxseconds": "effort", "time": "effort", "timeout": "effort", "timelimit": "effort",
-    "budget": "effort", "randomstate": "seed", "randomseed": "seed",
-}  # fmt: skip
-
-
-def named_elsewhere(name: str) -> str | None:
-    """The setting of a policy that has this name in another tool; None if there is none."""
-    return _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
 
 
 @dataclass(frozen=True, kw_only=True, init=False)

@@ -95,7 +95,7 @@ def _side(text: str, notation: str | None) -> int:
     return 0 if not of_limits(notation) or text not in str(notation).split() else 1 if text[0] == ">" else -1
 
 
-_UNMEASURED = "numbers that are infinite, beyond 1e150, or too close together for floating point"
+_UNMEASURED = "numbers that are infinite, or too far apart or too close together for floating point"
 
 
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:

@@ -212,6 +212,15 @@ def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
     }
 
 
+def test_a_folder_is_reported_by_a_dot(tmp_path: Path) -> None:
+    folder = in_parts(people(60), tmp_path / "in", "parquet")
+    shoal.anonymize(folder, insensitive=["note"], **ASKED).write(tmp_path / "out")
+    run("report", ".", cwd=tmp_path / "out").ok()
+    run("verify", ".", cwd=tmp_path / "out").ok()
+    assert (tmp_path / "out.report.html").exists()
+    assert shoal.written(tmp_path / "out").rows.height == 60
+
+
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_a_database_without_a_named_table_is_told_its_tables_or_what_to_do(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"d.{kind}"

@@ -100,6 +100,12 @@ def test_integers_of_128_bits_are_numbers():
             assert call(points, 3).labels.tolist() == call(plain, 3).labels.tolist()
 
 
+def test_sensitive_values_without_a_condition_on_them_are_refused():
+    for call in (shoal.gathering.gather, shoal.gathering.cellular):
+        with pytest.raises(shoal.PolicyError, match=r"sensitive= has no effect without l=, distinct_l= or eligible"):
+            call([[0.0], [1.0], [2.0], [3.0]], 2, sensitive=["a", "b", "a", "b"])
+
+
 def test_numbers_whose_squares_are_zero_are_refused_by_name():
     frame = pl.DataFrame({"age": [30.0, 31.0] * 6, "size": [1e-322, 5e-324, 0.0] * 4})
     for call in (shoal.gathering.gather, shoal.gathering.cellular, shoal.tiles.split):
