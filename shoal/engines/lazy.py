@@ -178,7 +178,8 @@ class LazyTable:
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
         """All rows, or a random sample of about ``most`` rows if there are more, and the number of rows."""
-        self._refuse_kinds(self.columns, ("INTERVAL", "UNION"), "leave it out, or cast it to text, with ⟨query=...⟩")
+        way = "leave it out, or cast it to text, in a query with CAST(... AS TEXT)"
+        self._refuse_kinds(self.columns, ("INTERVAL", "UNION"), way)
         of = self.rows
         drawn = self.native if of <= most else self._drawn(most / of)
         return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of

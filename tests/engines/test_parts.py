@@ -311,7 +311,9 @@ def test_bytes_and_values_of_several_types_can_be_left_out(tmp_path: Path, kind:
         shoal.anonymize(path, **asked, identifiers=["photo"])
     for words in (["init"], ["audit", "--quasi", "mixed"]):
         run(*words, path, "--table", "people").refused(2, "column 'mixed'", "UNION")
-    run("init", path, "--table", "people").refused(2, "leave it out, or cast it to text, with --query")
+    run("init", path, "--table", "people").refused(
+        2, "leave it out, or cast it to text, in a query with CAST(... AS TEXT)"
+    )
 
 
 def test_integers_that_numbers_do_not_hold_are_not_rounded(tmp_path: Path) -> None:
