@@ -207,6 +207,20 @@ def test_python_replaces_unless_told_not_to(folder: Path) -> None:
             release.report(place)
 
 
+def test_a_page_takes_no_file_of_its_name_that_is_not_its_own(folder: Path) -> None:
+    release = shoal.anonymize("t.csv", quasi_identifiers=["q"], insensitive=["x", "y", "w", "s"], k=2, effort="fast")
+    release.write("r.csv", "r.json")
+    held = Path("r.json").read_bytes()
+    for overwrite in (True, False):
+        with pytest.raises(PolicyError, match=r"'r.json' exists already, and would be written next to 'r.html'"):
+            release.report("r.html", overwrite=overwrite)
+    run("report", "r.csv", "r.json", "-o", "r.html", "--force").refused(2, "'r.json'")
+    assert Path("r.json").read_bytes() == held
+    assert shoal.verify("r.csv", "r.json").holds
+    release.report("page.html")
+    release.report("page.html")
+
+
 def test_a_demo_is_replaced_by_a_demo_only(folder: Path) -> None:
     (folder / "people.csv").write_text("mine\n")
     run("demo", "-o", ".").refused(4, "say --force")
