@@ -536,8 +536,8 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
             sides = sides_of(path) if one is path else [one]
             if alone := [] if path.exists() else [side for side in sides if side.exists()]:
                 raise ExistsError(
-                    f"{str(alone[0])!r} exists already, and would be written next to {path.name!r}, which does not; it "
-                    f"belongs to something else, so name another file than {path.name!r}, or move it away"
+                    f"{str(alone[0])!r}, which is written next to {path.name!r}, exists already, and {path.name!r} "
+                    "does not, so it belongs to something else; name another file, or move it away"
                 )
             if not overwrite and any(p.exists() for p in (one, *sides_of(one))):
                 raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")

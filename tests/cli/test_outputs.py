@@ -212,7 +212,7 @@ def test_a_page_takes_no_file_of_its_name_that_is_not_its_own(folder: Path) -> N
     release.write("r.csv", "r.json")
     held = Path("r.json").read_bytes()
     for overwrite in (True, False):
-        with pytest.raises(PolicyError, match=r"'r.json' exists already, and would be written next to 'r.html'"):
+        with pytest.raises(PolicyError, match=r"'r.json', which is written next to 'r.html', exists already, and"):
             release.report("r.html", overwrite=overwrite)
     run("report", "r.csv", "r.json", "-o", "r.html", "--force").refused(2, "'r.json'")
     assert Path("r.json").read_bytes() == held
