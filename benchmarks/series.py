@@ -263,7 +263,7 @@ def increment(name: str, publish: str, wait: int = 2) -> None:
     for waits, above in settings:
         clock = time.perf_counter()
         place = Path(tempfile.mkdtemp()) / "s"
-        series = shoal.Series.start(place, policy, wait=waits, wait_above=above)
+        series = shoal.Series.start(place, policy, wait=waits, wait_above=above if waits else None)
         waiting, total, many, waited, last = table.clear(), 0.0, 0, 0, 0
         queue = list(parts)
         while queue or waiting.height:

@@ -203,8 +203,11 @@ def level_file(path: Path, level: int) -> Path:
     return path if level == 0 else path.with_name(f"{path.stem}.level{level + 1}{path.suffix}")
 
 
-def certificate_of(release: str | Path, named: str | Path | None) -> Path:
-    """The given certificate, otherwise the one next to the release; InputError if there is none."""
+def certificate_of(release: str | Path, named: str | Path | None, *, there: bool = False) -> Path:
+    """The given certificate, otherwise the one next to the release; InputError if there is none.
+
+    there  whether the release exists, although its path may not, such as a table in a catalog
+    """
     if named is not None:
         if not isinstance(named, (str, Path)):
             raise PolicyError(
@@ -214,7 +217,7 @@ def certificate_of(release: str | Path, named: str | Path | None) -> Path:
         return Path(named)
     beside = certificate_path(Path(release))
     if not beside.is_file():
-        if not Path(release).exists():
+        if not there and not Path(release).exists():
             raise InputError(f"there is no file {str(release)!r} to read; give its whole path, or change folder")
         raise InputError(f"there is no certificate {beside.name!r} next to the release; name the right one")
     return beside

@@ -35,7 +35,15 @@ from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import PublishedCodes
-from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_filled, with_limits, without_k
+from shoal.model.refusals import (
+    filled_words,
+    limit_words,
+    refuse_idle_hierarchies,
+    refuse_stars,
+    with_filled,
+    with_limits,
+    without_k,
+)
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible
@@ -197,6 +205,8 @@ def prepare(
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
         # the same secret must give the same release
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)
+    if policy is None and "publish" not in wanted:
+        refuse_idle_hierarchies(asked, dict(wanted.get("hierarchies") or {}))
     if after is not None and asked.minimality is not None:
         raise PolicyError(
             "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "

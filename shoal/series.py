@@ -80,7 +80,7 @@ class Series(Shown):
         *,
         mode: str = "increment",
         wait: int = 0,
-        wait_above: float = 0.3,
+        wait_above: float | None = None,
         counterfeits: bool = True,
         signatures: int | None = None,
     ) -> Series:
@@ -88,8 +88,8 @@ class Series(Shown):
 
         policy        the request that every part must meet: a Policy or its file
         wait          of "increment" and "again": for how many parts a row may wait if it would lose more than
-                      ``wait_above`` (share of its cells' information, from 0 to 1) in this part; in "again", only
-                      newcomers wait, and not in the first part
+                      ``wait_above`` (share of its cells' information, from 0 to 1; 0.3 if None) in this part; in
+                      "again", only newcomers wait, and not in the first part
         counterfeits  of "again": whether a made-up row may replace a person who left; False: that person's group isn't
                       published
         signatures    of "again": about how many signatures (sets of possible values) newcomers have. With few, the
@@ -100,9 +100,15 @@ class Series(Shown):
         asked = Policy.read(policy) if isinstance(policy, (str, Path)) else Policy.of(policy)
         if isinstance(wait, bool) or not isinstance(wait, int) or wait < 0:
             raise PolicyError(f"⟨wait={wait!r}⟩: say how many parts a row may wait, a whole number from 0")
-        above = number("wait_above", wait_above, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
-        if wait and mode == "views":
-            raise PolicyError("a view shows what was published, and no row waits; leave ⟨wait=⟩ out of mode 'views'")
+        if mode == "views" and (wait or wait_above is not None):
+            name = "wait" if wait else "wait_above"
+            raise PolicyError(f"a view shows what was published, and no row waits; leave ⟨{name}=⟩ out of mode 'views'")
+        if wait_above is not None and not wait:
+            raise PolicyError(
+                "⟨wait_above=⟩ counts only if rows may wait; say for how many parts, such as ⟨wait=2⟩, or leave it out"
+            )
+        share = 0.3 if wait_above is None else wait_above
+        above = number("wait_above", share, "it is a share from 0 to 1", lambda x: 0 <= x <= 1)
         if not counterfeits and mode != "again":
             raise PolicyError(f"made-up rows belong to mode 'again' alone; leave ⟨counterfeits=⟩ out of mode {mode!r}")
         if signatures is not None and (
@@ -160,6 +166,7 @@ class Series(Shown):
             raise PolicyError.unknown("setting of Series.add", next(iter(odd)), Scope._fields)
         with series_folder.held(self.place) as held, held.scratch() as scratch:
             progress("reading", None)
+            _refuse_without_effect(held, without_waiting, other_people)
             person = person or held.policy.person
             policy, about = self._asked(held.policy, person, column_names("identifiers", identifiers)), held.about
             scope, engine = scope.as_asked(table, engine, held.policy)
@@ -318,6 +325,20 @@ def _shown(held: series_folder.Folder, number: int) -> dict[str, Any]:
         "publish": certificate["policy"]["publish"],
     }
     return {"number": number, "certificate": held.digests[number], **shown}
+
+
+def _refuse_without_effect(held: series_folder.Folder, without_waiting: bool, other_people: bool) -> None:
+    """PolicyError for an option of ``Series.add`` that has no effect in this series."""
+    mode = held.about["mode"]
+    if without_waiting and (mode != "increment" or not held.about.get("wait")):
+        why = {
+            "increment": "a series that was started without ⟨wait=⟩, as no row waits",
+            "again": "mode 'again', where people who wait may leave as all others may",
+            "views": "mode 'views', as no row waits",
+        }[mode]
+        raise PolicyError(f"⟨without_waiting=⟩ has no effect in {why}; leave it out")
+    if other_people and mode == "views":
+        raise PolicyError("⟨other_people=⟩ has no effect in mode 'views', which has one table; leave it out")
 
 
 def _refuse(read: Table, policy: Policy, person: str | None, held: series_folder.Folder) -> None:

@@ -125,7 +125,7 @@ def of_series(
         shutil.rmtree(place, ignore_errors=True)
         named = table.with_columns(pl.Series("id", [f"p{i}" for i in range(table.height)]))
         given = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "effort": "fast", **asked}
-        series = shoal.Series.start(place, shoal.Policy(**given), mode=mode, wait=wait, wait_above=0.3)
+        series = shoal.Series.start(place, shoal.Policy(**given), mode=mode, wait=wait)
         for month in months:
             people: Any = named[month]
             if engine is not None:

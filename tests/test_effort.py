@@ -104,4 +104,4 @@ def test_commands_take_the_same_word(tmp_path: Path) -> None:
             held = json.loads(out.with_suffix(".record.json").read_text())["certificate"]["details"]
             assert command == "intervals" or held["run"]["effort"] == ("thorough" if effort == "thorough" else 2.5)
         run(command, tmp_path / "t.csv", *words, "--effort", "lots").refused(2, "'lots' is not an effort")
-    run("labels", tmp_path / "t.csv", *asked["labels"], "--time-limit", 5).refused(2, "did you mean --effort?")
+    run("labels", tmp_path / "t.csv", *asked["labels"], "--time-limit", 5).refused(2, "here this is --effort")

@@ -278,6 +278,14 @@ def test_small_and_extreme_tables() -> None:
         ({"seed": -1}, PolicyError, "seed"),
         ({"l": 2}, PolicyError, "sensitive"),
         ({"methud": "x"}, PolicyError, "did you mean 'method'"),
+        ({"hierarchies": {"a": "prefixes:1"}}, PolicyError, "hierarchies has no effect with publish='stars'; say"),
+        (
+            {"sensitive": ["s"], "hierarchies": {"s": "prefixes:1"}},
+            PolicyError,
+            "the hierarchy of the sensitive column 's' has no effect without t_hierarchical",
+        ),
+        ({"region_loss": "land"}, PolicyError, "region_loss has no effect if no column is published as regions"),
+        ({"publish": "centers", "max_level": {"a": 0}}, PolicyError, "max_level counts levels .*'centers' has none"),
         ({"method": "three_fase"}, PolicyError, "did you mean 'three_phase'"),
         ({"star": ""}, PolicyError, "star"),
         ({"weights": 3}, PolicyError, "mapping"),
@@ -310,6 +318,12 @@ def test_bad_requests_are_refused(asked: dict[str, Any], error: type, says: str)
 def test_bad_data_are_refused(data: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         go(data)
+
+
+def test_an_audit_names_what_another_tool_calls_its_settings() -> None:
+    for name, here in (("key_vars", "quasi_identifiers"), ("hhId", "household"), ("k_anonymity", "k")):
+        with pytest.raises(PolicyError, match=f"'{name}' is not a setting of an audit; in shoal this is '{here}'"):
+            shoal.audit(pl.DataFrame({"a": [1, 1]}), **{name: "a"})  # type: ignore[arg-type]
 
 
 def test_numbers_from_numpy_will_do() -> None:

@@ -155,7 +155,7 @@ def _halted(status: int) -> NoReturn:
         os._exit(status)
 
 
-_SERVED = ("anonymize", "audit", "init", "verify")
+_SERVED = ("anonymize", "audit", "init", "report", "verify")
 _FILES = ("-o", "--output", "--policy", "--original", "--with", "--with-original")
 
 
@@ -210,21 +210,16 @@ def _refuse(
     sys.exit(status)
 
 
-# name in other tools or in Python -> our options; the first one that the command has is suggested
+# name in another command or tool -> our options; the first one that the command has is named. The settings of a
+# policy have their names in other tools there
 SYNONYMS = {
-    "--quasi-identifiers": ("--quasi",), "--qi": ("--quasi",), "--qid": ("--quasi",),
     "--column": ("--value", "--label", "--columns", "--quasi"), "--columns": ("--quasi", "--value", "--label"),
     "--out": ("--output",), "--output-file": ("--output",), "--input": ("TABLE",), "--file": ("TABLE",),
     "--lat": ("--latitude", "--y"), "--lon": ("--longitude", "--x"), "--lng": ("--longitude", "--x"),
     "--latitude": ("--y",), "--longitude": ("--x",), "--delimiter": ("--separator",), "--sep": ("--separator",),
-    "--overwrite": ("--force",), "--id": ("--identifiers",), "--identifier": ("--identifiers",),
-    "--hierarchies": ("--hierarchy",), "--population-column": ("--weight",), "--k": ("--r",), "--r": ("--k",),
-    "--key-vars": ("--quasi",), "--keyvars": ("--quasi",), "--sensitive-attributes": ("--sensitive",),
-    "--k-anonymity": ("--k",), "--l-diversity": ("--l",), "--ldiversity": ("--l",), "--t-closeness": ("--t",),
-    "--suppression-limit": ("--max-suppressed",), "--importance": ("--weight",), "--hhid": ("--household",),
-    "--weight": ("--count",), "--algorithm": ("--method",), "--config": ("--policy",), "--min-size": ("--k", "--r"),
-    "--seconds": ("--effort",), "--timeout": ("--effort",), "--time-limit": ("--effort",), "--time": ("--effort",),
-    "--table": ("--output",), "--budget": ("--effort",), "--random-state": ("--seed",), "--random-seed": ("--seed",),
+    "--overwrite": ("--force",), "--id": ("--identifiers",), "--population-column": ("--weight",), "--k": ("--r",),
+    "--r": ("--k",), "--weight": ("--count",), "--algorithm": ("--method",), "--config": ("--policy",),
+    "--min-size": ("--k", "--r"), "--table": ("--output",),
 }  # fmt: skip
 _KINDS = {
     "int": "a whole number", "integer": "a whole number", "integer range": "a whole number in its range",
@@ -284,15 +279,25 @@ def _no_option(name: str, context: Any, command: str | None) -> str:
     own = [o for p in context.command.params for o in p.opts if o.startswith("--")] if context is not None else []
     own.append("--help")
     words = [p.name.upper() for p in context.command.params if _is_argument(p)] if context is not None else []
-    meant = [o for o in SYNONYMS.get(name, ()) if o in own] or get_close_matches(name, own, n=1, cutoff=0.7)
     message = f"shoal {command or ''}".rstrip() + f" has no {name}"
-    if meant:
-        return f"{message}; did you mean {meant[0]}?"
+    if same := [o for o in (*SYNONYMS.get(name, ()), *_of_setting(name)) if o in own]:
+        return f"{message}; here this is {same[0]}"
+    if near := get_close_matches(name, own, n=1, cutoff=0.7):
+        return f"{message}; did you mean {near[0]}?"
     if command is None:
         return f"{message}; name a command first, for example: {PAGES['anonymize'].examples[0]}"
     if "TABLE" in SYNONYMS.get(name, ()) and words:
         return f"{message}; {words[0]} is named without a flag"
     return message
+
+
+def _of_setting(name: str) -> list[str]:
+    """The option of the setting that has this name in Python or in another tool."""
+    from shoal.model.settings import entry_of, named_elsewhere
+
+    plain = name.removeprefix("--")
+    entry = entry_of(plain.replace("-", "_")) or entry_of(named_elsewhere(plain) or "")
+    return [] if entry is None else [entry.option]
 
 
 def _bad_value(error: Any, message: str, context: Any, params: Sequence[Any], typed: Sequence[str]) -> str:

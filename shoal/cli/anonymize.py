@@ -119,7 +119,8 @@ def anonymize(
     scope, engine = source.scope().as_asked(data, source.engine, asked)
     in_memory = not is_server(data) and engine_of(data, engine, scope) == "polars"
     place = Destination.of(files, data, source.glob, in_memory)
-    papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign)
+    address = place.server[0] if place.server else place.lake
+    papers = Documents.next_to(place.path, files.certificate, not files.no_record, files.sign, address)
     here = [x for x in (data if isinstance(data, list) else [data]) if isinstance(x, Path) and not source.glob]
     read = [*here, policy, files.sign, files.secret, files.explored, *asked.files]
     tried = exploration(files.explored, files.report, decision.internal)
@@ -244,11 +245,10 @@ def _server_of(files: ReleaseFiles) -> tuple[str, str] | None:
 def _policy_with_options(policy: Path | None, settings: dict[str, Any]) -> Policy:
     """The file's policy, with the values of the options in it; PolicyError for hierarchies that have no effect."""
     from shoal.model.policy import Policy
+    from shoal.model.refusals import refuse_idle_hierarchies
 
     asked = Policy.read(policy, **settings) if policy is not None else Policy.of(None, **settings)
-    recoded = set(settings.get("hierarchies", ())) - set(asked.sensitive)
-    if recoded and asked.publish not in ("hierarchy", "centers"):
-        raise PolicyError(f"--hierarchy has no effect with --publish {asked.publish}; say --publish hierarchy")
+    refuse_idle_hierarchies(asked, settings.get("hierarchies", ()))
     return asked
 
 

@@ -96,7 +96,11 @@ def check_files(
     first, certificate  the output after which these are named, and the certificate's path if it is given
     read                the inputs;  kept: ``OutputFiles``
     """
+    from shoal.publishing.documents import Documents
+
     proof, (no_record, _) = certificate_place(first, certificate), kept
+    if first is not None:
+        Documents.next_to(first, certificate, not no_record).refuse_others()
     record = None if proof is None or no_record else record_path(proof)
     wanted, read = [*wanted, (proof, JSON), (record, RECORD)], list(read)
     check_outputs(wanted, read, overwrite=repeated(wanted, read, overwrite=force))

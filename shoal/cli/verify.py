@@ -36,7 +36,7 @@ from shoal.cli.options import (
 )
 from shoal.errors import PolicyError
 from shoal.model.cards import number, several
-from shoal.paths import PAGE, POLICY, TABLE, internal_path, named_after
+from shoal.paths import PAGE, POLICY, TABLE, certified_name, internal_path, is_server, named_after
 
 SIGNER = flag(None, "--signer", "Public key of the person who must have signed.")
 CERTIFICATE = typer.Argument(None, help="The certificate; RELEASE.certificate.json by default.")
@@ -136,7 +136,9 @@ def print_verdict(
 
 @app.command()
 def report(
-    release: Path = typer.Argument(help="The written release."),
+    release: str = typer.Argument(
+        help="The written file or table, or the server with the table that the certificate names."
+    ),
     certificate: Path | None = CERTIFICATE,
     output: Path | None = flag(None, "-o", "--output", "The page; RELEASE.report.html by default."),
     explored: Path | None = EXPLORED,
@@ -149,11 +151,14 @@ def report(
 ) -> None:
     """Make the report of a release later, from the release and its certificate, without figures of the original."""
     from shoal.engines.atomic import check_outputs
+    from shoal.engines.lakes import folder_of
     from shoal.publishing.tables.written import written
 
-    target = output or release.with_name(f"{named_after(release)}.report.html")
+    held = (certificate or Path("release")) if is_server(release) else folder_of(release)
+    held = held if held.name else held.resolve()
+    target = output or held.with_name(f"{named_after(Path(certified_name(held)))}.report.html")
     target = target if explored is None else internal_path(target)
-    check_outputs([(target, PAGE)], [release, certificate, signer, explored], overwrite=force)
+    check_outputs([(target, PAGE)], [held, certificate, signer, explored], overwrite=force)
     tried = exploration(explored, target)
     with progress() as listener:
         made = written(release, certificate, signer=signer, progress=listener)
@@ -324,8 +329,6 @@ def _start(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
 
     if settings.policy is None:
         raise PolicyError("say with --policy FILE what every part is asked; shoal init TABLE writes one")
-    if settings.wait_above is not None and not settings.wait:
-        raise PolicyError("--wait-above counts only if rows may wait; say for how many parts, such as --wait 2")
     made = shoal.Series.start(folder, **settings.given())
     facts = made.status()
     lines = [f"series  {folder}, mode {made.mode}", f"ledger  {folder / 'private'} (keep it)"]

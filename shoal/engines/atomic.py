@@ -502,7 +502,8 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
     overwrite  whether existing files may be replaced
 
     A target is a regular file, or a new one in an existing, writable folder. Its ending is one of its form. It is
-    neither a file that is read, under any name, nor another target. Raises InputError, PolicyError, or
+    neither a file that is read, under any name, nor another target. A file next to a target is replaced with it alone.
+    Raises InputError, PolicyError, or
     MissingDependencyError for a picture that needs a missing package.
     """
     sources = [Path(p) for p in read if p is not None]
@@ -532,6 +533,12 @@ def check_outputs(wanted: Iterable[Wanted], read: Iterable[str | Path | None] = 
             if taken:
                 output = named if "next to" in named or "next to" not in taken else taken
                 raise PolicyError(f"{output} is named for two outputs; name another file")
+            sides = sides_of(path) if one is path else [one]
+            if alone := [] if path.exists() else [side for side in sides if side.exists()]:
+                raise ExistsError(
+                    f"{str(alone[0])!r}, which is written next to {path.name!r}, exists already, and {path.name!r} "
+                    "does not, so it belongs to something else; name another file, or move it away"
+                )
             if not overwrite and any(p.exists() for p in (one, *sides_of(one))):
                 raise ExistsError(f"{named} exists already; say ⟨overwrite=True⟩ to replace it, or name another file")
             targets.append((one, named))

@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, PolicyError
+from shoal.model.arguments import spanned
 from shoal.model.cards import several
 from shoal.model.histogram import Histogram, mixed_radix, narrowest
 from shoal.model.members import place
@@ -54,8 +56,8 @@ class Coded:
         Numbers, dates, and times have their own positions, ordered texts 0, 1, 2, ... Texts count as numbers or dates
         only if all are written so (dates with a time all in one form, or as the notation defines), and no two are equal
         ("7" and "07", "7" and "7.0" are texts). Bands of numbers, such as ``[70-80)``, have positions 0, 1, 2, ... like
-        ordered texts. Values that are too close for floating point have no positions. A missing value is as far above
-        the highest value as the lowest one is below it.
+        ordered texts. Values that are too close or too far apart for floating point have no positions. A missing value
+        is as far above the highest value as the lowest one is below it.
         """
         present = self.values.drop_nulls()
         if present.is_empty():
@@ -70,10 +72,12 @@ class Coded:
         if numbers is None or numbers.null_count() or not numbers.is_finite().all():
             return None
         line = numbers.to_numpy()
-        if (np.diff(line) <= 0).any():
-            return None  # out of order, or too close for floating point
+        low, high = float(line[0]), float(line[-1])  # Python's floats don't warn of an infinite distance
+        if not spanned(low, high) or (np.diff(line) <= 0).any():
+            return None  # out of order, or too close or too far apart for floating point
         if len(present) < self.size:
-            line = np.append(line, line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9))
+            far = high + max(high - low, 1.0, abs(high) * 1e-9)
+            return np.append(line, far) if spanned(low, far) else None
         return line
 
     @cached_property
@@ -289,6 +293,11 @@ def _within_limits(series: pl.Series, notation: str) -> Coded:
             "of both"
         )
     lies = [within(float(p), notation) for p in plain if p is not None]
+    if odd := sum(limit is None and not math.isfinite(place) for place, limit in lies):
+        raise PolicyError(
+            f"{subject}, and {several(odd, 'value')} within them {'is' if odd == 1 else 'are'} infinite; correct or "
+            "empty these, or take the column out of both"
+        )
     names = [own[i] if limit is None else limit for i, (_, limit) in zip(known, lies, strict=True)]
     at = {name: place for name, (place, _) in zip(names, lies, strict=True)}
     if len({*at.values()}) < len(at):

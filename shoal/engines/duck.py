@@ -254,7 +254,9 @@ def duckdb_sql(checked: CheckedFiles) -> str:
     hive = f"hive_partitioning = {str(bool(checked.parts.keys)).lower()}"
     if checked.parts.keys:
         hive += ", hive_types_autocast = false"
-    columns = ", ".join(map(quoted, checked.columns))
+    factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
+    held = {name: f"to_microseconds({quoted(name)} {factors[unit]}) as " for name, unit in checked.durations.items()}
+    columns = ", ".join(f"{held.get(name, '')}{quoted(name)}" for name in checked.columns)
     calls: dict[str, list[str]] = {}
     for i, source in enumerate(checked.parts.sources):
         name = text(re.sub(r"([*?\[])", r"[\1]", str(source.path.absolute())))
@@ -292,7 +294,9 @@ def _csv_options(checked: CheckedFiles, i: int) -> str:
 
 
 _BATCH = 100_000
-_KINDS = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "null": "VARCHAR"}
+_KINDS = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "blob": "BLOB", "null": "VARCHAR"}
+_WHOLE = 1 << 53
+_POLARS = {"BIGINT": pl.Int64(), "DOUBLE": pl.Float64(), "VARCHAR": pl.String(), "BLOB": pl.Binary()}
 
 
 def open_database(path: str | Path, scope: Scope) -> Table:
@@ -331,7 +335,8 @@ def _refuse_absent(source: Source, table: str | None, held: Sequence[str]) -> No
 def _sqlite(source: Source, scope: Scope) -> Any:
     """Copy a SQLite table in batches into a DuckDB table, which can spill, because SQLite's types aren't reliable.
 
-    A column has integers, numbers, or text if all its values have this type; a column of several types is refused.
+    A column has integers, numbers, text, or bytes if all its values have this type. A column of several types can only
+    be left out.
     """
     try:
         with sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True) as opened:
@@ -369,27 +374,30 @@ def _unread(opened: sqlite3.Connection, asked: str, names: Sequence[str], error:
 
 
 def _copied(opened: sqlite3.Connection, asked: str, names: Sequence[str], connection: Any, name: str) -> Any:
-    """The result of a query to SQLite as a relation; InputError for columns of mixed types."""
+    """The result of a query to SQLite as a relation.
+
+    A column of several types becomes a union without values, which every use refuses by name (``_OPAQUE``).
+    """
     kinds: list[str] = []
     for i, column in enumerate(names):
         if column in names[:i]:
             raise InputError(f"{name!r}: two columns are named {column!r}; rename one with AS")
         sql = f"select distinct typeof({quoted(column)}) from ({asked})"
         found = {kind for (kind,) in opened.execute(sql)} - {"null"}
-        if found == {"integer", "real"}:
-            found = {"real"}
-        if len(found) > 1 or "blob" in found:
-            raise InputError(
-                f"column {column!r} holds {' and '.join(sorted(found))}; cast it to one kind in a query, "
-                "CAST(... AS TEXT)"
-            )
-        kinds.append(_KINDS[next(iter(found), "null")])
+        if found == {"integer", "real"}:  # numbers hold integers up to 2^53 as they are
+            beyond = f"typeof({quoted(column)}) = 'integer' and {quoted(column)} not between -{_WHOLE} and {_WHOLE}"
+            held = opened.execute(f"select exists(select 1 from ({asked}) where {beyond})").fetchone()
+            found = found if held[0] else {"real"}
+        members = ", ".join(f"{kind} {_KINDS[kind]}" for kind in sorted(found))
+        kinds.append(f"UNION({members})" if len(found) > 1 else _KINDS[next(iter(found), "null")])
     columns = ", ".join(f"{quoted(n)} {kind}" for n, kind in zip(names, kinds, strict=True))
     connection.execute(f"create temp table data ({columns})")
-    types = {"BIGINT": pl.Int64(), "DOUBLE": pl.Float64(), "VARCHAR": pl.String()}
-    schema = {n: types[kind] for n, kind in zip(names, kinds, strict=True)}
+    schema = {n: _POLARS.get(kind, pl.Null()) for n, kind in zip(names, kinds, strict=True)}
+    mixed = [i for i, kind in enumerate(kinds) if kind not in _POLARS]
     cursor = opened.execute(asked)
     while rows := cursor.fetchmany(_BATCH):
+        if mixed:
+            rows = [tuple(None if i in mixed else value for i, value in enumerate(row)) for row in rows]
         arrow = pl.DataFrame(rows, schema=schema, orient="row", strict=False).to_arrow()
         connection.register("batch", arrow)
         connection.execute("insert into data select * from batch")

@@ -35,8 +35,11 @@ _ARGUMENTS = 50  # arguments of a function; PostgreSQL allows at most 100
 _DIGITS = 38  # maximum number of decimal digits
 _UNITS = ("s", "ms", "us", "ns")  # of intervals that narwhals knows
 _EPOCH = 62_167_219_200  # seconds from the year 0 to 1970, as MySQL counts them
-# by their number in the server's protocol: types that Ibis confuses with others
-_FIELDS = {"mysql": {11: "time", 13: "year", 16: "bit"}, "postgres": {1266: "timetz"}}
+# by their number or name in the answers of the database: types that Ibis confuses with others
+_FIELDS: dict[str, dict[Any, str]] = {
+    "mysql": {11: "time", 13: "year", 16: "bit"}, "postgres": {1266: "timetz"},
+    "duckdb": {"TIME WITH TIME ZONE": "timetz"},
+}  # fmt: skip
 _WHOLE_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint")  # types of MySQL
 _UNREADABLE = ("DataError", "ArrowInvalid", "ArrowTypeError", "ComputeError", "FeatureNotSupported", "ValueError",
                "ModuleNotFoundError")  # fmt: skip
@@ -203,7 +206,8 @@ class _Ibis:
     def opaque(self, native: Any) -> Mapping[str, str]:
         bytes_ = self.words.exact is not None  # bytes would be confused with the exact form of a text
         kinds = native.schema().items()
-        asked = self.backend == "mysql" or (self.backend == "postgres" and any(k.is_time() for _, k in kinds))
+        asked = self.backend == "mysql" or (self.backend in _FIELDS and any(k.is_time() for _, k in kinds))
+        asked &= backend_of(native) is not None
         found = _other_types(native, _FIELDS[self.backend]) if asked else {}
         found |= {n: _shown(kind) for n, kind in kinds if not _is_known(kind) or (bytes_ and kind.is_binary())}
         return found
@@ -358,9 +362,12 @@ def _mysql_batches(native: Any, connection: Any) -> Iterator[pl.DataFrame]:
 
 
 def _sent_columns(native: Any) -> Any:
-    """The columns as the server describes them when it sends rows."""
+    """The columns as the database describes them when it sends rows."""
     connection = backend_of(native)
     try:
+        if connection.name == "duckdb":  # a cursor of DuckDB doesn't see the temporary tables of its connection
+            connection.execute(native.limit(0))  # this creates the tables that the query refers to
+            return connection.con.sql(connection.compile(native.limit(0))).description
         with closing(connection.con.cursor()) as cursor:
             cursor.execute(connection.compile(native.limit(0)))
             return cursor.description
@@ -368,9 +375,10 @@ def _sent_columns(native: Any) -> Any:
         raise unread(error) from None
 
 
-def _other_types(native: Any, fields: Mapping[int, str]) -> dict[str, str]:
-    """The columns that the server sends with other types than Ibis states."""
-    return {str(name): fields[kind] for name, kind, *_ in _sent_columns(native) if kind in fields}
+def _other_types(native: Any, fields: Mapping[Any, str]) -> dict[str, str]:
+    """The columns that the database sends with other types than Ibis states."""
+    sent = {str(name): kind if isinstance(kind, int) else str(kind) for name, kind, *_ in _sent_columns(native)}
+    return {name: fields[kind] for name, kind in sent.items() if kind in fields}
 
 
 def _by_base_types(native: Any, backend: str) -> Any:
@@ -388,6 +396,13 @@ def _by_base_types(native: Any, backend: str) -> Any:
     kinds = backend_of(native).compiler.type_mapper
     known = {name: _parsed(kinds, bases.get(name, "")) for name in unknown}
     return native.mutate([native[name].cast(kind).name(name) for name, kind in known.items() if _is_known(kind)])
+
+
+def _in_milliseconds(native: Any) -> Any:
+    """A table in which moments of whole seconds have milliseconds, because no frame has a type of whole seconds."""
+    seconds = {n: kind for n, kind in native.schema().items() if kind.is_timestamp() and kind.scale == 0}
+    casts = [native[name].cast(kind.copy(scale=3)).name(name) for name, kind in seconds.items()]
+    return native.mutate(casts) if casts else native
 
 
 def _unpadded(kind: str) -> str:
@@ -555,7 +570,7 @@ def table_of(native: Any, origin: Origin = Origin()) -> IbisTable:
         raise InputError(
             f"tables of Ibis are read in {', '.join(_words())}, not in {name}; save it as Parquet, or copy it to DuckDB"
         )
-    native = _by_base_types(native, name)
+    native = _in_milliseconds(_by_base_types(native, name))
     for column, kind in native.schema().items():
         if kind.is_decimal() and (kind.precision or 0) > _DIGITS:
             raise InputError(

@@ -178,6 +178,8 @@ class LazyTable:
 
     def sample(self, most: int) -> tuple[pl.DataFrame, int]:
         """All rows, or a random sample of about ``most`` rows if there are more, and the number of rows."""
+        way = "leave it out, or cast it to text, in a query with CAST(... AS TEXT)"
+        self._refuse_kinds(self.columns, ("INTERVAL", "UNION"), way)
         of = self.rows
         drawn = self.native if of <= most else self._drawn(most / of)
         return pl.concat(self.dialect.slices(drawn, Path(), lambda _: None)), of
@@ -482,7 +484,10 @@ class LazyTable:
         self._refuse_dates([n for n in columns if self.kinds[n] in (nw.Date, nw.Datetime)])
         return singled_elsewhere(self.frame, columns, hashed=self._hashes())
 
-    def _refuse_kinds(self, columns: Sequence[str], starts: tuple[str, ...] = ("",)) -> None:
+    def _refuse_kinds(
+        self, columns: Sequence[str], starts: tuple[str, ...] = ("",),
+        way_out: str = "cast it to text, or name it in ⟨identifiers=[...]⟩",
+    ) -> None:  # fmt: skip
         """InputError for a column of a type that no other table has; bytes can be published unchanged.
 
         starts  the starts of the refused types
@@ -492,7 +497,7 @@ class LazyTable:
             if opaque.get(name, "BLOB") != "BLOB" and opaque[name].startswith(starts):
                 raise InputError(
                     f"column {name!r} is of type {opaque[name]} in {self.dialect.name}, which no other table holds; "
-                    "cast it to text, or name it in ⟨identifiers=[...]⟩"
+                    f"{way_out}"
                 )
 
     def _refuse_dates(self, columns: Sequence[str]) -> None:

@@ -5,12 +5,17 @@ If an engine outside this process reads a file, the file's bytes are checked her
 ``RepeatedTable`` is a CSV with few different lines that repeat often, and with a role for every column. Its lines are
 counted, and each different line is split into cells only once; its rows are counted and placed together. ``read_csv``
 reads all other files, and reports why a file is no CSV.
+
+``written_file`` finds the file of a written release, wherever it was written, with its certificate.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -21,13 +26,14 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.engines import frames, spark
+from shoal.engines import frames, lakes, spark
 from shoal.engines.csv import examine, one_character, other_separator, read_csv, separator_of, sniff
 from shoal.engines.frames import FrameTable
 from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
 from shoal.engines.table import Counted, EngineModule, Origin, Placed, PlacementRequest, Table, look, require
 from shoal.errors import InputError, PolicyError, Sentence
-from shoal.paths import has_tables, is_map, is_remote, is_server, kind_of, without_secrets
+from shoal.model.certificate import read_json
+from shoal.paths import certificate_of, has_tables, is_map, is_remote, is_server, kind_of, without_secrets
 
 
 class Engine(NamedTuple):
@@ -159,14 +165,65 @@ def elsewhere(address: str) -> InputError:
     shown = without_secrets(address)
     if is_server(address):
         return InputError(
-            f"{shown!r} is a server of databases: shoal init, audit, verify, and anonymize read its tables; for the "
-            "others save the table as Parquet"
+            f"{shown!r} is a server of databases: shoal init, audit, verify, report, and anonymize read its tables; "
+            "for the others save the table as Parquet"
         )
     if shown.lower().startswith(("http://", "https://", "ftp://")):
         return InputError(f"{shown!r} is a web address; download the file, and name the copy")
     if shown.lower().startswith("file://"):
         return InputError(f"{shown!r} is an address; name the file by its path, without 'file://'")
     return InputError(f"{shown!r} is no place on this machine; read it with ⟨engine='spark'⟩")
+
+
+@contextmanager
+def written_file(release: str | Path, certificate: str | Path | None) -> Iterator[tuple[Path, Path]]:
+    """The file of a written release, and its certificate, next to it if None.
+
+    Of a Delta or Iceberg table, this is the file of the current version; of a table on a server, a temporary CSV with
+    the rows sorted by their contents. Raises InputError if the current version isn't the certified one, or if there is
+    no such table; PolicyError for a server without a certificate.
+    """
+    if is_server(release):
+        with _file_of_server(str(release), certificate) as there:
+            yield there
+        return
+    files = lakes.current(release).files if lakes.is_lake(release) else ()
+    beside = certificate_of(lakes.folder_of(release), certificate, there=bool(files))
+    if files and [p.name for p in files] != [_certified(beside).get("file")]:
+        raise InputError(f"the current version of {str(release)!r} is not the release of {beside.name!r}")
+    yield (files[0] if files else Path(release)), beside
+
+
+@contextmanager
+def _file_of_server(address: str, certificate: str | Path | None) -> Iterator[tuple[Path, Path]]:
+    from shoal.engines import servers
+    from shoal.engines.store import store
+
+    servers.refuse_address(address)
+    if certificate is None:
+        shown = without_secrets(address)
+        raise PolicyError(f"{shown!r} is a server of databases; name the certificate of the table too")
+    beside = Path(certificate)
+    table = _certified(beside).get("table")
+    if not isinstance(table, str):
+        raise InputError("this is the certificate of a file, not of a table of a server; name the file")
+    server = servers.connect(address)
+    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # only its owner can enter it
+    try:
+        with servers.in_a_sentence(server):
+            servers.named(server, Scope(table=table))  # refuses a table that doesn't exist
+            made = scratch / f"{table}.csv".replace("/", "_")
+            store(servers.held_there(server, table), made, str(read_json(beside).get("separator") or ","))
+        yield made, beside
+    finally:
+        server.close()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _certified(certificate: Path) -> Mapping[str, Any]:
+    """What a certificate states about the file of its release."""
+    about = read_json(certificate).get("release")
+    return about if isinstance(about, dict) else {}
 
 
 def engine_of(data: Any, engine: str | None, scope: Scope) -> str:

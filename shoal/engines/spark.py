@@ -213,6 +213,7 @@ def _private_session_settings() -> dict[str, str]:
 def read(checked: CheckedFiles, scope: Scope) -> Any:
     """The files of a table as a frame of Spark, with all options of reading explicit."""
     running = session(scope)
+    from pyspark.sql.functions import expr
     from pyspark.sql.types import StringType, StructField, StructType
 
     parts = checked.parts
@@ -238,7 +239,11 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
     reader = running.read.option("__globPaths__", "false")
     paths = [str(source.path.absolute()) for source in parts.sources]
     if not checked.found:
-        return reader.parquet(*paths)
+        frame, parts_of_a_second = reader.parquet(*paths), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+        for name, unit in checked.durations.items():
+            seconds = f"{_Spark.sql.name(name)} / {parts_of_a_second[unit]}"
+            frame = frame.withColumn(name, expr(f"make_dt_interval(0, 0, 0, {seconds})"))
+        return frame
     return reader.schema(StructType([StructField(name, StringType()) for name in checked.names])).csv(
         paths,
         header=True,

@@ -186,6 +186,7 @@ def read_table(
         return read_excel(source, layer, rows=rows)
     if source.kind == "statistics":
         return read_statistics(source, encoding, rows=rows)
+    _refuse_intervals(source)
     try:
         frame = pl.read_parquet(source.path, glob=False, hive_partitioning=False)
     except pl.exceptions.DuplicateError:
@@ -197,6 +198,33 @@ def read_table(
     if rows and not frame.height:
         raise InputError(f"{source.name!r} has no rows, so there is nothing to publish")
     return frame
+
+
+_TWELVE_BYTES = b"\x15\x0e\x15\x18"  # in the metadata of Parquet: a column of values of twelve bytes, as intervals are
+
+
+def _refuse_intervals(source: Source) -> None:
+    """InputError for a column of intervals in Parquet, at which Polars panics. O(metadata)."""
+    with source.open() as stream:
+        stream.seek(max(source.state[2] - 8, 0))
+        last = stream.read(8)
+        length = int.from_bytes(last[:4], "little") if last[4:] == b"PAR1" else 0
+        stream.seek(max(source.state[2] - 8 - length, 0))
+        if _TWELVE_BYTES not in stream.read(length):
+            return
+    try:
+        from pyarrow import parquet
+
+        held = parquet.ParquetFile(source.path).schema
+        columns = [held.column(i) for i in range(len(held))]
+        found = [repr(c.path) for c in columns if c.converted_type == "INTERVAL"]
+    except (ImportError, OSError, ValueError, NotImplementedError):
+        return
+    if found:
+        raise InputError(
+            f"column {found[0]} of {source.name!r} is of type INTERVAL, which Polars does not read; read the file with "
+            "⟨engine='duckdb'⟩, and name the column in ⟨identifiers=[...]⟩ or cast it to text with ⟨query=...⟩"
+        )
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:

@@ -33,6 +33,7 @@ class CheckedFiles(NamedTuple):
     found      structure of each CSV part; empty for Parquet
     separator  of CSV parts
     codec      "utf-8", "latin-1", or "cp1252"
+    durations  column of durations in Parquet -> their unit; engines would read plain numbers
     """
 
     parts: FilesOfTable
@@ -40,6 +41,7 @@ class CheckedFiles(NamedTuple):
     found: tuple[FileStructure, ...]
     separator: str | None
     codec: str
+    durations: Mapping[str, str]
 
     @property
     def columns(self) -> list[str]:
@@ -64,6 +66,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
     given = one_character(separator)
     found: list[FileStructure] = []
     kinds: Any = None
+    durations: dict[str, str] = {}
     for source in parts.sources:
         if parts.kind == "csv":
             structure, given = structure_of(source, given, encoding)
@@ -87,6 +90,9 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
                 other = next(n for n, a, b in zip(here, types, kinds, strict=True) if a != b)
                 raise InputError(f"{source.name!r}: column {other!r} is of another type than in the first part")
             kinds = types
+            durations = {
+                name: kind[9:-1] for name, kind in zip(here, types, strict=True) if kind.startswith("duration")
+            }
         if names is None:
             if repeated := [key for key in parts.keys if key in here]:
                 parts = _once(parts, repeated)
@@ -95,7 +101,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
-    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding))
+    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), durations)
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:

@@ -21,11 +21,11 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.notation import numerals, refuse_notations
-from shoal.model.settings import EFFORTS
+from shoal.model.settings import EFFORTS, named_elsewhere
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FAR = 1e150  # beyond this, squares of coordinates overflow a float
+FAR = 1e150  # beyond this, squares of coordinates overflow a float, and below its inverse, they are 0
 
 
 def number(name: str, value: Any, says: str, fits: Callable[[float], bool]) -> float:
@@ -77,7 +77,8 @@ def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None
     decimal  column of a pandas or Polars frame whose numbers are texts -> its decimal mark
 
     Missing and infinite values stay, and the caller counts them. Raises InputError, without a value, for values that
-    are not real numbers or exceed 1e150. For a frame, it names the column and counts the rows. O(n) for n values.
+    are not real numbers, exceed 1e150, or are all below 1e-150. For a frame, it names the column and counts the rows.
+    O(n) for n values.
     """
     marks = mapping("decimal", decimal)
     refuse_notations({}, marks)
@@ -99,10 +100,10 @@ def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None
             raise PolicyError.unknown("column (⟨decimal⟩)", name, [str(n) for n in names])
     if names and len(set(names)) == len(names):
         # in a column of pandas a missing value becomes NaN; in a whole frame it stays an object that is no number
-        columns = [numbers_of(values[name].to_numpy(), str(name), marks.get(str(name))) for name in names]
+        columns = [numbers_of(_array(values[name]), str(name), marks.get(str(name))) for name in names]
         values = np.column_stack(columns)
     elif in_memory:
-        values = values.to_numpy()
+        values = _array(values)
     try:
         given = np.asarray(values)
         if given.dtype.kind == "c":
@@ -110,9 +111,38 @@ def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None
         found = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{what} must be numbers, as many for each record") from None
-    if (np.abs(found[np.isfinite(found)]) > FAR).any():
-        raise InputError(f"{what} hold numbers beyond 1e150, whose distances no float holds; use a larger unit")
+    for j, column in enumerate(found.T if found.ndim == 2 else [found]):
+        if measurable(column[np.isfinite(column)]):
+            continue
+        name = repr(str(names[j])) if names else f"{j + 1} of the {what}"
+        subject = f"column {name} holds" if found.ndim == 2 else f"{what} hold"
+        if (np.abs(column[np.isfinite(column)]) > FAR).any():
+            raise InputError(
+                f"{subject} numbers beyond 1e150, whose distances no float holds; use a larger unit, or leave out the "
+                "rows if such a number stands for a missing one"
+            )
+        raise InputError(f"{subject} no numbers but those below 1e-150, whose squares are 0; use a smaller unit")
     return found
+
+
+def _array(held: Any) -> np.ndarray:
+    """A frame or a column as an array. Polars has integers of 128 bits, numpy has none."""
+    wide = str(getattr(held, "dtype", "")) in ("Int128", "UInt128")
+    return np.asarray((held.cast(float) if wide else held).to_numpy())
+
+
+def measurable(line: np.ndarray) -> bool:
+    """Whether floats hold the squares of the distances of finite numbers, and don't take all of them for 0."""
+    most = float(np.abs(line).max(initial=0.0))
+    return most <= FAR and not 0 < most < 1 / FAR
+
+
+NEAREST = 1e-290  # a smaller distance than this has no inverse among floats, or a weight would leave none
+
+
+def spanned(low: float, high: float) -> bool:
+    """Whether the distance of two numbers is one by which others can be divided, or they are equal."""
+    return low == high or NEAREST <= high - low < math.inf
 
 
 def numbers_of(values: np.ndarray, name: str, mark: str | None) -> np.ndarray:
@@ -246,8 +276,12 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
 def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
     """PolicyError, with a suggestion, for a name that is no keyword of a TypedDict."""
     for name in given:
-        if name not in kind.__annotations__:
-            raise PolicyError.unknown(what, name, kind.__annotations__)
+        if name in kind.__annotations__:
+            continue
+        meant = named_elsewhere(name)
+        if meant in kind.__annotations__:
+            raise PolicyError(f"{name!r} is not a {what}; in shoal this is {meant!r}")
+        raise PolicyError.unknown(what, name, kind.__annotations__)
 
 
 class FrozenMapping(dict[Any, Any]):

@@ -39,6 +39,9 @@ PERIODS: dict[str, Callable[[int, int, int], str]] = {
 }
 
 
+_FURTHEST = 10**150  # ``shoal.model.arguments.FAR``
+
+
 def exact(value: Any) -> Fraction:
     """The exact value of a number, without rounding."""
     try:
@@ -617,6 +620,11 @@ class Hierarchy:
                     f"column {column!r} has a value that is not a number; repair it or leave it empty, name the "
                     f"decimal mark (⟨decimal[{column!r}] = ','⟩), or give the column another hierarchy than intervals"
                 ) from None
+        if any(abs(x) > _FURTHEST for x in numbers):
+            raise PolicyError(
+                f"column {column!r} has a number beyond 1e150, which is too far for intervals; correct it, or empty it "
+                "if it stands for a missing one"
+            )
         whole = all(x.denominator == 1 for x in numbers)
         limits = {text[0]: exact(text[2:]) for text in str(notation).split()} if of_limits(notation) else {}
         found = [[self._interval(x, step, whole, limits) for x in numbers] for step in self.steps]

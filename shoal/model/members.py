@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.arguments import spanned
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.notation import (
     MARKS,
@@ -131,12 +132,14 @@ def places(texts: Sequence[str | None], ruler: str | None) -> np.ndarray:
 
 
 def ruler_of(texts: Iterable[str | None]) -> str | None:
-    """The common type of all texts, "number", "date", or "moment"; None if there is none."""
+    """The common type of all texts, "number", "date", or "moment"; None if there is none, or if numbers are too far
+    apart to be measured."""
     present = [t for t in texts if t is not None]
     if not present:
         return None
     if all(_NUMBER.match(t) for t in present):
-        return "number"
+        numbers = [float(t) for t in present]
+        return "number" if spanned(min(numbers), max(numbers)) else None
     if all(_ISO.match(t) for t in present):
         return "date" if all(len(t) == 10 for t in present) else "moment"
     return None

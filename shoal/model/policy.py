@@ -35,7 +35,7 @@ from shoal.model.refusals import (
     with_regions,
 )
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
+from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings, named_elsewhere
 from shoal.paths import ending, is_json
 
 
@@ -130,18 +130,6 @@ PLACE = "place"
 _COUNTED = ("person", "household", "population_weights")  # columns that are counted and removed
 
 
-# Names of settings in sdcMicro, ARX, scikit-learn, and other tools, in lower case -> name in shoal
-_ELSEWHERE = {
-    "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
-    "quasiids": "quasi_identifiers", "sensiblevar": "sensitive", "sensitiveattributes": "sensitive",
-    "hhid": "household", "weightvar": "population_weights", "importance": "weights", "suppressionlimit":
-    "max_suppressed", "delete": "identifiers", "kanonymity": "k", "ldiversity": "l", "tcloseness": "t",
-    "seconds": "effort", "maxseconds": "effort", "time": "effort", "timeout": "effort", "timelimit": "effort",
-    "budget": "effort", "randomstate": "seed", "randomseed": "seed", "columns": "quasi_identifiers", "sa":
-    "sensitive", "sensitivecolumns": "sensitive", "recoding": "publish", "generalization": "publish",
-}  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True, init=False)
 class Policy:
     """A request for a release: ``Policy(quasi_identifiers=["age", "zip"], sensitive=["disease"], k=5, l=3)``.
@@ -214,9 +202,9 @@ class Policy:
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
         for name in values:
             if name not in known_names:
-                meant = _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))
+                meant = named_elsewhere(name)
                 if meant is not None:
-                    raise PolicyError(f"{name!r} is not a setting of a policy; did you mean {meant!r}?")
+                    raise PolicyError(f"{name!r} is not a setting of a policy; in shoal this is {meant!r}")
                 raise PolicyError.unknown("setting of a policy", name, known_names)
         values["privacy"] = take_models(values)
         values |= with_regions(values)
@@ -361,7 +349,7 @@ class Policy:
         object.__setattr__(self, "range_step", FrozenMapping(plain))
         if self.range_step and self.publish != "ranges":
             raise PolicyError(f"⟨range_step⟩ widens ranges; it cannot go with ⟨publish={self.publish!r}⟩; leave it out")
-        if self.max_level and RECODINGS[self.publish].recoding not in ("Levels", ""):
+        if self.max_level and RECODINGS[self.publish].recoding != "Levels":
             ranges = self.publish == "ranges"
             none = "ranges have none; ⟨range_step⟩ widens ranges" if ranges else f"⟨publish={self.publish!r}⟩ has none"
             raise PolicyError(f"⟨max_level⟩ counts levels of a hierarchy, and {none}")

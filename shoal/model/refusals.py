@@ -8,7 +8,7 @@ uses.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from shoal.model.arguments import number, whole_number
 from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy, is_built
 from shoal.model.privacy import DeltaPresence
+from shoal.model.settings import SETTINGS
 
 READINGS = {  # texts for the ways to treat missing values
     "category": "a missing value is a value of its own, never a wildcard",
@@ -89,6 +90,10 @@ def refuse_regions(asked: Any) -> None:
         raise PolicyError("⟨areas⟩ have no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩")
     if asked.areas is None and asked.edges is not None:
         raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
+    if not own and asked.region_loss != SETTINGS["region_loss"].default:
+        raise PolicyError(
+            "⟨region_loss⟩ has no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩"
+        )
     if not isinstance(asked.region_loss, str) or not asked.region_loss:
         raise PolicyError(f"⟨region_loss={asked.region_loss!r}⟩: name one column of the areas")
 
@@ -125,6 +130,24 @@ def refuse_hierarchies(asked: Any) -> None:
                     f"t-closeness by the hierarchical distance needs the hierarchy of {name!r}; say "
                     "⟨hierarchies={column: ...}⟩"
                 )
+
+
+def refuse_idle_hierarchies(asked: Any, given: Collection[str]) -> None:
+    """PolicyError for a hierarchy in the request itself that has no effect; asked is a ``Policy``.
+
+    given  the columns of the hierarchies
+    """
+    if not set(given) <= set(asked.sensitive) and asked.publish not in ("hierarchy", "centers"):
+        raise PolicyError(
+            f"⟨hierarchies⟩ has no effect with ⟨publish={asked.publish!r}⟩; say ⟨publish='hierarchy'⟩, or leave it out"
+        )
+    near = [m for m in asked.privacy if m.unbound is not None]
+    idle = [n for n in given if n in asked.sensitive and not any(m.column in (None, n) for m in near)]
+    if idle:
+        raise PolicyError(
+            f"the hierarchy of the sensitive column {idle[0]!r} has no effect without ⟨t_hierarchical⟩; say that too, "
+            "or leave it out"
+        )
 
 
 def refuse_population(asked: Any) -> None:

@@ -11,6 +11,7 @@ Privacy models and ways to publish have tables of their own with a line each, an
 
 # annotations are not deferred in this module, because the tables are built from them, and deferred ones would be
 # compiled at every start
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -560,3 +561,26 @@ def entry_of(name: str) -> Setting | None:
         return SETTINGS.get(name)
     number: Kind = "numbers" if len(short.kinds) > 1 else "whole" if short.kinds[0] is int else "number"
     return Setting("Request", short.help, kind=number, values=short.kinds, name=name, shown=True, promised=True)
+
+
+# Names of settings in sdcMicro, ARX, anjana, and other tools, in lower case without marks -> name in shoal
+_ELSEWHERE = {short.model.lower(): name for name, short in reversed(SHORTHANDS.items())} | {
+    "keyvars": "quasi_identifiers", "qi": "quasi_identifiers", "qis": "quasi_identifiers", "qid": "quasi_identifiers",
+    "quasiids": "quasi_identifiers", "quasiident": "quasi_identifiers", "numvars": "quasi_identifiers",
+    "featurecolumns": "quasi_identifiers", "columns": "quasi_identifiers", "quasiidentifying": "quasi_identifiers",
+    "sensiblevar": "sensitive", "sensitiveattributes": "sensitive", "sensatt": "sensitive", "sa": "sensitive",
+    "sensitivecolumns": "sensitive", "sensitivecolumn": "sensitive", "ident": "identifiers", "ids": "identifiers",
+    "identifying": "identifiers", "delete": "identifiers", "drop": "identifiers", "excludevars": "identifiers",
+    "hhid": "household", "weightvar": "population_weights", "researchsubset": "population", "importance": "weights",
+    "attributeweight": "weights", "suppressionlimit": "max_suppressed", "supplevel": "max_suppressed",
+    "maxoutliers": "max_suppressed", "maximumgeneralization": "max_level",
+    "fulldomain": "global_recoding", "globalrecode": "hierarchies", "topcoding": "top", "bottomcoding": "bottom",
+    "kanon": "k", "ldiv": "l", "averagerisk": "max_average_risk", "recoding": "publish", "generalization": "publish",
+    "seconds": "effort", "maxseconds": "effort", "time": "effort", "timeout": "effort", "timelimit": "effort",
+    "budget": "effort", "randomstate": "seed", "randomseed": "seed",
+}  # fmt: skip
+
+
+def named_elsewhere(name: str) -> str | None:
+    """The setting of a policy that has this name in another tool; None if there is none."""
+    return _ELSEWHERE.get(re.sub("[-_ ]", "", name.lower()))

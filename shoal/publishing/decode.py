@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import as_text
-from shoal.engines.open import open_table
+from shoal.engines.open import open_table, written_file
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of
 from shoal.model.certificate import read_json
@@ -22,7 +22,6 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
 from shoal.model.notation import RangeOf, numeral, of_days, of_limits, of_numbers, parse
 from shoal.model.policy import Policy
-from shoal.paths import certificate_of
 
 _OF_INTEGERS = re.compile(r"\d+-\d+")  # intervals of a hierarchy; below zero, both kinds are written alike
 _OF_FLOATS = re.compile(r"\[\d[\d.e+-]*, [\d.e+-]+\)")
@@ -273,19 +272,20 @@ class Decoded:
 def decode(
     release: str | Path, certificate: str | Path | None = None, *, hierarchies: Mapping[str, Any] | None = None
 ) -> Decoded:
-    """A release file, read with its certificate: ``numeric()``, ``members()``, ``one_hot()``, and ``sample()``.
+    """A written release, read with its certificate: ``numeric()``, ``members()``, ``one_hot()``, and ``sample()``.
 
+    release      a file, a table of Delta or Iceberg, or the address of the server with the table that it became
     certificate  RELEASE.certificate.json if None
     hierarchies  for each column, a hierarchy that isn't next to the certificate
 
     Raises InputError if the certificate is missing or names other columns. This call does not verify the certificate;
     ``shoal.verify`` does. O(n) for n rows. See docs/using.md.
     """
-    path, beside = Path(release), certificate_of(release, certificate)
-    record = read_json(beside)
-    asked = Policy.read(beside, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
-    stars = record.get("stars")
-    return Decoded.of(path, asked, stars if isinstance(stars, dict) else {}, record.get("separator"))
+    with written_file(release, certificate) as (path, beside):
+        record = read_json(beside)
+        asked = Policy.read(beside, **({"hierarchies": dict(hierarchies)} if hierarchies else {}))
+        stars = record.get("stars")
+        return Decoded.of(path, asked, stars if isinstance(stars, dict) else {}, record.get("separator"))
 
 
 def _column(

@@ -19,12 +19,13 @@ from typing import Any
 
 import polars as pl
 
+from shoal.engines import lakes
 from shoal.engines.atomic import Piece, Wanted, check_folder, check_outputs, publish_together
 from shoal.errors import ExistsError, InputError, MissingDependencyError
 from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.model.cards import json_value
-from shoal.model.certificate import canonical
+from shoal.model.certificate import canonical, read_json
 from shoal.paths import JSON, RECORD, certificate_path, record_path
 from shoal.version import __version__
 
@@ -46,19 +47,29 @@ class Documents:
 
     certificate, record  their paths; record None: none is written
     sign                 file of the private key
+    after                the output by which both are named, if the certificate's path isn't given
+    place                its address, if it is a table on a server, or of Delta or Iceberg
     """
 
     certificate: Path
     record: Path | None = None
     sign: str | Path | None = None
+    after: Path | None = None
+    place: str | None = None
 
     @classmethod
     def next_to(
-        cls, path: Path, certificate: str | Path | None, record: bool, sign: str | Path | None = None
+        cls,
+        path: Path,
+        certificate: str | Path | None,
+        record: bool,
+        sign: str | Path | None = None,
+        place: str | None = None,
     ) -> Documents:
         """The files next to a path, unless the certificate's path is given."""
         public = certificate_path(path) if certificate is None else Path(certificate)
-        return cls(public, record_path(public) if record else None, sign)
+        after = None if certificate is not None else path if path.name else path.resolve()
+        return cls(public, record_path(public) if record else None, sign, after, place)
 
     def wanted(self) -> list[Wanted]:
         """The outputs, for ``check_outputs``."""
@@ -77,6 +88,7 @@ class Documents:
         wanted  the other outputs
         folder  the folder of parts that contains them, if there is one
         """
+        self.refuse_others()
         read, closed = [*read, self.sign], 0
         if folder is not None:
             closed = check_folder(folder, read, overwrite=overwrite)
@@ -84,6 +96,33 @@ class Documents:
         if self.sign is not None:
             read_key(self.sign, "private")
         return closed
+
+    def refuse_others(self) -> None:
+        """ExistsError if the certificate or the record, named by the output, belongs to another output.
+
+        ``o.csv``, ``o.parquet``, and the folder ``o`` would have the same certificate.
+        """
+        if self.after is None:
+            return
+        for file, what in ((self.certificate, "certificate"), (self.record, "record")):
+            stated = None if file is None else _certified(file)
+            if file is None or stated is None or self._is_own(stated):
+                continue
+            of = f"the table {stated['table']!r}" if "table" in stated else repr(stated["file"])
+            raise ExistsError(
+                f"{file.name!r} is the {what} of {of}, and would be that of {self.after.name!r} too; name another "
+                f"output, or the certificate with ⟨certificate=...⟩, or move {file.name!r} away"
+            )
+
+    def _is_own(self, stated: Mapping[str, Any]) -> bool:
+        """Whether a certificate is that of an earlier version of the output."""
+        assert self.after is not None
+        if self.place is not None and lakes.is_target(self.place):
+            return stated["file"] in {file.name for file in lakes.readable(self.place)}
+        if ("table" in stated) is (self.place is None):
+            return False
+        other = self.after.with_name(stated["file"])
+        return other == self.after or (other.exists() and self.after.exists() and other.samefile(self.after))
 
     def pieces(self, public: Content, private: Content) -> list[Piece]:
         """The functions that fill both files after all earlier outputs were judged."""
@@ -104,6 +143,16 @@ class Documents:
         """
         publish_together([*pieces, *self.pieces(public, private)], closed=closed)
         return self.certificate
+
+
+def _certified(file: Path) -> Mapping[str, Any] | None:
+    """What a certificate or a record states about its output, or about the first of several; None if it is neither."""
+    try:
+        held = read_json(file)
+        about = held.get("release") or held["also"][0]
+        return about if Path(about["file"]).name == about["file"] != "" else None
+    except (InputError, OSError, KeyError, IndexError, TypeError):
+        return None
 
 
 ALGORITHM = "Ed25519"

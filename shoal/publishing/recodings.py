@@ -28,6 +28,7 @@ from shoal.engines.table import Counted, Replacement
 from shoal.errors import InputError, PolicyError, Sentence
 from shoal.judge.tables.covering import reader
 from shoal.model import metric
+from shoal.model.arguments import FAR
 from shoal.model.certificate import tight
 from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.histogram import Histogram, Partition, narrowest
@@ -94,6 +95,9 @@ def _side(text: str, notation: str | None) -> int:
     return 0 if not of_limits(notation) or text not in str(notation).split() else 1 if text[0] == ">" else -1
 
 
+_UNMEASURED = "numbers that are infinite, or too far apart or too close together for floating point"
+
+
 def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ruler:
     """The grid of a column with a step; PolicyError for a column or a step without a grid."""
     present = column.values.drop_nulls()
@@ -103,7 +107,9 @@ def _ruler(column: Coded, position: np.ndarray | None, step: float | str) -> _Ru
     day = not (column.ordered or column.banded) and (kind == pl.Date or moment or (kind == pl.String and not number))
     if position is None or not (number or day):
         what, mend = "times or zoned moments", "turn them into numbers or dates"
-        if not kind.is_temporal():
+        if kind.is_numeric():
+            what, mend = _UNMEASURED, "correct these numbers"
+        elif not kind.is_temporal():
             what = "values that are neither numbers nor dates"
             mend = f"name their notation (⟨dates[{column.name!r}] = '%d.%m.%Y'⟩, ⟨decimal[{column.name!r}] = ','⟩)"
         raise _no(column.name, step, f"the column holds {what}; leave the step out, or {mend}")
@@ -349,6 +355,11 @@ def _generate(
         from shoal.problems.intervals import levels as interval_levels
 
         position = None if column.banded else column.positions()
+        if position is None and column.values.dtype.is_numeric():
+            raise PolicyError(
+                f"⟨hierarchies[{column.name!r}] = 'intervals'⟩: the column holds {_UNMEASURED}; correct these, or "
+                "empty them if they stand for missing ones"
+            )
         if position is None:
             raise PolicyError(
                 f"⟨hierarchies[{column.name!r}] = 'intervals'⟩ needs numbers or dates; "
@@ -378,8 +389,8 @@ def _place(text: str, column: str) -> tuple[float, float]:
         point = float(x), float(y)
     except ValueError:
         raise InputError(f"column {column!r} does not hold two numbers in every row; repair the coordinates") from None
-    if not np.isfinite(point).all():
-        raise InputError(f"column {column!r} holds a coordinate that is not finite; repair it")
+    if not all(abs(at) <= FAR for at in point):  # so for no number, too
+        raise InputError(f"column {column!r} holds a coordinate that is not finite, or beyond 1e150; repair it")
     return point
 
 
@@ -602,6 +613,29 @@ def published_classes(replacements: list[Replacement]) -> int:
     return int(np.unique(mixed_radix_columns(seen, sizes, seen[0].size)).size)
 
 
+def _unused(asked: Policy) -> tuple[str, ...]:
+    """A sentence on hierarchies of quasi-identifiers that the way to publish doesn't use."""
+    names = [name for name in asked.hierarchies if name not in asked.sensitive]
+    if not names or asked.publish in ("hierarchy", "centers"):
+        return ()
+    what = f"the hierarch{'y' if len(names) == 1 else 'ies'} of {', '.join(map(repr, names))}"
+    return (f"{what} ha{'s' if len(names) == 1 else 've'} no effect, because values are published as {asked.publish}",)
+
+
+def _unmeasured(counted: Counted, asked: Policy) -> tuple[str, ...]:
+    """A sentence for each column of numbers that is published without their order."""
+    if asked.publish not in ("ranges", "centers"):
+        return ()
+    what = {"ranges": "as sets of values, not as ranges", "centers": "as if all its values were equally far apart"}
+    return tuple(
+        f"column {c.name!r} holds {_UNMEASURED}, "
+        f"so it is published {what[asked.publish]}; correct these, or empty them if they stand for missing ones"
+        for c in counted.quasi
+        if c.values.dtype.is_numeric() and len(c.values.drop_nulls()) > 1 and c.name not in asked.hierarchies
+        and c.positions() is None
+    )  # fmt: skip
+
+
 def of_columns(
     counted: Counted,
     columns: Sequence[ColumnText],
@@ -613,4 +647,11 @@ def of_columns(
     alike = like_values(columns, own) if asked.publish == "hierarchy" else ()
     idle = without_effect(recoding, counted.histogram.quasi_names)
     trees = by_classes(recoding, counted.histogram.quasi_names, asked)
-    return (*idle, *trees, *alike, *coded_place(counted, own, asked.coordinates))
+    return (
+        *idle,
+        *_unused(asked),
+        *trees,
+        *alike,
+        *_unmeasured(counted, asked),
+        *coded_place(counted, own, asked.coordinates),
+    )

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, Unpack
 
 import polars as pl
 
-from shoal.engines.open import open_table
+from shoal.engines.open import open_table, written_file
 from shoal.engines.source import Scope, refuse_database
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
@@ -24,9 +24,9 @@ from shoal.model.certificate import ROUNDING, Certificate, read_json
 from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity, describe
 from shoal.model.privacy.base import Model
-from shoal.model.settings import RECODINGS, OtherSettings
+from shoal.model.settings import RECODINGS, SETTINGS, OtherSettings
 from shoal.model.task import nothing
-from shoal.paths import certificate_of, record_path
+from shoal.paths import record_path
 from shoal.pipeline import anonymize, prepare
 from shoal.publishing.crosswalks.answers import SAME, solved_again
 from shoal.publishing.sources import sources_of
@@ -380,6 +380,7 @@ def _request(asked: Policy, asking: _Asking, steps: Mapping[str, float | str]) -
         hierarchies={n: h for n, h in asked.hierarchies.items() if levels or n in asked.sensitive},
         areas=asked.areas if levels else None,
         edges=asked.edges if levels else None,
+        region_loss=asked.region_loss if levels else SETTINGS["region_loss"].default,
         max_level=asked.max_level if levels else {},
         range_step=steps if way == "ranges" else {},
         global_recoding=asked.global_recoding and way in ("hierarchy", "stars"),
@@ -448,30 +449,30 @@ def prove(
     """
     if original is None:
         raise InputError("a bound is proved again from what the release was made from: say ⟨original=TABLE⟩")
-    certificate_file = certificate_of(release, certificate)
     text: dict[str, Any] = {"separator": separator, "encoding": encoding}
     place: dict[str, Any] = {"table": table, "query": query}
-    kept = record_path(certificate_file) if record is None else Path(record)
-    if not kept.is_file():
-        raise InputError(
-            f"a bound is proved again from the private record; there is no {kept.name!r}: say ⟨record=FILE⟩"
-        )
-    others: dict[str, Any] = {"record": kept, "population": population, "signer": signer}
-    others |= {"hierarchies": hierarchies, "areas": areas, "edges": edges}
-    verdict = verify(release, certificate_file, original, progress=progress, **others, **text, **place)
-    known = read_record(kept, private=True)
-    stated = verdict.record
-    assert stated is not None
-    if known.get("kind", "table") == "table":
-        trees = with_areas(hierarchies, areas, edges, certificate_file)
-        more = {name: given for name, given in (("hierarchies", trees), ("population", population)) if given}
-        asked = Policy.read(kept, **more, **({} if effort == SAME else {"effort": effort}))
-        again = prepare(original, asked, **text, **place, progress=progress).certificate
-        pairs = {"bound": (stated, again)}
-    else:
-        progress("solving", None)
-        sources = sources_of(original, known, separator, encoding, (hierarchies or {}, certificate_file.parent))
-        pairs = solved_again(Path(release), known, sources, effort)
+    with written_file(release, certificate) as (path, beside):
+        kept = record_path(beside) if record is None else Path(record)
+        if not kept.is_file():
+            raise InputError(
+                f"a bound is proved again from the private record; there is no {kept.name!r}: say ⟨record=FILE⟩"
+            )
+        others: dict[str, Any] = {"record": kept, "population": population, "signer": signer}
+        others |= {"hierarchies": hierarchies, "areas": areas, "edges": edges}
+        verdict = verify(path, beside, original, progress=progress, **others, **text, **place)
+        known = read_record(kept, private=True)
+        stated = verdict.record
+        assert stated is not None
+        if known.get("kind", "table") == "table":
+            trees = with_areas(hierarchies, areas, edges, beside)
+            more = {name: given for name, given in (("hierarchies", trees), ("population", population)) if given}
+            asked = Policy.read(kept, **more, **({} if effort == SAME else {"effort": effort}))
+            again = prepare(original, asked, **text, **place, progress=progress).certificate
+            pairs = {"bound": (stated, again)}
+        else:
+            progress("solving", None)
+            sources = sources_of(original, known, separator, encoding, (hierarchies or {}, beside.parent))
+            pairs = solved_again(path, known, sources, effort)
     rest = tuple(f for f in verdict.findings if f.check not in pairs)
     findings = (*rest, *(judged(*pair)._replace(check=check) for check, pair in pairs.items()))
     if effort == SAME:

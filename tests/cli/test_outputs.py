@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import InputError, PolicyError
+from shoal.errors import ExistsError, InputError, PolicyError
 from tests.commands import run
 
 
@@ -207,6 +207,20 @@ def test_python_replaces_unless_told_not_to(folder: Path) -> None:
             release.report(place)
 
 
+def test_a_page_takes_no_file_of_its_name_that_is_not_its_own(folder: Path) -> None:
+    release = shoal.anonymize("t.csv", quasi_identifiers=["q"], insensitive=["x", "y", "w", "s"], k=2, effort="fast")
+    release.write("r.csv", "r.json")
+    held = Path("r.json").read_bytes()
+    for overwrite in (True, False):
+        with pytest.raises(PolicyError, match=r"'r.json', which is written next to 'r.html', exists already, and"):
+            release.report("r.html", overwrite=overwrite)
+    run("report", "r.csv", "r.json", "-o", "r.html", "--force").refused(2, "'r.json'")
+    assert Path("r.json").read_bytes() == held
+    assert shoal.verify("r.csv", "r.json").holds
+    release.report("page.html")
+    release.report("page.html")
+
+
 def test_a_demo_is_replaced_by_a_demo_only(folder: Path) -> None:
     (folder / "people.csv").write_text("mine\n")
     run("demo", "-o", ".").refused(4, "say --force")
@@ -313,6 +327,40 @@ def test_two_kinds_of_one_table_stand_side_by_side(tmp_path: Path, monkeypatch: 
     assert len({name.lower() for name in written}) == len(written) == 15
     assert written[:2] == ["visits.policy.toml", "visits.release.csv"], "a CSV's are as short as can be"
     assert "visits.xlsx.release.certificate.json" in written
+
+
+@pytest.mark.parametrize("first", ["o", "o.csv", "o.csv.gz", "o.tsv", "o.parquet", "o.xlsx", "o.sav", "crosswalk.csv"])
+def test_no_output_takes_the_certificate_of_another(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_parquet("visits.parquet")
+    asked = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "effort": "fast"}
+    made = {name: shoal.anonymize(FRAME, **asked, k=k) for k, name in ((5, "first"), (10, "second"))}
+    engine = {"engine": "duckdb"} if first == "o" else {}
+    made["first"] = shoal.anonymize("visits.parquet", **asked, k=5, **engine)
+    if first == "crosswalk.csv":
+        sizes, first = pl.DataFrame({"a": ["x", "y", "z"], "b": [3, 4, 5]}), "o.csv"
+        made["first"] = shoal.release(shoal.labels.cover(sizes["b"], 5), sizes, label="a", count="b")
+    made["first"].write(first)
+    papers = [Path("o.certificate.json"), Path("o.record.json")]
+    before = [paper.read_bytes() for paper in papers]
+    words = ["anonymize", "visits.parquet", "--quasi", "age,town", "--sensitive", "ill", "--k", 5, "--effort", "fast"]
+    for second in {"o.csv", "o.CSV", "o.txt", "o.pq", "o.dta"} - {first}:
+        for overwrite in (True, False):
+            with pytest.raises(ExistsError, match=rf"is the certificate of {first!r}, and would be that of {second!r}"):
+                made["second"].write(second, overwrite=overwrite)
+        run(*words, "-o", second, "--force").refused(4, f"certificate of {first!r}")
+        run("labels", "visits.parquet", "--label", "ill", "--k", 5, "-o", second, "--force").refused(4)
+        assert [paper.read_bytes() for paper in papers] == before
+    assert shoal.verify(first).holds
+    made["second"].write("o.txt", "other.json")
+    made["first"].write(first)
+    papers[0].unlink()
+    with pytest.raises(ExistsError, match=rf"'o.record.json' is the record of {first!r}"):
+        made["second"].write("o.txt")
+    made["second"].write("o.txt", record=False)
+    assert shoal.verify("o.txt").holds
 
 
 def test_a_wrong_original_is_told_apart_from_a_wrong_release(tmp_path: Path) -> None:

@@ -29,13 +29,13 @@ def test_no_command_repeats_a_password(scheme: str, password: str, tmp_path: Pat
                 assert part not in done.said, (words, done.said)
 
 
-@pytest.mark.parametrize("name", ["init", "explore", "verify", "audit", "anonymize", "compare"])
+@pytest.mark.parametrize("name", ["init", "explore", "verify", "audit", "anonymize", "compare", "report"])
 def test_a_server_is_said_to_be_one(name: str, tmp_path: Path) -> None:
     more = ["--quasi", "a"] if name == "audit" else []
     done = run(name, "postgresql://bob:secret@localhost:5544/hosp", *more, cwd=tmp_path)
     assert done.returncode == 2
     assert "'postgresql://localhost:5544/hosp' is a server of databases" in done.stderr
-    assert ("verify, and anonymize read its tables" in done.stderr) == (name in ("explore", "compare"))
+    assert ("verify, report, and anonymize read its tables" in done.stderr) == (name in ("explore", "compare"))
 
 
 @pytest.mark.parametrize(("name", "option"), [("init", "-o"), ("audit", "--original"), ("audit", "--with")])
@@ -43,7 +43,7 @@ def test_a_server_is_no_file(name: str, option: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     done = run(name, "t.csv", option, "postgresql://bob:secret@localhost:5544/hosp", cwd=tmp_path)
     assert done.returncode == 2
-    assert "verify, and anonymize read its tables" in done.stderr
+    assert "verify, report, and anonymize read its tables" in done.stderr
     assert "secret" not in done.said
 
 

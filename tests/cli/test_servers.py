@@ -153,6 +153,13 @@ def test_a_table_becomes_a_table(place: Place, tmp_path: Path) -> None:
     certificate = json.loads((tmp_path / PAPERS[0]).read_text())
     assert certificate["release"]["table"] == "visits_release"
     run("verify", place.address, PAPERS[0], "--original", "visits.parquet", "--record", PAPERS[1], cwd=tmp_path).ok()
+    page = run("report", place.address, PAPERS[0], "--json", cwd=tmp_path).facts
+    assert page["report"] == "visits_release.report.html"
+    nothing_told(tmp_path, (tmp_path / page["report"]).read_text(encoding="utf-8"))
+    (tmp_path / page["figures_file"]).unlink()
+    again = shoal.decode(place.address, tmp_path / PAPERS[0])
+    assert {"age", "town"} == set(again.columns)
+    assert shoal.prove(place.address, tmp_path / PAPERS[0], tmp_path / "visits.parquet").holds
     there = ["--original", place.address, "--table", "visits", "--record", PAPERS[1]]
     nothing_told(tmp_path, run("verify", place.address, PAPERS[0], *there, cwd=tmp_path).ok().said)
     place.ask("update visits_release set flu = 'q' where flu = 'p'")

@@ -182,7 +182,7 @@ def test_what_leaves_is_what_was_decided(kind: str, publish: str, tmp_path: Path
     frame = people(kind)
     release = shoal.anonymize(frame, publish=publish, secret=SECRET, **ASKED)
     for name in ("r.csv", "r.parquet"):
-        record = release.write(tmp_path / name)
+        record = release.write(tmp_path / name, tmp_path / f"{name}.json")
         if publish == "stars":
             assert shoal.verify(tmp_path / name, record).holds
 

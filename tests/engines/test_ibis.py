@@ -152,7 +152,8 @@ def test_a_release_of_a_database_is_written_and_verified_against_its_original(co
     release = shoal.anonymize(held(connection, frame), **ASKED)
     frame.write_parquet(tmp_path / "people.parquet")
     for name in ("release.csv", "release.parquet", "parts"):
-        certificate = release.write(tmp_path / name, parts="parquet" if name == "parts" else None)
+        beside = tmp_path / f"{name}.json"
+        certificate = release.write(tmp_path / name, beside, parts="parquet" if name == "parts" else None)
         assert shoal.verify(tmp_path / name, certificate, original=tmp_path / "people.parquet").holds
     assert alike(pl.read_parquet(tmp_path / "parts" / "*.parquet"), expected.table)
 
@@ -296,17 +297,19 @@ def test_a_series_takes_months_from_a_database(backend: str, request: pytest.Fix
 
 @pytest.mark.parametrize(
     ("backend", "kind", "value"),
-    [*(("postgres", *odd) for odd in ODD), *(("mysql", *odd) for odd in ODD_MARIA)],
-)
+    [
+        *(("postgres", *odd) for odd in ODD), *(("mysql", *odd) for odd in ODD_MARIA),
+        ("duckdb", "timetz", "'12:00:00+01'"), ("duckdb", "interval", "'1 hour'"),
+    ],
+)  # fmt: skip
 def test_a_type_that_no_other_table_holds_is_refused_by_name(
     backend: str, kind: str, value: str, request: pytest.FixtureRequest
 ) -> None:
     connection = connected(backend, request)
     sent(connection, "drop table if exists odd")
-    if backend == "postgres":
-        sent(
-            connection, f"create table odd as select i % 3 as age, {value}::{kind} as odd from generate_series(1, 30) i"
-        )
+    if backend != "mysql":
+        rows = "generate_series(1, 30) as t(i)"
+        sent(connection, f"create table odd as select i % 3 as age, {value}::{kind} as odd from {rows}")
     else:
         sent(connection, f"create table odd (age bigint, odd {kind})")
         sent(connection, f"insert into odd select seq % 3, {value} from seq_1_to_30")
@@ -317,6 +320,34 @@ def test_a_type_that_no_other_table_holds_is_refused_by_name(
         assert len(str(refused.value).splitlines()) == 1
     release = shoal.anonymize(connection.table("odd"), quasi_identifiers=["age"], identifiers=["odd"], k=3)
     assert release.certificate.cost == 0
+    sent(connection, "drop table odd")
+    connection.disconnect()
+
+
+@pytest.mark.parametrize("role", ["quasi_identifiers", "insensitive"])
+@pytest.mark.parametrize(
+    ("backend", "kind"),
+    [("duckdb", "timestamp_s"), ("postgres", "timestamp(0)"), ("postgres", "timestamptz(0)"), ("mysql", "datetime(0)")],
+)
+def test_moments_of_whole_seconds_are_those_of_a_frame(
+    backend: str, kind: str, role: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    connection, zone = connected(backend, request), "UTC" if kind.startswith("timestamptz") else None
+    moments = [dt.datetime(2020, 1, 1 + i % 3, 12, 0, 59) for i in range(30)]
+    frame = pl.DataFrame({"age": [i % 2 for i in range(30)], "at": moments})
+    frame = frame.with_columns(pl.col("at").cast(pl.Datetime("ms")).dt.replace_time_zone(zone))
+    sent(connection, "drop table if exists odd")
+    sent(connection, f"create table odd (age bigint, seen {kind})")
+    texts = [f"({age}, '{at:%Y-%m-%d %H:%M:%S}{'+00' if zone else ''}')" for age, at in frame.rows()]
+    sent(connection, f"insert into odd values {', '.join(texts)}")
+    connection.con.commit()
+    table, frame = connection.table("odd"), frame.rename({"at": "seen"})
+    asked: dict[str, Any] = {"publish": "ranges", "k": 3, "effort": "fast", "secret": SECRET}
+    asked |= {"quasi_identifiers": ["age"]} if role == "insensitive" else {}
+    made = [shoal.anonymize(t, **asked, **{role: ["seen"]}) for t in (table, frame.drop(*["age"] * (role[0] == "q")))]
+    assert alike(read(made[0].table).select("seen"), made[1].table.select("seen"))
+    made[0].write(tmp_path / "r.parquet")
+    assert shoal.verify(tmp_path / "r.parquet", original=table).holds
     sent(connection, "drop table odd")
     connection.disconnect()
 

@@ -338,6 +338,30 @@ def test_every_command_that_reads_a_table_reads_its_current_version(place: Place
     assert run("apply", "recoder.toml", source, "-o", "applied.csv", "--json").facts["rows"] == 36
 
 
+def test_what_reads_a_release_again_reads_its_current_version(place: Place) -> None:
+    where, out = place.write("visits", frame()), place.target("out")
+    release = shoal.anonymize(frame(), **ASKED, publish="ranges")
+    release.write(out)
+    page = run("report", out, "--json").facts["report"]
+    assert Path(page).resolve() == Path("out.report.html").resolve()
+    shown, now = shoal.written(out).figures(), release.public_figures()
+    assert shown["written"] == {**now["written"], "rows": 36}
+    assert shown["columns"] == now["columns"]
+    assert same(shoal.decode(out).numeric(), release.numeric())
+    for known in (None, "out.certificate.json"):
+        assert shoal.prove(out, known, frame()).holds
+        assert shoal.prove(out, known, where).holds
+    place.write("out", frame())
+    for again in (shoal.written, shoal.decode, lambda name: shoal.prove(name, None, frame())):
+        with pytest.raises(InputError, match="is not the release"):
+            again(out)
+    run("report", out, "-o", "other.html").refused(2, "is not the release")
+    Path("out.certificate.json").unlink()
+    for again in (shoal.verify, shoal.written, shoal.decode):
+        with pytest.raises(InputError, match=r"no certificate 'out\.certificate\.json'"):
+            again(out)
+
+
 @pytest.mark.parametrize("command", ["anonymize", "init", "audit"])
 def test_a_catalog_that_nobody_described_is_one_sentence(command: str, place: Place) -> None:
     words = {"init": "", "audit": "--quasi age", "anonymize": "--quasi age --k 2 -o o.csv"}

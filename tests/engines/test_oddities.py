@@ -160,7 +160,7 @@ def test_numbers_of_more_digits_than_other_tables_hold_stay(kind: str, first: st
     assert shoal.attack(made, made, **asked).findings[0].figure == 1, "each row is linked"
     release = shoal.anonymize(made, quasi_identifiers=["age"], insensitive=["code"], k=2, effort="fast")
     for ending in (".csv", ".parquet", ".xlsx"):
-        record = release.write(tmp_path / f"r{ending}")
+        record = release.write(tmp_path / f"r{ending}", tmp_path / f"r{ending}.json")
         assert set(as_text(read_table(tmp_path / f"r{ending}")["code"])) == exact
         assert shoal.verify(tmp_path / f"r{ending}", record, made).holds
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from shoal.engines import atomic as system
 from shoal.engines.source import Scope
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.publishing.tables import writing as publishing
-from tests.commands import started
+from tests.commands import run, started
 from tests.data import cycled
 
 duckdb = pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
@@ -211,6 +212,15 @@ def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
     }
 
 
+def test_a_folder_is_reported_by_a_dot(tmp_path: Path) -> None:
+    folder = in_parts(people(60), tmp_path / "in", "parquet")
+    shoal.anonymize(folder, insensitive=["note"], **ASKED).write(tmp_path / "out")
+    run("report", ".", cwd=tmp_path / "out").ok()
+    run("verify", ".", cwd=tmp_path / "out").ok()
+    assert (tmp_path / "out.report.html").exists()
+    assert shoal.written(tmp_path / "out").rows.height == 60
+
+
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_a_database_without_a_named_table_is_told_its_tables_or_what_to_do(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"d.{kind}"
@@ -269,6 +279,82 @@ def test_a_table_and_a_query_of_a_database(tmp_path: Path, kind: str) -> None:
         shoal.anonymize(path, **ASKED)
     with pytest.raises(InputError, match="here files are read: write its table as Parquet or CSV first"):
         shoal.compare(path, {"r": tmp_path / "out"}, ASKED)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_bytes_and_values_of_several_types_can_be_left_out(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"people.{kind}"
+    made: Any = duckdb.connect(str(path)) if kind == "duckdb" else sqlite3.connect(path)
+    union = "union(i bigint, t varchar, b blob)" if kind == "duckdb" else "any"
+    made.execute(f"create table people (a text, b integer, s text, photo blob, mixed {union})")
+    rows = [(a, b, s, bytes([i % 3]), (i, f"t{i}", b"t")[i % 3]) for i, (a, b, s, _) in enumerate(people(60).rows())]
+    made.executemany("insert into people values (?, ?, ?, ?, ?)", rows)
+    made.commit()
+    made.close()
+    asked = ASKED | {"table": "people", "secret": SECRET, "k": 3}
+    out, left = tmp_path / "out.parquet", {"identifiers": ["photo", "mixed"]}
+    for given, columns in ((left, 3), ({"identifiers": ["mixed"], "insensitive": ["photo"]}, 4)):
+        record = shoal.anonymize(path, **asked, **given).write(out)
+        assert shoal.verify(out, record, path, table="people").holds
+        assert pl.read_parquet(out).width == columns
+    assert pl.read_parquet(out)["photo"].dtype == pl.Binary
+    assert shoal.roles(path, query="select a, b, photo from people").columns[2].role == "identifier"
+    assert shoal.audit(path, table="people", quasi_identifiers=["a"], sensitive=["s"]).rows == 60
+    for name in ("photo", "mixed"):
+        other = {"identifiers": [n for n in left["identifiers"] if n != name]}
+        named = [{role: [name, *asked.get(role, ())]} for role in ("quasi_identifiers", "sensitive")]
+        named += [{"person": name}, {"household": name}, {"population_weights": name, "k_map": 4}]
+        for role in named + [{"insensitive": [name]}] * (name == "mixed"):
+            with pytest.raises(InputError, match=f"column '{name}' .*(BLOB|UNION).*identifiers="):
+                shoal.anonymize(path, **asked | other | role)
+    with pytest.raises(InputError, match=r"column 'mixed' is of type UNION.* in DuckDB.* or name it in identifiers"):
+        shoal.anonymize(path, **asked, identifiers=["photo"])
+    for words in (["init"], ["audit", "--quasi", "mixed"]):
+        run(*words, path, "--table", "people").refused(2, "column 'mixed'", "UNION")
+    run("init", path, "--table", "people").refused(
+        2, "leave it out, or cast it to text, in a query with CAST(... AS TEXT)"
+    )
+
+
+def test_integers_that_numbers_do_not_hold_are_not_rounded(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as made:
+        made.execute("create table t (a, b)")
+        rows = [(2**53 + 1, 2**53), (-(2**63), -(2**53)), (0.5, 0.5)]
+        made.executemany("insert into t values (?, ?)", [row for row in rows for _ in range(3)])
+    asked: dict[str, Any] = {"table": "t", "k": 3, "publish": "ranges"}
+    found = shoal.anonymize(path, quasi_identifiers=["b"], identifiers=["a"], **asked).table.pl()
+    assert set(found["b"]) == {2.0**53, -(2.0**53), 0.5}
+    with pytest.raises(InputError, match=r"column 'a' holds values of type UNION.* to leave it out"):
+        shoal.anonymize(path, quasi_identifiers=["a"], **asked)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_durations_of_parquet_are_no_numbers_to_an_engine(tmp_path: Path, unit: Any) -> None:
+    stays = pl.Series([timedelta(hours=i % 3) for i in range(60)], dtype=pl.Duration(unit))
+    folder = in_parts(people(60).drop("note").with_columns(stay=stays), tmp_path / "in", "parquet")
+    for role in ({"quasi_identifiers": ["a", "stay"]}, {"insensitive": ["stay"]}, {}):
+        with pytest.raises(InputError, match=r"column 'stay' .*INTERVAL.*identifiers="):
+            shoal.anonymize(folder, **ASKED | role)
+    left = shoal.anonymize(folder, **ASKED, identifiers=["stay"])
+    assert left.loss == shoal.anonymize(people(60).drop("note"), **ASKED).loss
+    told = shoal.anonymize(folder, query="select stay::varchar as stay from data", quasi_identifiers=["stay"], k=3)
+    assert set(told.table.pl()["stay"]) == {"00:00:00", "01:00:00", "02:00:00"}
+
+
+def test_intervals_of_parquet_are_refused_or_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"copy (select i % 3 as a, to_hours(i % 2) as stay from range(30) as t(i)) to '{path}'")
+    asked: dict[str, Any] = {"quasi_identifiers": ["a"], "k": 3}
+    for call in (lambda: shoal.anonymize(path, **asked, identifiers=["stay"]), lambda: shoal.roles(path)):
+        with pytest.raises(InputError, match=r"^column 'stay' of 't.parquet' is of type INTERVAL, .*engine='duckdb'"):
+            call()
+    assert "panicked" not in capfd.readouterr().err
+    assert shoal.anonymize(path, **asked, identifiers=["stay"], engine="duckdb").facts.rows == 30
+    assert shoal.anonymize(path, **asked, query="select a, stay::varchar as stay from data").facts.rows == 30
+    path.write_bytes(path.read_bytes()[:-40] + b"\xff\xff\xff\xffPAR1")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        shoal.roles(path)
 
 
 @pytest.mark.parametrize(

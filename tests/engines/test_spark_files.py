@@ -6,7 +6,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import time
+from datetime import time, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -62,6 +62,20 @@ def _of_another_table(part: Path) -> None:
 
 def _with_a_key(part: Path) -> None:
     parquet.write_table(parquet.read_table(part).replace_schema_metadata({"levels": "nobodyhasit"}), part)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_durations_of_parquet_are_no_numbers_to_spark(tmp_path: Path, unit: Any) -> None:
+    stays = pl.Series([timedelta(hours=i % 3) for i in range(60)], dtype=pl.Duration(unit))
+    people(60).drop("note").with_columns(stay=stays).write_parquet(tmp_path / "in.parquet")
+    asked: dict[str, Any] = {**ASKED, "engine": "spark"}
+    for role in ({"quasi_identifiers": ["a", "stay"]}, {"insensitive": ["stay"]}, {}):
+        with pytest.raises(InputError, match=r"column 'stay' .*INTERVAL.*identifiers="):
+            shoal.anonymize(tmp_path / "in.parquet", **asked | role)
+    left = shoal.anonymize(tmp_path / "in.parquet", **asked, identifiers=["stay"])
+    assert left.loss == shoal.anonymize(people(60).drop("note"), **ASKED).loss
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -66,8 +66,8 @@ def test_no_zone_changes_a_moment(session: Any, tmp_path: Path, role: str) -> No
         if publish == "stars":
             assert dict(release.table.dtypes)["local"] == "timestamp_ntz"
             assert dict(release.table.dtypes)["zoned"] == "timestamp"
-        record = release.write(tmp_path / f"spark.{ending}")
-        expected.write(tmp_path / f"polars.{ending}")
+        record = release.write(tmp_path / f"spark.{ending}", tmp_path / f"spark.{ending}.json")
+        expected.write(tmp_path / f"polars.{ending}", tmp_path / f"polars.{ending}.json")
         read = pl.read_parquet if ending == "parquet" else pl.read_csv
         ours, theirs = (read(tmp_path / f"{name}.{ending}").sort("row") for name in ("spark", "polars"))
         assert ours.equals(theirs)

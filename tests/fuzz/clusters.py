@@ -108,7 +108,7 @@ def tried(seed: int, folder: Path) -> str:
     try:
         made, frame = drawn(rng)
         out, rows = (folder / f"{name}{rng.choice(ENDINGS)}" for name in ("centers", "rows"))
-        record = kept(made.write(out, assignments=rows))
+        record = kept(made.write(out, folder / "centers.certificate.json", assignments=rows))
     except (shoal.InfeasibleError, shoal.PolicyError, shoal.InputError):
         return "refused"
     trees = {"job": TREE} if made.parameters["hierarchies"] else {}

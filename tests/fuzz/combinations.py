@@ -194,7 +194,7 @@ def tried(seed: int, folder: Path) -> str:
     secret = {"secret": SECRET} if drawn.chance(0.2) else {}
     try:
         release = shoal.anonymize(source, engine=engine, **drawn.roles, **drawn.settings, **outer, **secret)
-        record = release.write(out)
+        record = release.write(out, folder / "r.certificate.json")
     except VerificationError:
         raise
     except ShoalError as error:

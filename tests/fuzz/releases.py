@@ -177,7 +177,7 @@ def tried(seed: int, folder: Path, session: Any = None) -> str:
             effort="fast",
             **settings,
         )
-        record = release.write(out)
+        record = release.write(out, folder / "r.certificate.json")
     except (shoal.InfeasibleError, shoal.InputError, shoal.PolicyError):
         return "refused"
     except shoal.VerificationError:

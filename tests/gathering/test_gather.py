@@ -86,8 +86,33 @@ def test_one_number_too_far_for_its_distances_is_enough_for_a_refusal():
     points = np.zeros((5, 2))
     points[2, 1] = -1e151
     for call in (shoal.gathering.gather, shoal.gathering.cellular):
-        with pytest.raises(InputError, match="numbers beyond 1e150"):
+        with pytest.raises(InputError, match=r"^column 2 of the points holds numbers beyond 1e150"):
             call(points, 2)
+        with pytest.raises(InputError, match=r"^column 'size' holds numbers beyond 1e150, .* stands for a missing one"):
+            call(pl.DataFrame(points, schema=["age", "size"]), 2)
+
+
+def test_integers_of_128_bits_are_numbers():
+    frame = pl.DataFrame({"age": [30, 31] * 6, "size": pl.Series([2**64, 2**63, 5] * 4, dtype=pl.Int128)})
+    for points in (frame, frame["size"]):
+        plain = points.cast(pl.Float64)
+        for call in (shoal.gathering.gather, shoal.gathering.cellular):
+            assert call(points, 3).labels.tolist() == call(plain, 3).labels.tolist()
+
+
+def test_sensitive_values_without_a_condition_on_them_are_refused():
+    for call in (shoal.gathering.gather, shoal.gathering.cellular):
+        with pytest.raises(shoal.PolicyError, match=r"sensitive= has no effect without l=, distinct_l= or eligible"):
+            call([[0.0], [1.0], [2.0], [3.0]], 2, sensitive=["a", "b", "a", "b"])
+
+
+def test_numbers_whose_squares_are_zero_are_refused_by_name():
+    frame = pl.DataFrame({"age": [30.0, 31.0] * 6, "size": [1e-322, 5e-324, 0.0] * 4})
+    for call in (shoal.gathering.gather, shoal.gathering.cellular, shoal.tiles.split):
+        with pytest.raises(InputError, match=r"^column 'size' holds no numbers but those below 1e-150, .*smaller"):
+            call(frame, 2)
+    among = frame.with_columns(pl.Series("size", [1e-322, 1.0, 0.0] * 4))
+    assert shoal.gathering.gather(among, 2).clusters
 
 
 @pytest.mark.parametrize(

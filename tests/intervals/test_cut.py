@@ -180,7 +180,7 @@ def test_floats_with_weights_beyond_64_bits_are_cut_exactly(table, k):
 
 def test_a_cost_beyond_the_largest_float_is_refused_in_words():
     with pytest.raises(shoal.InputError, match="beyond the largest float"):
-        cut([0.1, 1e300], [2**62, 2**62 + 1], 2**63 + 1, "range")
+        cut([0.1, 1e149], [2**600, 2**600 + 1], 2**601 + 1, "range")
 
 
 @pytest.mark.parametrize("objective", ["max", "squares", "range"])
@@ -203,6 +203,28 @@ def test_dates_and_floats_as_text():
     days = np.array(["2020-01-02", "2020-01-01"], dtype="datetime64[D]")
     assert shoal.intervals.levels(days, [1, 1], [2], "range")[0] == ["2020-01-02", "2020-01-01 .. 2020-01-02", "*"]
     assert shoal.intervals.interval_labels([0.1, 5.0], [2.5, 5.0]) == ["0.1 .. 2.5", "5"]
+
+
+def test_floats_that_15_digits_merge_have_all_digits(tmp_path):
+    near = [2.0**53, 2.0**53 + 2, 2.0**53 + 4, 2.0**53 + 6]
+    names = ["9007199254740992.0 .. 9007199254740994.0", "9007199254740996.0 .. 9007199254740998.0"]
+    assert shoal.intervals.interval_labels(near[::2], near[1::2]) == names
+    assert [row[1] for row in shoal.intervals.levels(near, [1] * 4, [2])] == [n for n in names for _ in "ab"]
+    table = pl.DataFrame({"v": near * 2})
+    made = shoal.release(shoal.intervals.cut(table["v"], None, k=4), table, value="v")
+    assert shoal.verify(tmp_path / "o.csv", made.write(tmp_path / "o.csv"), table).holds
+
+
+def test_numbers_as_large_as_floats_get_have_no_range(tmp_path):
+    for high, refused in ((1.7e308, True), (1e150, False)):
+        table = pl.DataFrame({"v": [0.0, high, -high] * 2})
+        for objective in ("max", "squares", "range"):
+            if refused and objective == "range":
+                with pytest.raises(shoal.InputError, match="'range' needs numbers up to 1e150"):
+                    cut(table["v"], None, k=3, objective=objective)
+                continue
+            made = shoal.release(cut(table["v"], None, k=3, objective=objective), table, value="v")
+            assert shoal.verify(tmp_path / "o.csv", made.write(tmp_path / "o.csv"), table).holds
 
 
 @pytest.mark.parametrize(

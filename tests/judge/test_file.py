@@ -245,7 +245,7 @@ def test_missing_values_of_two_kinds_mark_no_rows(tmp_path: Path) -> None:
     assert not _other_missing(tmp_path, "r.parquet", EMPTY)
     assert _other_missing(tmp_path, "e.parquet", empty) == {"other columns"}
     assert _other_missing(tmp_path, "n.parquet", nan) == {"contents"}
-    assert "contents" in _other_missing(tmp_path, "e.csv", empty)
+    assert "contents" in _other_missing(tmp_path, "t.csv", empty)
 
 
 SPARK = "org.apache.spark.sql.parquet.row.metadata"

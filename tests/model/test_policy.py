@@ -245,13 +245,23 @@ def test_what_is_enforced_for_each_model() -> None:
     [
         ("keyVars", "quasi_identifiers"),
         ("suppression_limit", "max_suppressed"),
+        ("maxOutliers", "max_suppressed"),
+        ("supp_level", "max_suppressed"),
+        ("quasi_ident", "quasi_identifiers"),
+        ("sens_att", "sensitive"),
+        ("ident", "identifiers"),
+        ("attribute weight", "weights"),
+        ("top_coding", "top"),
+        ("k_anonymity", "k"),
+        ("beta_likeness", "beta"),
+        ("DeltaPresence", "presence"),
         ("seconds", "effort"),
         ("time_limit", "effort"),
         ("random_state", "seed"),
     ],
 )
 def test_a_setting_of_another_tool_is_told_by_its_name_here(name: str, here: str) -> None:
-    with pytest.raises(PolicyError, match=f"'{name}' is not a setting of a policy; did you mean '{here}'\\?$"):
+    with pytest.raises(PolicyError, match=f"'{name}' is not a setting of a policy; in shoal this is '{here}'$"):
         Policy.of(**{name: ["age"]})
 
 

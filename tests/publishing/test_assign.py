@@ -165,9 +165,9 @@ def test_labels_that_differ_by_a_blank_or_a_type(tmp_path):
     assert shoal.assign(made, pl.DataFrame({"v": ["q ", "a "]})).groups[0] == own["q"]
     frame = pl.DataFrame({"v": [1, 2, 3, 10], "n": [5, 5, 5, 5]})
     made = shoal.release(shoal.labels.cover(frame["n"], 10), frame, label="v", count="n")
-    made.write(tmp_path / "v.csv")
+    made.write(tmp_path / "w.csv")
     own = dict(made.content.select("value", "group_label").rows())
-    for answer in (made, tmp_path / "v.csv"):
+    for answer in (made, tmp_path / "w.csv"):
         assert shoal.assign(answer, pl.DataFrame({"v": [1.0, 10.0, None, 2.5]})).groups == [own[1], own[10], None, None]
         assert shoal.assign(answer, pl.DataFrame({"v": ["01", "3"]})).groups == [None, own[3]]
 

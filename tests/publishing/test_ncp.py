@@ -71,7 +71,7 @@ def test_files_and_frames_agree_with_a_scorer_of_release_and_hierarchies(tmp_pat
         global_recoding=whole, effort="fast", numeric_stars="text", weights={"zip": 2.0},
     )  # fmt: skip
     for ending, read in (("csv", lambda p: pl.read_csv(p, infer_schema=False)), ("parquet", pl.read_parquet)):
-        beside = made.write(folder / f"out.{ending}")
+        beside = made.write(folder / f"out.{ending}", folder / f"{ending}.json")
         table = read(folder / f"out.{ending}").select(pl.col(QUASI).cast(pl.String))
         scored = oracle.ncp(table.to_dict(as_series=False), leaves)
         assert made.facts.cost["ncp"] == pytest.approx(scored, abs=1e-9)

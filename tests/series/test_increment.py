@@ -83,6 +83,28 @@ def test_who_waits_may_be_let_go_by_name_alone(tmp_path):
     assert series.add(people(2), person="id", without_waiting=True).waiting == 0
 
 
+def test_an_option_without_effect_is_refused(tmp_path):
+    start = shoal.Series.start
+    with pytest.raises(shoal.PolicyError, match=r"wait_above= counts only if rows may wait; .* wait=2"):
+        start(tmp_path / "s", policy(), wait_above=0.3)
+    for name, value in (("wait", 1), ("wait_above", 0.6)):
+        with pytest.raises(shoal.PolicyError, match=f"no row waits; leave {name}= out of mode 'views'"):
+            start(tmp_path / "s", policy(), mode="views", **{name: value})
+    assert not (tmp_path / "s").exists()
+    for mode, wait, why in (
+        ("increment", {}, "a series that was started without wait="),
+        ("again", {"wait": 1}, "mode 'again', where people who wait may leave"),
+        ("views", {}, "mode 'views', as no row waits"),
+    ):
+        made = start(tmp_path / mode, policy(), mode=mode, **wait)
+        with pytest.raises(shoal.PolicyError, match=f"without_waiting= has no effect in {why}.*leave it out"):
+            made.add(people(1), person="id", without_waiting=True)
+    with pytest.raises(shoal.PolicyError, match="other_people= has no effect in mode 'views'"):
+        made.add(people(1), person="id", other_people=True)
+    for mode in ("increment", "again", "views"):
+        assert shoal.Series(tmp_path / mode).add(people(1), person="id").rows == 8
+
+
 def test_no_value_of_the_table_stands_in_the_ledger(tmp_path):
     rows: list[Row] = [(f"name{i}", f"age{i % 2}", f"zip{i // 2 % 2}", f"ill{i // 4}") for i in range(8)]
     series = shoal.Series.start(tmp_path / "s", policy())
@@ -109,7 +131,9 @@ people_of = st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.
 @given(months=st.lists(people_of, min_size=1, max_size=3), wait=st.integers(0, 1))
 def test_whoever_sees_all_parts_is_left_with_groups_that_meet_the_models(tmp_path_factory, months, wait):
     """An intruder who knows when everybody came in, and one who does not; both see every published class."""
-    series = shoal.Series.start(tmp_path_factory.mktemp("s") / "s", policy(), wait=wait, wait_above=0.4)
+    series = shoal.Series.start(
+        tmp_path_factory.mktemp("s") / "s", policy(), wait=wait, wait_above=0.4 if wait else None
+    )
     carried: list[Row] = []
     everybody: set[str] = set()
     for month, rows in enumerate(months):

@@ -143,3 +143,10 @@ def test_under_every_method_a_boundary_parts_tiles_and_the_facts_of_the_method_s
     assert all(len({side[i] for i, t in enumerate(found.labels) if t == tile}) == 1 for tile in range(len(found)))
     assert found.certificate.details["sides_of_the_boundary"] == 2
     assert OF_METHOD.get(method, "tiles") in found.certificate.details
+
+
+def test_a_width_below_what_floats_distinguish_is_refused() -> None:
+    far = [[2.0**63 + 4096 * (i % 4), i % 3] for i in range(24)]
+    with pytest.raises(PolicyError, match="max_width=5 is less than floats distinguish at coordinates as large"):
+        split(far, 3, max_width=5.0)
+    assert len(split(far, 3, max_width=20_000.0).counts) >= 1

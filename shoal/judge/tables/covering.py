@@ -64,9 +64,9 @@ class Values:
         self.day = 1.0 if unit is None else 86400e3 * {"ms": 1, "us": 1e3, "ns": 1e6}[unit]
         self.texts = [*shown(found), *(["" if empty and not apart else None] if self.missing else [])]
         if self.position is not None and self.missing:
-            line = self.position
-            far = line[-1] + max(line[-1] - line[0], 1.0, abs(line[-1]) * 1e-9)
-            self.position = np.append(line, far)
+            low, high = float(self.position[0]), float(self.position[-1])
+            far = high + max(high - low, 1.0, abs(high) * 1e-9)
+            self.position = np.append(self.position, far) if far - low < math.inf else None
         self.size = len(self.texts)
         plain, tokens = pair(found, like, sheet)
         if apart:
@@ -93,7 +93,7 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
     """float64 positions of distinct values, and the offset subtracted from all of them; None if they have no positions.
 
     Texts count as numbers, days, or bands if every text is one, or as days in a given notation. If two values have
-    equal or nearly equal positions, the result is None.
+    equal or nearly equal positions, or numbers have no distances in floating point, the result is None.
     """
     if not len(values):
         return None
@@ -124,7 +124,12 @@ def _line(values: pl.Series, notation: str | None = None) -> tuple[np.ndarray, f
         line = values.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
     else:
         return None
-    return (line, zero) if np.isfinite(line).all() and np.unique(line).size == line.size else None
+    span = float(line.max()) - float(line.min())  # NaN if a value is infinite or none
+    usable = span == 0 or _NEAREST <= span < math.inf
+    return (line, zero) if usable and np.unique(line).size == line.size else None
+
+
+_NEAREST = 1e-290  # values that lie closer together, or infinitely far apart, have no positions
 
 
 def _as_day(text: str) -> float | None:

@@ -55,6 +55,11 @@ class Diversity:
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")
         if l is None and distinct_l is None and eligible is None:
+            if sensitive is not None:
+                raise PolicyError(
+                    "⟨sensitive=⟩ has no effect without ⟨l=⟩, ⟨distinct_l=⟩ or eligible; say one of them, or leave it "
+                    "out: shoal.release publishes sensitive columns"
+                )
             return None
         if sensitive is None:
             raise PolicyError("l, ⟨distinct_l⟩ and eligible need sensitive values; give them as ⟨sensitive=⟩")

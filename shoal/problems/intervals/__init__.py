@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import WIDE, Effort, array_of, known, missing, threshold, whole
+from shoal.model.arguments import FAR, WIDE, Effort, array_of, known, missing, threshold, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.threads import interruptible
@@ -383,6 +383,8 @@ def _as_whole(found: np.ndarray) -> tuple[np.ndarray, int]:
         raise PolicyError("objective 'range' needs numbers or dates; use 'max' or 'squares' for text") from None
     if found.dtype.kind in "US" or not np.isfinite(numbers).all():
         raise PolicyError("objective 'range' needs finite numbers or dates; use 'max' or 'squares' for text")
+    if np.abs(numbers).max(initial=0.0) > FAR:
+        raise InputError("objective 'range' needs numbers up to 1e150; use a larger unit, or 'max' or 'squares'")
     for decimals in range(DECIMALS + 1):
         scale = 10**decimals
         shifted = np.rint(numbers * scale)
@@ -422,12 +424,16 @@ def _by_function(total: np.ndarray, k: int, cost: Callable[[int, int], float], c
 
 def interval_labels(lows: Sequence[Any] | np.ndarray, highs: Sequence[Any] | np.ndarray) -> list[str]:
     """ "18 .. 25" for each interval, or the value itself if there is only one."""
-    pairs = zip(_texts(lows), _texts(highs), strict=True)
+    texts = _texts([*np.asarray(lows).tolist(), *np.asarray(highs).tolist()])
+    pairs = zip(texts[: len(lows)], texts[len(lows) :], strict=True)
     return [low if low == high else f"{low} .. {high}" for low, high in pairs]
 
 
 def _texts(values: Sequence[Any] | np.ndarray) -> list[str]:
-    return [f"{v:.15g}" if isinstance(v, float) else str(v) for v in np.asarray(values).tolist()]
+    """Each value as text, a float by 15 digits, or by all that distinguish it if 15 merge two of them."""
+    held = np.asarray(values).tolist() if isinstance(values, np.ndarray) else [*values]
+    short = [f"{v:.15g}" if isinstance(v, float) else str(v) for v in held]
+    return short if len({*short}) == len({*held}) else [repr(v) if isinstance(v, float) else str(v) for v in held]
 
 
 def levels(

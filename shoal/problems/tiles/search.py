@@ -395,6 +395,11 @@ def limited(
             f"method 'proportional' aims at multiples of k and does not know ⟨{asked.words()[0]}=⟩; use ⟨method='auto'⟩"
         )
     if asked.max_width is not None:
+        if asked.max_width < 2 * np.spacing(max(np.abs(axis).max(initial=0.0) for axis in (places.x, places.y))):
+            raise PolicyError(
+                f"⟨max_width={asked.max_width:g}⟩ is less than floats distinguish at coordinates as large as these; "
+                "raise it, or use a larger unit"
+            )
         unfit = alone(places, k, asked.max_width)
         if unfit.any() and not asked.leave_out:
             raise InfeasibleError(

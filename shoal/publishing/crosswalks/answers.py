@@ -229,7 +229,7 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
     if max([1, *asked["l"], *asked["distinct_l"]]) > 1:
         same["sensitive"] = codes_of(_frame(sources), asked["sensitive"])
     else:
-        same |= {"l": None, "distinct_l": None}
+        same |= {"sensitive": None, "l": None, "distinct_l": None}
     if farthest:
         same["centers"] = stated.details["centers"]
     again = (gather if farthest else cellular)(tuple(features.values), **same, **how)

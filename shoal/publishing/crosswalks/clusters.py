@@ -399,8 +399,9 @@ def metric_of(
         weight = float(asked.weights.get(quasi.name, 1.0))
         position = None if quasi.name in asked.hierarchies else quasi.positions()
         if position is not None:
-            features.append(Number(quasi.name, scale=max(float(position[-1] - position[0]), 1e-12), weight=weight))
-            columns.append(position[codes])
+            span = float(position[-1] - position[0])
+            features.append(Number(quasi.name, scale=max(span, 1e-12), weight=weight))
+            columns.append(position[codes] if span else np.zeros(len(codes)))
             continue
         levels = None
         if quasi.name in asked.hierarchies:

@@ -408,7 +408,7 @@ class Release(Shown, Generic[Frame]):
             raise PolicyError("⟨table=...⟩ names a table of a server of databases; the path is of a file")
         lake = lakes.is_target(path)
         target = lakes.folder_of(path) if lake else Path(str(table) if served else path)
-        papers = Documents.next_to(target, certificate, record, sign)
+        papers = Documents.next_to(target, certificate, record, sign, str(path) if served or lake else None)
         how: Any = {"bound": statement.states_bound(self.policy, bound), "overwrite": overwrite, "tell": progress}
         if served:
             return write_server(self, str(path), str(table), papers, **how)

@@ -17,12 +17,13 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.atomic import publish_page
+from shoal.engines.open import written_file
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
 from shoal.model.audit import Audit
 from shoal.model.notation import named_notations
 from shoal.model.task import nothing
-from shoal.paths import certificate_of, internal_path, kind_of
+from shoal.paths import internal_path, is_server, kind_of
 from shoal.publishing.decode import Decoded
 from shoal.publishing.tables import statement
 from shoal.publishing.tables.figures import at_risk, distribution, least_rows, listed, pictured, shown_rows, unique_ends
@@ -102,15 +103,17 @@ def _column(decoded: Decoded, name: str, certificate: Mapping[str, Any], least: 
 class Written:
     """A written release of a table that matches its certificate.
 
-    path, certificate  the files
+    path, certificate  the files; the name of a table on a server
     record             the certificate's content
     verdict            the result of ``verify``
+    rows               the released rows
     """
 
     path: Path
     certificate: Path
     record: Record
     verdict: Verdict
+    rows: pl.DataFrame
 
     def __repr__(self) -> str:
         return f"<Release {self.path.name} with {self.certificate.name}>"
@@ -124,9 +127,7 @@ class Written:
         assert audit is not None
         file = {**raw["release"], "file": self.path.name, "certificate": self.certificate.name}
         file["signed"] = "signature" in raw
-        shown = public_figures(
-            read_rows(self.path, self.record.separator), raw, audit, self.record.policy.privacy, file
-        )
+        shown = public_figures(self.rows, raw, audit, self.record.policy.privacy, file)
         checked = [{"check": f.check, "found": f.found, "how": f.how} for f in self.verdict.findings]
         return {**shown, "checked": checked}
 
@@ -168,6 +169,7 @@ def written(
 ) -> Written:
     """A written release, verified again by ``verify`` without its original, for a report.
 
+    release      a file or folder, a table of Delta or Iceberg, or the address of the server with the table
     certificate  RELEASE.certificate.json if None
     signer       file of a public key: the certificate must have a signature by the private key that belongs to it
     progress     called with (step, share done or None)
@@ -175,17 +177,19 @@ def written(
     Raises VerificationError for a release that does not match its certificate, InputError for anything except the
     release of a table. O(n) for n rows.
     """
-    path, beside = Path(release), certificate_of(release, certificate)
-    raw = read_record(beside)
-    if raw.get("kind", "table") != "table":
-        raise InputError(
-            "a report is made later of the release of a table; of any other answer when it is written (⟨report=⟩)"
-        )
-    verdict = verify(path, beside, signer=signer, progress=progress)
-    wrong = next((f for f in verdict.findings if not f.holds), None)
-    if wrong is not None:
-        raise VerificationError(
-            f"the release does not hold what its certificate says ({wrong.check}: {wrong.found}), so there is no "
-            "report of it"
-        )
-    return Written(path, beside, parsed(raw, kind_of(path) == "excel"), verdict)
+    with written_file(release, certificate) as (path, beside):
+        raw = read_record(beside)
+        if raw.get("kind", "table") != "table":
+            raise InputError(
+                "a report is made later of the release of a table; of any other answer when it is written (⟨report=⟩)"
+            )
+        verdict = verify(path, beside, signer=signer, progress=progress)
+        wrong = next((f for f in verdict.findings if not f.holds), None)
+        if wrong is not None:
+            raise VerificationError(
+                f"the release does not hold what its certificate says ({wrong.check}: {wrong.found}), so there is no "
+                "report of it"
+            )
+        record = parsed(raw, kind_of(path) == "excel")
+        place = Path(raw["release"]["table"]) if is_server(release) else path
+        return Written(place, beside, record, verdict, read_rows(path, record.separator))

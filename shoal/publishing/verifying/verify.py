@@ -6,10 +6,7 @@ certificate, and as a chain. A release in a table of a database server is read a
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -17,11 +14,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from shoal.engines import lakes, servers
+from shoal.engines.open import written_file
 from shoal.engines.prepared import recoded
 from shoal.engines.recognize import by_name
 from shoal.engines.source import Scope
-from shoal.engines.store import joined_coordinates, store
+from shoal.engines.store import joined_coordinates
 from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import promised
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, has_two_kinds
@@ -39,7 +36,7 @@ from shoal.model.hierarchy import GENERATED, REGIONS, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
-from shoal.paths import MAP, certificate_of, ends, has_tables, is_server, kind_of, without_secrets
+from shoal.paths import MAP, ends, has_tables, kind_of
 from shoal.publishing.documents import signature
 from shoal.publishing.sources import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import (
@@ -220,34 +217,6 @@ def read_population(record: Record, population: Any, given: Mapping[str, Any], f
     return add
 
 
-@contextmanager
-def as_file(address: str, certificate: Any) -> Iterator[Path]:
-    """A temporary CSV of the table in a certificate, with rows sorted by their contents.
-
-    Raises PolicyError without a certificate, InputError for one of a file, or for a table that doesn't exist.
-    """
-    servers.refuse_address(address)
-    if certificate is None:
-        shown = without_secrets(address)
-        raise PolicyError(f"{shown!r} is a server of databases; name the certificate of the table too")
-    raw = read_record(Path(certificate))
-    about: Any = raw.get("release")
-    table = about.get("table") if isinstance(about, dict) else None
-    if not isinstance(table, str):
-        raise InputError("this is the certificate of a file, not of a table of a server; name the file")
-    server = servers.connect(address)
-    scratch = Path(tempfile.mkdtemp(prefix="shoal-"))  # only its owner can enter it
-    try:
-        with servers.in_a_sentence(server):
-            servers.named(server, Scope(table=table))  # refuses a table that doesn't exist
-            made = scratch / f"{table}.csv".replace("/", "_")
-            store(servers.held_there(server, table), made, str(raw.get("separator") or ","))
-        yield made
-    finally:
-        server.close()
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
 _Progress = Callable[[str, float | None], None]
 
 
@@ -341,32 +310,24 @@ def verify(
             f"verify reads a release that was written, and this is of type {type(release).__name__}; write it with "
             "release.write(), or look at release.audit, which was counted from the table itself"
         )
-    if is_server(release):
-        with as_file(str(release), certificate) as held_there:
-            return verify(
-                held_there, certificate, original, record=record, population=population, separator=separator,
-                encoding=encoding, hierarchies=hierarchies, areas=areas, edges=edges, signer=signer, table=table,
-                query=query, progress=progress,
-            )  # fmt: skip
     if ends(release, MAP.endings):
         name = Path(release).name
         raise InputError(
             f"{name!r} is a page or a picture, which no certificate covers; name the release that it shows"
         )
-    beside_it = certificate_of(lakes.folder_of(release), certificate)
-    path = _in_lake(release, beside_it) if lakes.is_lake(release) else Path(release)
-    given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
     source = _Original(original, separator, encoding, table, query)
     source.refuse_without_data()
     progress("reading", None)
-    raw = read_record(beside_it)
-    kept = None if record is None else read_record(record, private=True)
-    audit = None
-    if raw.get("kind", "table") == "table":
-        findings, audit, stated, known = _of_table(path, raw, kept, population, given, source, progress)
-    else:
-        source.refuse_for_crosswalk()
-        findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept, table)
+    with written_file(release, certificate) as (path, beside_it):
+        given = (with_areas(hierarchies, areas, edges, beside_it), beside_it.parent)
+        raw = read_record(beside_it)
+        kept = None if record is None else read_record(record, private=True)
+        audit = None
+        if raw.get("kind", "table") == "table":
+            findings, audit, stated, known = _of_table(path, raw, kept, population, given, source, progress)
+        else:
+            source.refuse_for_crosswalk()
+            findings, stated, known = recheck(path, raw, original, separator, encoding, given, kept, table)
     findings.append(signature(raw, signer))
     return Verdict(
         holds=all(f.holds for f in findings), findings=tuple(findings), audit=audit, certificate=stated, record=known
@@ -407,15 +368,6 @@ def _of_table(
         text = f"{known.lower_bound:.9g} on record; the original would tell more"
         findings.append(Finding("bound", True, text, STATED))
     return findings, audit, public.stated, known
-
-
-def _in_lake(place: str | Path, certificate: Path) -> Path:
-    """The file of a table's current version; InputError if it isn't the certified one."""
-    entry = read_record(certificate).get("release")
-    files = lakes.current(place).files
-    if not isinstance(entry, Mapping) or [p.name for p in files] != [entry.get("file")]:
-        raise InputError(f"the current version of {str(place)!r} is not the release of {certificate.name!r}")
-    return files[0]
 
 
 def _alone(
