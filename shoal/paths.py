@@ -169,10 +169,20 @@ def release_name(table: Path) -> str:
 
 
 def certificate_path(path: Path) -> Path:
-    """The certificate's path, next to the release: release.csv -> release.certificate.json."""
+    """The certificate's path, next to the release: release.csv -> release.certificate.json.
+
+    If this belonged to another release when the certificate was written, it has the whole name (``apart_path``).
+    """
     path = path if path.name else path.resolve()
+    if (apart := apart_path(path)).is_file():
+        return apart
     end = next((end for end in (".csv.gz", ".tsv.gz") if ends(path, (end,))), path.suffix)
     return path.with_name(f"{path.name[: len(path.name) - len(end)]}.certificate.json")
+
+
+def apart_path(path: Path) -> Path:
+    """The certificate's path if another release has that one: release.csv -> release.csv.certificate.json."""
+    return path.with_name(f"{path.name}.certificate.json")
 
 
 def record_path(certificate: Path) -> Path:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
 from shoal.model.cards import PLAIN_JSON, json_value
 from shoal.model.settings import entry_of
-from shoal.paths import certificate_path, is_remote, record_path
+from shoal.paths import is_remote, record_path
 from shoal.version import __version__
 from shoal.watching import Lines, compiling, listening
 from shoal.watching import Progress as Estimate
@@ -221,11 +221,12 @@ def say(message: str, level: str = "info") -> None:
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:
     """Where an output's certificate is written."""
     from shoal.engines.atomic import check_place
+    from shoal.publishing.documents import Documents
 
     if output is None or certificate is not None:
         return certificate
     check_place(output)
-    return certificate_path(output)
+    return Documents.next_to(output, None, True).certificate
 
 
 def put(

@@ -39,10 +39,8 @@ def used(values: pl.Series, index: np.ndarray) -> tuple[pl.Series, np.ndarray]:
 
 def empty_as_missing(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with missing values instead of empty texts, because text files don't distinguish the two. O(cells)."""
-    kinds = (pl.String, pl.Categorical, pl.Enum)
-    texts = [
-        c for c in frame if isinstance(c.dtype, kinds)
-    ]  # an expression would interpret a column "*" as all columns
+    # Columns, not expressions: an expression takes a column "*" for all columns.
+    texts = [c for c in frame if isinstance(c.dtype, (pl.String, pl.Categorical, pl.Enum))]
     return frame.with_columns(c.set(c.cast(pl.String) == "", None) for c in texts)
 
 

@@ -26,7 +26,7 @@ from shoal.judge.file import seal
 from shoal.judge.finding import STATED, Finding
 from shoal.model.cards import json_value
 from shoal.model.certificate import canonical, read_json
-from shoal.paths import JSON, RECORD, certificate_path, record_path
+from shoal.paths import JSON, RECORD, apart_path, certificate_path, record_path
 from shoal.version import __version__
 
 Content = Callable[[], Mapping[str, Any]]
@@ -66,10 +66,19 @@ class Documents:
         sign: str | Path | None = None,
         place: str | None = None,
     ) -> Documents:
-        """The files next to a path, unless the certificate's path is given."""
-        public = certificate_path(path) if certificate is None else Path(certificate)
-        after = None if certificate is not None else path if path.name else path.resolve()
-        return cls(public, record_path(public) if record else None, sign, after, place)
+        """The files next to a path, unless the certificate's path is given.
+
+        ``o.csv``, ``o.parquet``, and the folder ``o`` would have the same certificate. If another one has it, the
+        certificate gets the whole name of the output, such as ``o.parquet.certificate.json``.
+        """
+        if certificate is not None:
+            return cls(Path(certificate), record_path(Path(certificate)) if record else None, sign)
+        after = path if path.name else path.resolve()
+        own, apart = (
+            cls(public, record_path(public) if record else None, sign, after, place)
+            for public in (certificate_path(after), apart_path(after))
+        )
+        return own if own.of_others() is None else apart
 
     def wanted(self) -> list[Wanted]:
         """The outputs, for ``check_outputs``."""
@@ -97,21 +106,21 @@ class Documents:
             read_key(self.sign, "private")
         return closed
 
-    def refuse_others(self) -> None:
-        """ExistsError if the certificate or the record, named by the output, belongs to another output.
-
-        ``o.csv``, ``o.parquet``, and the folder ``o`` would have the same certificate.
-        """
-        if self.after is None:
-            return
+    def of_others(self) -> str | None:
+        """Which of both files, named by the output, belongs to another output, and to which; None if none does."""
         for file, what in ((self.certificate, "certificate"), (self.record, "record")):
             stated = None if file is None else _certified(file)
-            if file is None or stated is None or self._is_own(stated):
-                continue
-            of = f"the table {stated['table']!r}" if "table" in stated else repr(stated["file"])
+            if file is not None and stated is not None and not self._is_own(stated):
+                of = f"the table {stated['table']!r}" if "table" in stated else repr(stated["file"])
+                return f"{file.name!r} is the {what} of {of}"
+        return None
+
+    def refuse_others(self) -> None:
+        """ExistsError if the certificate or the record, named by the output, belongs to another output."""
+        if self.after is not None and (whose := self.of_others()) is not None:
             raise ExistsError(
-                f"{file.name!r} is the {what} of {of}, and would be that of {self.after.name!r} too; name another "
-                f"output, or the certificate with ⟨certificate=...⟩, or move {file.name!r} away"
+                f"{whose}, and would be that of {self.after.name!r} too; name another output, or the certificate with "
+                "⟨certificate=...⟩, or move that file away"
             )
 
     def _is_own(self, stated: Mapping[str, Any]) -> bool:

@@ -333,6 +333,7 @@ def test_two_kinds_of_one_table_stand_side_by_side(tmp_path: Path, monkeypatch: 
 def test_no_output_takes_the_certificate_of_another(
     first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The second one's has its whole name, and each is found again."""
     monkeypatch.chdir(tmp_path)
     FRAME.write_parquet("visits.parquet")
     asked = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "effort": "fast"}
@@ -347,20 +348,37 @@ def test_no_output_takes_the_certificate_of_another(
     before = [paper.read_bytes() for paper in papers]
     words = ["anonymize", "visits.parquet", "--quasi", "age,town", "--sensitive", "ill", "--k", 5, "--effort", "fast"]
     for second in {"o.csv", "o.CSV", "o.txt", "o.pq", "o.dta"} - {first}:
-        for overwrite in (True, False):
-            with pytest.raises(ExistsError, match=rf"is the certificate of {first!r}, and would be that of {second!r}"):
-                made["second"].write(second, overwrite=overwrite)
-        run(*words, "-o", second, "--force").refused(4, f"certificate of {first!r}")
-        run("labels", "visits.parquet", "--label", "ill", "--k", 5, "-o", second, "--force").refused(4)
+        made["second"].write(second)
+        own = [Path(f"{second}.certificate.json"), Path(f"{second}.record.json")]
+        assert all(paper.is_file() for paper in own)
+        assert shoal.verify(second, original=FRAME).holds
+        run(*words, "-o", second).refused(4, "exists already")
+        run(*words, "-o", second, "--force").ok()
+        run("verify", second, "--original", "visits.parquet").ok()
+        run("report", second, "--force").ok()
+        for paper in (Path(second), *own):
+            paper.unlink()
+        run("labels", "visits.parquet", "--label", "ill", "--k", 5, "-o", second, "--force").ok()
+        run("verify", second, "--original", "visits.parquet").ok()
+        for paper in (Path(second), *own):
+            paper.unlink()
         assert [paper.read_bytes() for paper in papers] == before
     assert shoal.verify(first).holds
-    made["second"].write("o.txt", "other.json")
-    made["first"].write(first)
-    papers[0].unlink()
-    with pytest.raises(ExistsError, match=rf"'o.record.json' is the record of {first!r}"):
-        made["second"].write("o.txt")
-    made["second"].write("o.txt", record=False)
-    assert shoal.verify("o.txt").holds
+
+
+def test_a_folder_does_not_take_the_certificate_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its whole name is that of the file without the ending."""
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_parquet("visits.parquet")
+    asked = {"quasi_identifiers": ["age", "town"], "sensitive": ["ill"], "k": 5, "effort": "fast"}
+    shoal.anonymize(FRAME, asked).write("o.csv")
+    parts = shoal.anonymize("visits.parquet", asked, engine="duckdb")
+    with pytest.raises(ExistsError, match=r"is the certificate of 'o.csv', and would be that of 'o' too"):
+        parts.write("o")
+    parts.write("o", "other.json")
+    Path("o.certificate.json").unlink()
+    with pytest.raises(ExistsError, match=r"'o.record.json' is the record of 'o.csv'"):
+        parts.write("o")
 
 
 def test_a_wrong_original_is_told_apart_from_a_wrong_release(tmp_path: Path) -> None:
