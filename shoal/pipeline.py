@@ -38,7 +38,6 @@ from shoal.model.recoding import PublishedCodes
 from shoal.model.refusals import (
     filled_words,
     limit_words,
-    refuse_idle_hierarchies,
     refuse_stars,
     with_filled,
     with_limits,
@@ -205,8 +204,6 @@ def prepare(
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
         # the same secret must give the same release
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)
-    if policy is None and "publish" not in wanted:
-        refuse_idle_hierarchies(asked, dict(wanted.get("hierarchies") or {}))
     if after is not None and asked.minimality is not None:
         raise PolicyError(
             "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "

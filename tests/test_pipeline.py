@@ -278,12 +278,6 @@ def test_small_and_extreme_tables() -> None:
         ({"seed": -1}, PolicyError, "seed"),
         ({"l": 2}, PolicyError, "sensitive"),
         ({"methud": "x"}, PolicyError, "did you mean 'method'"),
-        ({"hierarchies": {"a": "prefixes:1"}}, PolicyError, "hierarchies has no effect with publish='stars'; say"),
-        (
-            {"sensitive": ["s"], "hierarchies": {"s": "prefixes:1"}},
-            PolicyError,
-            "the hierarchy of the sensitive column 's' has no effect without t_hierarchical",
-        ),
         ({"region_loss": "land"}, PolicyError, "region_loss has no effect if no column is published as regions"),
         ({"publish": "centers", "max_level": {"a": 0}}, PolicyError, "max_level counts levels .*'centers' has none"),
         ({"method": "three_fase"}, PolicyError, "did you mean 'three_phase'"),
@@ -438,3 +432,12 @@ def test_a_star_and_the_lowest_number_are_two_classes() -> None:
     alike = shoal.anonymize(pl.DataFrame({"a": [None, None, 1, 2, 5, 5]}), quasi_identifiers=["a"], k=2)
     assert sorted(map(str, alike.table["a"])) == ["5", "5", *["None"] * 4]
     assert alike.facts.groups == 2  # a star and a missing number look alike in a frame
+
+
+@pytest.mark.parametrize("publish", [None, "stars", "ranges"])
+def test_a_hierarchy_without_effect_is_noted(publish: str | None) -> None:
+    table = pl.DataFrame({"a": ["11", "12", "21", "22"] * 3, "s": ["x", "y", "z"] * 4})
+    asked = {"quasi_identifiers": ["a"], "sensitive": ["s"], "k": 3, "hierarchies": {"a": "prefixes:1"}}
+    made = shoal.anonymize(table, **asked, **({} if publish is None else {"publish": publish}))
+    words = f"the hierarchy of 'a' has no effect, because values are published as {publish or 'stars'}"
+    assert words in made.facts.notes
