@@ -106,21 +106,21 @@ class Documents:
             read_key(self.sign, "private")
         return closed
 
-    def of_others(self) -> str | None:
-        """Which of both files, named by the output, belongs to another output, and to which; None if none does."""
+    def of_others(self) -> tuple[str, str, str] | None:
+        """Which of both files, named by the output, belongs to another output: its name, what it is, and of what."""
         for file, what in ((self.certificate, "certificate"), (self.record, "record")):
             stated = None if file is None else _certified(file)
             if file is not None and stated is not None and not self._is_own(stated):
-                of = f"the table {stated['table']!r}" if "table" in stated else repr(stated["file"])
-                return f"{file.name!r} is the {what} of {of}"
+                return file.name, what, f"the table {stated['table']!r}" if "table" in stated else repr(stated["file"])
         return None
 
     def refuse_others(self) -> None:
         """ExistsError if the certificate or the record, named by the output, belongs to another output."""
-        if self.after is not None and (whose := self.of_others()) is not None:
+        if self.after is not None and (taken := self.of_others()) is not None:
+            name, what, of = taken
             raise ExistsError(
-                f"{whose}, and would be that of {self.after.name!r} too; name another output, or the certificate with "
-                "⟨certificate=...⟩, or move that file away"
+                f"{name!r} is the {what} of {of}, and would be that of {self.after.name!r} too; name another output, "
+                f"or the certificate with ⟨certificate=...⟩, or move {name!r} away"
             )
 
     def _is_own(self, stated: Mapping[str, Any]) -> bool:
