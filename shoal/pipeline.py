@@ -35,14 +35,7 @@ from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
 from shoal.model.policy import Policy
 from shoal.model.privacy import Requirement, requirement
 from shoal.model.recoding import PublishedCodes
-from shoal.model.refusals import (
-    filled_words,
-    limit_words,
-    refuse_stars,
-    with_filled,
-    with_limits,
-    without_k,
-)
+from shoal.model.refusals import filled_words, limit_words, refuse_stars, with_filled, with_limits, without_k
 from shoal.model.rule_books import NAME
 from shoal.model.settings import Settings
 from shoal.model.task import Constraints, Grouping, Spread, nothing, refuse_infeasible

@@ -133,9 +133,9 @@ def refuse_hierarchies(asked: Any) -> None:
 
 
 def refuse_idle_hierarchies(asked: Any, given: Collection[str]) -> None:
-    """PolicyError for a hierarchy in the request itself that has no effect; asked is a ``Policy``.
+    """PolicyError for a hierarchy on a command line that has no effect; asked is a ``Policy``.
 
-    given  the columns of the hierarchies
+    given  the columns whose hierarchies the command line names
     """
     if not set(given) <= set(asked.sensitive) and asked.publish not in ("hierarchy", "centers"):
         raise PolicyError(
