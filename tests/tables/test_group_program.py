@@ -74,12 +74,12 @@ def listed(task, price, enough, model=None):
 
 def sets_of(random, kinds, many):
     """Some sets of row classes."""
-    return tuple(RowSet(int(m), random.random(kinds.count.size) < 0.5) for m in random.integers(1, 4, many))
+    return tuple(RowSet(int(m), random.integers(0, 3, kinds.count.size)) for m in random.integers(1, 4, many))
 
 
 def times(one, kinds, some):
     """How often a group of rows counts for a set."""
-    return sum(one.inside[t] for t in some) // one.m
+    return sum(one.times[t] for t in some) // one.m
 
 
 def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
@@ -337,12 +337,13 @@ def test_bounds_at_fewer_rows_hold_for_every_partition_and_keep_the_best_one():
 
 def test_no_partition_violates_the_constraint_of_a_crowded_set_and_fractions_do():
     """Whatever the set: of a partition's groups, only so many can have m of its rows."""
-    random, violated, whole = np.random.default_rng(47), 0, 0
+    random, violated, whole, several = np.random.default_rng(47), 0, 0, 0
     for _ in range(thinned(100)):
         program, places, _ = random_cover(random)
         program._solved(None, clock() + 60)
         sets = program._violated(program._x())
-        violated += len(sets)
+        violated, several = violated + len(sets), several + sum(one.times.max() > 1 for one in sets)
+        assert all(one.times.max() < one.m for one in sets)
         before, x = program.lines.shape[0], program._x()
         if not sets:
             continue
@@ -356,6 +357,7 @@ def test_no_partition_violates_the_constraint_of_a_crowded_set_and_fractions_do(
                 assert (program.lines[:, groups] @ np.array(times) <= program.line_limits + 1e-9).all()
                 whole += 1
     assert violated > thinned(100)
+    assert several > thinned(20)
     assert whole > thinned(20)
 
 
@@ -468,7 +470,7 @@ def test_prices_of_all_groups_prove_no_more_than_the_optimum_and_keep_it_in_thei
             }  # fmt: skip
             assert min(paid.values()) >= -2e-7
             sure = prices.row @ kinds.count - sum(
-                c * (kinds.count[one.inside].sum() // one.m) for one, c in zip(prices.sets, prices.of_sets, strict=True)
+                c * ((kinds.count @ one.times) // one.m) for one, c in zip(prices.sets, prices.of_sets, strict=True)
             )
             assert prices.proved <= sure <= prices.proved + 1e-4
         again = GroupProgram.listed(groups, prices, best)
@@ -488,7 +490,7 @@ def test_a_list_that_is_not_complete_proves_nothing(monkeypatch: pytest.MonkeyPa
     assert program.priced_out(groups, np.inf, clock() + 60) is not None
     assert program.priced_out(groups, np.inf, clock() + 60, lambda _: True) is None
     none = csc_array((groups.value.size, 0))
-    monkeypatch.setattr(GroupList, "listed", lambda *_: Listed(none, False))
+    monkeypatch.setattr(GroupList, "listed", lambda *_: Listed(none, np.zeros(0), False))
     assert program.priced_out(groups, np.inf, clock() + 60) is None
 
 

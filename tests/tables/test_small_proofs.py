@@ -2,7 +2,7 @@
 
 import threading
 import time
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from types import SimpleNamespace
 from unittest import mock
 
@@ -20,6 +20,7 @@ from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.exact import group_program
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
+from shoal.problems.tables.exact.group_list import ListLimits
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     SharedPrices,
@@ -132,23 +133,57 @@ def test_costs_rise_from_the_bound_to_the_optimum_and_no_bound_is_above_it(
     assert open_ones == 0 if looks > 30 else open_ones < tried / 2
 
 
-def test_costs_rise_to_that_of_the_best_partition_and_fall_back_when_a_cheaper_one_is_found() -> None:
-    class Search:
-        upper, lower, step, costs, deadline = 100, 10, 1, SimpleNamespace(scale=1), clock() + 600
-        _cutoff = property(lambda self: self.upper - 1)
+class Rising:
+    """A search of costs 10 to 99 over groups that add 0, 0.1, 0.2 and so on."""
 
-    search = Search()
-    rising = pattern_program_of._PatternSearch._cutoffs(search, 10.0, (0.1, 0.5, 1.0))
-    assert next(rising) == 18
-    search.lower = 19
-    assert next(rising) == 54
-    search.upper = 40  # a search found a partition, and did not end
-    assert next(rising) == 24
-    assert next(rising) == 39
-    search.upper = 30
-    assert next(rising) == 29
-    search.lower = 30
-    assert not list(rising)
+    upper, lower, step, costs, deadline = 100, 10, 1, SimpleNamespace(scale=1), np.inf
+    _cutoff = property(lambda self: self.upper - 1)
+
+    def __init__(self, monkeypatch, groups: int, first: int) -> None:
+        reduced = np.arange(groups) / 10
+
+        def listed(_, prices, slack, limits=ListLimits()):
+            return SimpleNamespace(all=bool((reduced <= slack).sum() <= limits.groups))
+
+        monkeypatch.setattr(pattern_program_of, "FIRST_LIST", ListLimits(groups=first))
+        program = SimpleNamespace(listed=lambda *given: SimpleNamespace(reduced=reduced[reduced <= given[2] - 10]))
+        monkeypatch.setattr(pattern_program_of, "GroupProgram", program)
+        priced = SimpleNamespace(listed=lambda *given: listed(None, *given)), SimpleNamespace(proved=10.0)
+        self.costs_of = pattern_program_of._PatternSearch._programs(self, priced)
+
+    def next(self) -> float:
+        return next(self.costs_of)[1]
+
+
+def test_costs_rise_to_that_of_the_best_partition_and_fall_back_when_a_cheaper_one_is_found(monkeypatch) -> None:
+    search = Rising(monkeypatch, 10_000, 40)
+    assert search.next() == 12  # 29 groups add at most 2.78, the first half of 89 with 40 or fewer
+    assert search.next() == 13  # 8 of 21 add at most 0.8, so the next step is 1.2
+    search.lower = 20
+    assert search.next() == 24  # 14, 16, and 19 are passed over
+    search.upper = 22  # a search found a partition, and did not end
+    assert search.next() == 21
+    search.upper = 21
+    assert search.next() == 20
+    search.lower = 21
+    assert not list(search.costs_of)
+
+
+def test_the_last_cost_is_that_of_the_best_partition_and_comes_soon_if_it_is_near(monkeypatch) -> None:
+    search = Rising(monkeypatch, 700, 350)
+    costs = [cost for _, cost in search.costs_of]
+    assert costs[0] == 32
+    assert costs[-1] == 99
+    assert all(a < b for a, b in pairwise(costs))
+    assert costs[-1] - costs[-2] >= 0.5 * (costs[-2] - costs[-3])
+    search = Rising(monkeypatch, 0, 350)
+    assert [cost for _, cost in search.costs_of] == [99]
+    search = Rising(monkeypatch, 0, 350)
+    search.upper = 8  # the bound is above the best partition by a rounding error
+    search.lower = 7
+    assert [cost for _, cost in search.costs_of] == [7]
+    search = Rising(monkeypatch, 700, 0)  # too many groups from the start
+    assert search.next() == 10
 
 
 def test_a_search_that_finds_a_partition_and_does_not_end_is_followed_by_one_below_it(monkeypatch) -> None:

@@ -34,6 +34,19 @@ class CoverGroups(NamedTuple):
     group: np.ndarray
 
 
+@njit(cache=True, nogil=True)
+def packed_rows(start, member, rows, word, shift, out):
+    """Pack the rows of groups into words.
+
+    start, member, rows  int32[c + 1], int32[..], float64[..]: row classes and their rows in each group
+    word, shift  int64[n], uint64[n]: where each row class is;  out uint64[c, w]: receives the words
+    """
+    for g in range(start.size - 1):
+        out[g] = 0
+        for x in range(start[g], start[g + 1]):
+            out[g, word[member[x]]] += np.uint64(rows[x]) << shift[member[x]]
+
+
 class CoverLimits(NamedTuple):
     """The limits of a cover.
 
@@ -257,41 +270,55 @@ def _put(shares, i, sign, m, held, of_row):
         of_row[g] = _change(shares, g, 1, m, held)
 
 
-@njit(cache=True, nogil=True)
-def crowded_set(shares, m, most, first, held, of_row, inside):
-    """A set of at most ``most`` rows with class ``first``, grown and exchanged, in which many groups have m rows.
+class CrowdedSet(NamedTuple):
+    """What is asked of a set: many groups have ``m`` rows in it.
 
-    held, of_row, inside  int64[s], float64[s], bool[n]  receive the rows of each group in the set, what the crowding
-                          changes by if a group has another row in it, and the classes in the set
+    rows   the most rows, each as often as it counts
+    times  how often a row can count at most
+    """
+
+    m: int
+    rows: int
+    times: int
+
+
+@njit(cache=True, nogil=True)
+def crowded_set(shares, asked, first, held, of_row, times):
+    """A set with class ``first``, grown and exchanged, in which many groups have m rows.
+
+    asked  ``CrowdedSet``
+    held, of_row, times  int64[s], float64[s], int64[n]  receive the rows of each group in the set, what the crowding
+                         changes by if a group has another row in it, and how often the rows of each class count
     returns  the sum over the groups of share * floor(rows in the set / m)
     """
+    m = asked.m
     for g in range(held.size):
         held[g] = 0
         of_row[g] = _change(shares, g, 1, m, held)
-    inside[:] = False
+    times[:] = 0
     size, best = np.int64(0), first
     while best >= 0:
         _put(shares, best, 1, m, held, of_row)
-        inside[best] = True
+        times[best] += 1
         size += shares.count[best]
         best, gain = np.int64(-1), -np.inf
-        for i in range(inside.size):
-            if not inside[i] and size + shares.count[i] <= most:
+        for i in range(times.size):
+            if times[i] < asked.times and size + shares.count[i] <= asked.rows:
                 changed = _added(shares, i, m, held, of_row)
                 if changed > gain:
                     best, gain = np.int64(i), changed
     # Of all exchanges of another class for one with as many rows, the best one, until none is better.
-    for _ in range(2 * most):
+    for _ in range(2 * asked.rows):
         gone, come, gain = np.int64(-1), np.int64(-1), 1e-9
-        for i in range(inside.size):
-            if i == first or not inside[i]:
+        for i in range(times.size):
+            if times[i] == np.int64(i == first):  # the first class stays
                 continue
             lost = 0.0
             for x in range(shares.start[i], shares.start[i + 1]):
                 lost += _change(shares, shares.group[x], -shares.rows[x], m, held)
             _put(shares, i, -1, m, held, of_row)
-            for j in range(inside.size):
-                if not inside[j] and shares.count[i] == shares.count[j]:
+            for j in range(times.size):
+                if j != i and times[j] < asked.times and shares.count[i] == shares.count[j]:
                     changed = lost + _added(shares, j, m, held, of_row)
                     if changed > gain:
                         gone, come, gain = np.int64(i), np.int64(j), changed
@@ -300,7 +327,8 @@ def crowded_set(shares, m, most, first, held, of_row, inside):
             break
         _put(shares, gone, -1, m, held, of_row)
         _put(shares, come, 1, m, held, of_row)
-        inside[gone], inside[come] = False, True
+        times[gone] -= 1
+        times[come] += 1
     found = 0.0
     for g in range(held.size):
         found += shares.share[g] * (held[g] // m)

@@ -335,13 +335,15 @@ class GroupsAsked(NamedTuple):
 
 
 class PricedSets(NamedTuple):
-    """Sets of rows with prices: a group pays the price of a set each time that it has ``m`` more of its rows.
+    """Sets of rows with prices: a group pays the price of a set each time that its rows count for ``m`` more.
 
-    start int64[n + 1], set int64[..]  the sets with a row of each place;  m int64[s], price float64[s], at least 0
+    start int64[n + 1], set int64[..]  the sets with a row of each place;  times int64[..]  how often the row counts
+    m int64[s], price float64[s], at least 0
     """
 
     start: np.ndarray
     set: np.ndarray
+    times: np.ndarray
     m: np.ndarray
     price: np.ndarray
 
@@ -350,11 +352,64 @@ class PricedSets(NamedTuple):
 def _count(sets, y, sign, held):
     """Put a row of place y into its sets (sign 1), or take it out (-1)."""
     for z in range(sets.start[y], sets.start[y + 1]):
-        held[sets.set[z]] += sign
+        held[sets.set[z]] += sign * sets.times[z]
 
 
 @njit(cache=True, nogil=True)
-def few_groups(fits, asked, use, kind, within, sets, start, place):
+def counted_sets(start, member, rows, sets, counts):
+    """How often groups count for sets: how many times they have ``m`` of their rows, where it isn't 0.
+
+    start int32[c + 1], member int32[..], rows float64[..]  row classes and their rows in each group
+    sets    ``PricedSets`` over row classes;  counts int32[c + 1]  out: where the sets of each group begin
+    returns int32[..], float64[..]: sets of each group, and how often it counts for them
+    """
+    held, n = np.zeros(sets.m.size, np.int64), 0
+    set_, often = np.empty(1024, np.int32), np.empty(1024)
+    counts[0] = 0
+    for g in range(start.size - 1):
+        if n + held.size > set_.size:
+            set_ = np.append(set_, np.empty(n + held.size, np.int32))
+            often = np.append(often, np.empty(n + held.size))
+        for x in range(start[g], start[g + 1]):
+            _count(sets, member[x], np.int64(rows[x]), held)
+        for s in range(held.size):
+            if held[s] >= sets.m[s]:
+                set_[n], often[n] = s, held[s] // sets.m[s]
+                n += 1
+            held[s] = 0
+        counts[g + 1] = n
+    return set_[:n], often[:n]
+
+
+@njit(cache=True, nogil=True)
+def stacked_columns(start, index, value, more_start, more_index, more_value, out_index, out_value):
+    """The columns of two sparse matrices, one below the other: indices (of the second, those of the stack), and values.
+
+    start int32[c + 1], index int32[..], value float64[..]  the columns of the first;  more_.. of the second
+    """
+    n = 0
+    for g in range(start.size - 1):
+        for x in range(start[g], start[g + 1]):
+            out_index[n], out_value[n] = index[x], value[x]
+            n += 1
+        for x in range(more_start[g], more_start[g + 1]):
+            out_index[n], out_value[n] = more_index[x], more_value[x]
+            n += 1
+
+
+class FoundGroups(NamedTuple):
+    """What ``few_groups`` finds: the place of each row of each group, and its cost.
+
+    start int64[c + 1], place int32[..], cost float64[c]
+    """
+
+    start: np.ndarray
+    place: np.ndarray
+    cost: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def few_groups(fits, asked, use, kind, within, sets, out):
     """The cheap groups of each published row, without those that an earlier published row also fits.
 
     fits   ``PatternRows``, with published rows by rising loss;  asked ``GroupsAsked``
@@ -362,7 +417,7 @@ def few_groups(fits, asked, use, kind, within, sets, start, place):
     kind   int64[n]        type of each place;  within uint64[t, w]  for each type, a bit for each published row that
            fits
     sets   ``PricedSets``, whose prices are costs of the groups
-    start  int64[c + 1], place int32[...]   out: the place of each row of each group
+    out    ``FoundGroups``: receives the groups
     Returns their number, and whether these are all: neither space nor limits left any out.
 
     Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
@@ -420,8 +475,8 @@ def few_groups(fits, asked, use, kind, within, sets, start, place):
             tried += 1
             price = cost[y]
             for z in range(sets.start[y], sets.start[y + 1]):
-                if (in_set[sets.set[z]] + 1) % sets.m[sets.set[z]] == 0:
-                    price += sets.price[sets.set[z]]
+                s = sets.set[z]
+                price += sets.price[s] * ((in_set[s] + sets.times[z]) // sets.m[s] - in_set[s] // sets.m[s])
             if paid[depth] + price + upto[x + more] - upto[x + 1] > asked.largest_cost:
                 continue
             chosen[depth] = x
@@ -448,13 +503,14 @@ def few_groups(fits, asked, use, kind, within, sets, start, place):
                 known = known or before != 0
             if known:
                 continue
-            if found + 1 == start.size or last + depth > place.size:
+            if found == out.cost.size or last + depth > out.place.size:
                 return found, False
             for z in range(depth):
-                place[last + z] = row[chosen[z]]
+                out.place[last + z] = row[chosen[z]]
+            out.cost[found] = paid[depth]
             last += depth
             found, here = found + 1, here + 1
-            start[found] = last
+            out.start[found] = last
     return found, complete
 
 

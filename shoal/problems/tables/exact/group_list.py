@@ -6,18 +6,18 @@ If that difference is small, few groups remain, and all of them are listed (Bald
 algorithm for the vehicle routing problem based on the set partitioning formulation with additional cuts", Mathematical
 Programming 2008, lists routes in this way).
 
-A set of rows has a price, too: at most |S| / m groups, rounded down, can have m rows of the set S, where a group with
-2m of them counts twice. A group pays the price of the set as often as it counts. So the reduced cost of a group is no
-sum over its rows. The lists are found depth first, row by row, and a set's price is added as soon as it is due (Jepsen,
-Petersen, Spoorendonk, Pisinger, "Subset-row inequalities applied to the vehicle-routing problem with time windows",
-Operations Research 2008, price routes under such sets with m = 2).
+A set of rows has a price, too: at most |S| / m groups, rounded down, can have m rows of the set S. A group with 2m of
+them counts twice, and a row can count several times. A group pays the price of the set as often as it counts. So the
+reduced cost of a group is no sum over its rows. The lists are found depth first, row by row, and a set's price is added
+as soon as it is due (Jepsen, Petersen, Spoorendonk, Pisinger, "Subset-row inequalities applied to the vehicle-routing
+problem with time windows", Operations Research 2008, price routes under such sets with m = 2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -35,7 +35,10 @@ from shoal.problems.tables.exact.pattern_model import (
 from shoal.problems.tables.exact.pattern_relaxation import shared
 from shoal.problems.tables.methods.pattern_cover import Patterns
 
-MOST_GROUPS, MOST_ROWS = 400_000, 5_000_000  # limits of a list: groups, and rows in all of them together
+if TYPE_CHECKING:
+    from shoal.kernels.tables.subsets import PricedSets
+
+MOST_GROUPS, MOST_ROWS = 1_000_000, 10_000_000  # limits of a list: groups, and rows in all of them together
 TRIED = 40_000_000  # limit of the rows tried
 MOST_CLASSES = 1000  # limit of the row classes, because the rows of sets are searched among all of them
 TINY = 1e-7  # reduced costs and values within it of 0 count as 0
@@ -54,10 +57,13 @@ def largest(need: Requirement, rows: int) -> int:
 
 
 class RowSet(NamedTuple):
-    """A set of row classes, bool[r], with the m of its constraint: how many groups can have m of its rows."""
+    """A set of rows, with the m of its constraint: how many groups can have m of its rows.
+
+    times  int64[r]: how often a row of each row class counts, 0 if it isn't in the set
+    """
 
     m: int
-    inside: np.ndarray
+    times: np.ndarray
 
 
 class GroupPrices(NamedTuple):
@@ -66,12 +72,14 @@ class GroupPrices(NamedTuple):
     proved  a lower bound on the cost of every partition
     row     float64[r]  price of a row of each class, of either sign
     shared  prices of the program's constraints over several patterns
+    lines   int64[..]  which of these constraints the program keeps
     sets    the sets of rows with a price, and their prices, float64[s], above 0
     """
 
     proved: float
     row: np.ndarray
     shared: SharedPrices
+    lines: np.ndarray
     sets: tuple[RowSet, ...] = ()
     of_sets: np.ndarray = np.zeros(0)
 
@@ -88,24 +96,51 @@ EVERY = ListLimits()
 
 
 class Listed(NamedTuple):
-    """Groups, csc_array[n, c] with the rows of each place in a group; and whether no limit left some of them out."""
+    """Groups, csc_array[n, c] with the rows of each place in a group; their reduced costs, float64[c]; and whether no
+    limit left some of them out."""
 
     at: csc_array
+    reduced: np.ndarray
     all: bool
 
 
 def in_classes(at: csc_array, places: PatternFits, classes: int) -> csc_array:
-    """The rows of each row class in groups, csc_array[r, c], from those of each place."""
-    n = places.row_class
-    return csc_array(csr_array((np.ones(n.size), (n, np.arange(n.size))), shape=(classes, n.size)) @ at)
+    """The rows of each row class in groups, csc_array[r, c], from those of places: a group has one for each class."""
+    return csc_array((at.data, places.row_class[at.indices], at.indptr), shape=(classes, at.shape[1]))
 
 
-def counts_of(rows: csc_array, sets: Sequence[RowSet]) -> csr_array:
-    """How often groups count for sets, csr_array[s, c]; ``rows`` has the rows of each row class in a group."""
-    if not sets:
-        return csr_array((0, rows.shape[1]))
-    held = rows.T @ np.stack([one.inside for one in sets], axis=1).astype(float)
-    return csr_array(np.floor(held / np.array([one.m for one in sets], float)).T)
+def of_classes(sets: Sequence[RowSet], price: np.ndarray, row_class: np.ndarray) -> PricedSets:
+    """The sets with these prices, float64[s], as kernels read them, by places with these row classes, int64[n]."""
+    from shoal.kernels.tables.subsets import PricedSets
+
+    times = [one.times for one in sets] or [np.zeros(int(row_class.max(initial=0)) + 1, np.int64)]
+    held = csr_array(np.stack(times, axis=1)[row_class][:, : len(sets)])
+    m = np.array([one.m for one in sets], np.int64)
+    start, set_, of_row = (part.astype(np.int64) for part in (held.indptr, held.indices, held.data))
+    return PricedSets(start, set_, of_row, m, price)
+
+
+def below(first: csc_array, more: csc_array) -> csc_array:
+    """Two matrices with the same columns, csc_array[.., c], one below the other."""
+    from shoal.kernels.tables.subsets import stacked_columns
+
+    index, value = np.empty(first.nnz + more.nnz, np.int32), np.empty(first.nnz + more.nnz)
+    stacked_columns(
+        first.indptr, first.indices, first.data, more.indptr, more.indices + first.shape[0], more.data, index, value
+    )
+    shape = first.shape[0] + more.shape[0], first.shape[1]
+    return csc_array((value, index, first.indptr + more.indptr), shape=shape)
+
+
+def counts_of(rows: csc_array, sets: Sequence[RowSet]) -> csc_array:
+    """How often groups count for sets, csc_array[s, c]; ``rows`` has the rows of each row class in a group."""
+    from shoal.kernels.tables.subsets import counted_sets
+
+    classes, groups = rows.shape
+    counts = np.zeros(groups + 1, np.int32)
+    priced = of_classes(sets, np.zeros(len(sets)), np.arange(classes))
+    set_, often = counted_sets(rows.indptr, rows.indices, rows.data, priced, counts)
+    return csc_array((often, set_, counts), shape=(len(sets), groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +205,7 @@ class GroupList:
         A pattern can have several groups, each with a negative reduced cost.
         """
         ((_, _, sorts),) = conditions_of(self.need)
-        prices = GroupPrices(0.0, row, shared)
+        prices = GroupPrices(0.0, row, shared, np.arange(self.lines))
         size = np.bincount(self.places.pattern, weights=self._rows, minlength=self.places.patterns)
         least = least_groups(self.places, self._rows, self.value, self._reduced(prices), sorts, shared.uses).cost
         below = float((size // self.need.smallest) @ np.minimum(least, 0.0))
@@ -178,7 +213,7 @@ class GroupList:
 
     def listed(self, prices: GroupPrices, most: float, limits: ListLimits = EVERY) -> Listed:
         """The groups with a reduced cost of at most ``most``."""
-        from shoal.kernels.tables.subsets import GroupsAsked, PatternRows, PricedSets, few_groups
+        from shoal.kernels.tables.subsets import FoundGroups, GroupsAsked, PatternRows, few_groups
 
         ((_, _, sorts),) = conditions_of(self.need)
         places, reduced, rank = self.places, self._reduced(prices), self.rank
@@ -188,26 +223,17 @@ class GroupList:
         asked = GroupsAsked(
             self.need.smallest, largest_group, sorts[0].values, self.share, most, limits.each, limits.tried
         )
-        begin = np.zeros(limits.groups + 1, np.int64)
-        place = np.empty(min(MOST_ROWS, limits.groups * largest_group), np.int32)
+        space = min(MOST_ROWS, limits.groups * largest_group)
+        out = FoundGroups(np.zeros(limits.groups + 1, np.int64), np.empty(space, np.int32), np.empty(limits.groups))
         uses, kind = prices.shared.uses.min(axis=0)[np.argsort(rank)], self.row_classes.type[places.row_class]
-        held = np.stack([one.inside for one in prices.sets] or [np.zeros(prices.row.size, bool)], axis=1)
-        held = csr_array(held[places.row_class][:, : len(prices.sets)])
-        m = np.array([one.m for one in prices.sets], np.int64)
-        sets = PricedSets(held.indptr.astype(np.int64), held.indices.astype(np.int64), m, prices.of_sets)
+        sets = of_classes(prices.sets, prices.of_sets, places.row_class)
         rows = PatternRows(start, order, self._rows, self.value, reduced)
-        many, complete = few_groups(rows, asked, uses, kind, self.within, sets, begin, place)
-        place = place[: begin[many]]
-        ends = begin[: many + 1].astype(np.int32)
+        many, complete = few_groups(rows, asked, uses, kind, self.within, sets, out)
+        place = out.place[: out.start[many]]
+        ends = out.start[: many + 1].astype(np.int32)
         at = csc_array((np.ones(place.size), place, ends), shape=(self.value.size, many))
         at.sum_duplicates()
-        return Listed(at, bool(complete))
-
-    def added(self, at: csc_array, prices: GroupPrices) -> np.ndarray:
-        """The reduced costs of groups, float64[c]."""
-        pattern = self.places.pattern[at.indices[at.indptr[:-1]]]
-        out: np.ndarray = at.T @ self._reduced(prices) + prices.shared.uses.min(axis=0)[pattern]
-        return out + counts_of(in_classes(at, self.places, prices.row.size), prices.sets).T @ prices.of_sets
+        return Listed(at, out.cost[:many].copy(), bool(complete))
 
     def shared(self, price: np.ndarray) -> SharedPrices:
         """What prices of the constraints over several patterns, float64[..], add."""
@@ -215,13 +241,23 @@ class GroupList:
         every[self.model.owner >= self.model.patterns] = price
         return shared(self.model, every)
 
-    def shared_lines(self, at: csc_array) -> tuple[csr_array, np.ndarray]:
-        """The constraints over several patterns, as sums over groups of at most some limits."""
-        several_of = np.flatnonzero(self.model.owner >= self.model.patterns)
+    @property
+    def lines(self) -> int:
+        """The number of constraints over several patterns."""
+        return int((self.model.owner >= self.model.patterns).sum())
+
+    def line_limits(self, which: np.ndarray) -> np.ndarray:
+        """The right sides of some of these constraints, float64[..]."""
+        out: np.ndarray = -self.model.low[self.model.owner >= self.model.patterns][which]
+        return out
+
+    def shared_lines(self, at: csc_array, which: np.ndarray) -> csc_array:
+        """The coefficients of groups in some of these constraints, csc_array[.., c]; their sum has a limit."""
+        several_of = np.flatnonzero(self.model.owner >= self.model.patterns)[which]
         if not several_of.size or not at.shape[1]:
-            return csr_array((several_of.size, at.shape[1])), -self.model.low[several_of]
+            return csc_array((several_of.size, at.shape[1]))
         lines, pattern = csc_array(self.model.lines[several_of]), self.places.pattern[at.indices[at.indptr[:-1]]]
         use = self.model.uses.column.reshape(-1, self.places.patterns)
         size = np.asarray(at.sum(axis=0)).reshape(-1).astype(np.int64)
         sort = size // self.share - part_sizes(self.need.k, self.share)[0] if self.share > 1 else 0
-        return csr_array(-(lines[:, : self.model.n] @ at + lines[:, use[sort, pattern]])), -self.model.low[several_of]
+        return csc_array(-(lines[:, : self.model.n] @ at + lines[:, use[sort, pattern]]))

@@ -1,8 +1,8 @@
 """The set partitioning program over all groups that a partition cheaper than the best known one can contain.
 
 The groups are listed by their reduced costs (``group_list``). Listed groups allow cuts over sets of rows S: at most
-|S| / m groups, rounded down, can have m rows of S. After each solution of the linear program the bound is higher, and
-groups with too large reduced costs are removed.
+|S| / m groups, rounded down, can have m rows of S, where a row can count several times. After each solution of the
+linear program the bound is higher, and groups with too large reduced costs are removed.
 
 The bound over the list holds for partitions of groups in the list. For one that holds for all partitions, groups with
 negative reduced costs join the program until there is none (``priced_out``). Its prices make the next list shorter.
@@ -24,9 +24,9 @@ from shoal.problems.tables.exact.group_list import (
     TINY,
     GroupList,
     GroupPrices,
-    Listed,
     ListLimits,
     RowSet,
+    below,
     counts_of,
     in_classes,
 )
@@ -41,6 +41,7 @@ CROWDED, TIMES = range(2, 5), range(1, 5)  # sets of rows in which groups have m
 STARTS = 400  # searches, over m, m, and the number of times
 VIOLATED = 0.02  # how much a solution exceeds the right side of an added cut at least
 MOST_CUTS, CUTS_OF_ROW = 60, 5  # the most cuts that one round adds, and those of them with the same row
+SLACK = 0.3  # distance of a constraint from its limit, from which on it is removed, if it has no price
 REMOVED_FROM = 0.8  # groups are removed if at most this share of them remains
 ROUNDS, LEAST_GAIN, LAST = 60, 1e-2, 4  # rounds of cuts; they end if the last ones close less of the gap
 PRICED_GAIN = 0.003  # the same where all groups are priced
@@ -63,9 +64,10 @@ class GroupProgram:
     cost         float64[c]: cost of a group
     size         float64[c]: rows of a group
     most         float64[c]: how often a partition can use the group
-    lines        csr_array[l, c]: coefficients of further constraints, which are at most ``line_limits``, float64[l]
+    line_limits  float64[l]: limits of further constraints, whose coefficients are ``lines``
     line_prices  float64[l]: dual prices of these constraints, at most 0
-    sets         the sets of rows of the last of these constraints, with their m (``_cut``)
+    shared       int64[..]: which of the constraints over several patterns the first of these are
+    sets         the sets of rows of the others, with their m (``_cut``)
     proved       lower bound on the cost of every partition
     reduced      float64[c]: reduced costs; a partition that uses the group costs at least ``proved`` and this
     bounds       further lower bounds, each with its reduced costs, float64[c]
@@ -81,8 +83,10 @@ class GroupProgram:
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
         self.bounds: list[tuple[float, np.ndarray]] = []
-        self.lines, self.line_limits, self.line_prices = csr_array((0, self.cost.size)), np.zeros(0), np.zeros(0)
-        self.sets: list[RowSet] = []
+        self._lines: csc_array | None = None
+        self.groups: GroupList | None = None
+        self.line_limits, self.line_prices = np.zeros(0), np.zeros(0)
+        self.shared, self.sets = np.zeros(0, np.int64), list[RowSet]()
         self.single, self.inside = np.flatnonzero(count == 1), np.zeros(0, np.int64)
         self.solver, n = Solver(solver="simplex", presolve="off"), count.size
         self.solver.add_rows(self.count, self.count)
@@ -92,23 +96,14 @@ class GroupProgram:
         self.solver.add_columns(np.full(n, dear), np.full(n, np.inf), list(np.arange(n)[:, None]))
 
     @classmethod
-    def listed(
-        cls, groups: GroupList, prices: GroupPrices, cutoff: float, every: Listed | None = None
-    ) -> GroupProgram | None:
-        """All groups that a partition of cost ``cutoff`` can use; None if there are too many.
-
-        every  the list up to a larger cost, if there is one
-        """
-        slack = cutoff - prices.proved + SAFETY
-        found = every or groups.listed(prices, slack)
+    def listed(cls, groups: GroupList, prices: GroupPrices, cutoff: float) -> GroupProgram | None:
+        """All groups that a partition of cost ``cutoff`` can use; None if there are too many."""
+        found = groups.listed(prices, cutoff - prices.proved + SAFETY)
         if not found.all:
             return None
-        reduced = groups.added(found.at, prices)
-        kept = reduced <= slack
-        out = cls(groups.row_classes.count, csc_array(found.at[:, kept]), groups.places, groups.loss)
-        out.proved, out.reduced = prices.proved, reduced[kept]
-        out.constrain(*groups.shared_lines(out.at))
-        out._cut(prices.sets)
+        out = cls(groups.row_classes.count, found.at, groups.places, groups.loss)
+        out.proved, out.reduced = prices.proved, found.reduced
+        out._constrain(groups, prices.lines, prices.sets)
         out.line_prices[out.line_prices.size - len(prices.sets) :] = -prices.of_sets
         return out
 
@@ -147,12 +142,13 @@ class GroupProgram:
                 break
             before.append(solved[0])
             violated = self._violated(self._x())
-            self.remove_costly(cutoff)
             slow = len(before) > LAST and solved[0] - before[-1 - LAST] < LEAST_GAIN * (cutoff - solved[0])
-            done = self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow
-            if done or not violated or not self.cost.size:
+            done = self.proved > cutoff or clock() > until or len(before) > ROUNDS or slow or not violated
+            if not done:
+                self._drop_slack()
+            self.remove_costly(cutoff)
+            if done or not self.cost.size:
                 break
-            self._drop_slack()
             self._cut(violated)
         prices = self.line_prices[self.line_prices.size - len(self.sets) :]
         return [one for one, price in zip(self.sets, prices, strict=True) if price < -TINY]
@@ -196,23 +192,23 @@ class GroupProgram:
 
         A reduced cost may be negative by a rounding error, in each group of a partition.
         """
-        n, shared = self.count.size, self.line_limits.size - len(self.sets)
+        n, first = self.count.size, self.shared.size
         row, lines = self.solver.duals[:n], np.maximum(-self.solver.duals[n:], 0.0)
         error = TINY * float(self.count.sum() // groups.need.smallest)
         proved = float(row @ self.count - lines @ self.line_limits) - error
-        of_sets = lines[shared:]
+        of_sets, shared = lines[first:], np.zeros(groups.lines)
+        shared[self.shared] = lines[:first]
         sets = tuple(one for one, price in zip(self.sets, of_sets, strict=True) if price > 0.0)
-        return GroupPrices(proved, row, groups.shared(lines[:shared]), sets, of_sets[of_sets > 0.0])
+        return GroupPrices(proved, row, groups.shared(shared), np.flatnonzero(shared), sets, of_sets[of_sets > 0.0])
 
     def _join(self, groups: GroupList, at: csc_array) -> int:
         """Add those of these groups, csc_array[n, c], that have a negative reduced cost; their number."""
         new = GroupProgram(groups.row_classes.count, at, groups.places, groups.loss)
-        new.constrain(*groups.shared_lines(at))
-        new._cut(self.sets)
+        new._constrain(groups, self.shared, self.sets)
         dual, n, first = self.solver.duals, self.count.size, self.cost.size
         new._keep(new.cost - new.rows.T @ dual[:n] - new.lines.T @ np.minimum(dual[n:], 0.0) < -TINY)
         self.rows, self.at = csc_array(hstack([self.rows, new.rows])), csc_array(hstack([self.at, new.at]))
-        self.lines = csr_array(hstack([self.lines, new.lines]))
+        self._lines = csc_array(hstack([self.lines, new.lines]))
         self.cost, self.most = np.append(self.cost, new.cost), np.append(self.most, new.most)
         self.size = np.append(self.size, new.size)
         self.reduced = np.append(self.reduced, np.full(new.cost.size, np.inf))  # above the cost of this list
@@ -329,7 +325,7 @@ class GroupProgram:
 
     def _packed(self) -> tuple[np.ndarray, CoverGroups]:
         """The rows to cover as packed words, uint64[w], with the groups, whose reduced costs and lists are empty."""
-        from shoal.kernels.tables.covers import CoverGroups
+        from shoal.kernels.tables.covers import CoverGroups, packed_rows
 
         bits = np.ceil(np.log2(self.count + 1.0)).astype(np.uint64) + np.uint64(1)  # one of them is the guard
         word, shift = np.zeros(bits.size, np.int64), np.zeros(bits.size, np.uint64)
@@ -338,20 +334,13 @@ class GroupProgram:
             if shift[i] + bits[i] > WORD:
                 word[i], shift[i] = word[i] + 1, 0
         guard = np.uint64(1) << (shift + bits - np.uint64(1))
-
-        def packed(of: np.ndarray, row_class: np.ndarray, rows: np.ndarray, lines: int) -> np.ndarray:
-            out = np.zeros((lines, word[-1] + 1), np.uint64)
-            np.add.at(out, (of, word[row_class]), rows.astype(np.uint64) << shift[row_class])
-            return out
-
-        one = np.zeros(bits.size, np.int64)
-        every, group = np.arange(bits.size), np.repeat(np.arange(self.cost.size), np.diff(self.rows.indptr))
-        guards = np.zeros(word[-1] + 1, np.uint64)
+        guards, whole = np.zeros(word[-1] + 1, np.uint64), np.zeros(word[-1] + 1, np.uint64)
         np.bitwise_or.at(guards, word, guard)
-        rows = packed(group, self.rows.indices, self.rows.data, self.cost.size)
+        np.add.at(whole, word, self.count.astype(np.uint64) << shift)
+        rows = np.empty((self.cost.size, whole.size), np.uint64)
+        packed_rows(self.rows.indptr, self.rows.indices, self.rows.data, word, shift, rows)
         none = np.zeros((0, 1))
-        groups = CoverGroups(rows, guards, word, guard - (np.uint64(1) << shift), self.cost, none, none, none)
-        return packed(one, every, self.count, 1)[0], groups
+        return whole, CoverGroups(rows, guards, word, guard - (np.uint64(1) << shift), self.cost, none, none, none)
 
     def _cover_search(
         self,
@@ -521,7 +510,7 @@ class GroupProgram:
         self.solver.deleteCols(gone.size, (gone + self.count.size).astype(np.int32))
         self.inside = (np.cumsum(kept) - 1)[self.inside[kept[self.inside]]]
         self.rows, self.at = csc_array(self.rows[:, kept]), csc_array(self.at[:, kept])
-        self.lines = csr_array(csc_array(self.lines)[:, kept])
+        self._lines = None if self._lines is None else csc_array(self._lines[:, kept])
         self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
         self.reduced = self.reduced[kept]
         self.bounds = [(bound, reduced[kept]) for bound, reduced in self.bounds]
@@ -534,7 +523,7 @@ class GroupProgram:
 
     def _add(self, new: np.ndarray) -> None:
         """Add groups to the solver."""
-        both = csc_array(vstack([self.rows[:, new], csc_array(self.lines)[:, new]]))
+        both = csc_array(vstack([self.rows[:, new], self.lines[:, new]]))
         none, any_ = np.zeros(new.size), np.full(new.size, np.inf)
         self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
         self.inside = np.append(self.inside, new)
@@ -542,7 +531,7 @@ class GroupProgram:
 
     def _violated(self, x: np.ndarray) -> list[RowSet]:
         """Sets of row classes whose constraint (``_cut``) the solution violates."""
-        from shoal.kernels.tables.covers import GroupShares, crowded_set
+        from shoal.kernels.tables.covers import CrowdedSet, GroupShares, crowded_set
 
         used = np.flatnonzero(x > TINY)
         here = csr_array(self.rows[:, self.inside[used]])
@@ -553,45 +542,65 @@ class GroupProgram:
         random, found = np.random.default_rng(len(self.sets)), {}
         for m, often in product(CROWDED, TIMES):
             for first in random.permutation(count.size)[: STARTS // (m * m * often)]:
-                inside = np.empty(count.size, bool)
-                crowding = crowded_set(shares, m, often * m + m - 1, first, held, of_row, inside)
-                over = crowding - count[inside].sum() // m
-                if over > VIOLATED:
-                    found[m, inside.tobytes()] = (-over, m, inside)
-        times = np.zeros(count.size, np.int64)
+                for most in sorted({1, m - 1}):
+                    times = np.empty(count.size, np.int64)
+                    crowding = crowded_set(shares, CrowdedSet(m, often * m + m - 1, most), first, held, of_row, times)
+                    over = crowding - times @ count // m
+                    if over > VIOLATED:
+                        found[m, times.tobytes()] = (-over, m, times)
+        cuts = np.zeros(count.size, np.int64)
         kept: list[RowSet] = []
-        for _, m, inside in sorted(found.values(), key=lambda one: one[0]):
-            if len(kept) < MOST_CUTS and times[inside].max() < CUTS_OF_ROW:
-                times += inside
-                kept.append(RowSet(m, inside))
+        for _, m, times in sorted(found.values(), key=lambda one: one[0]):
+            if len(kept) < MOST_CUTS and cuts[times > 0].max() < CUTS_OF_ROW:
+                cuts += times > 0
+                kept.append(RowSet(m, times))
         return kept
 
     def _cut(self, sets: Sequence[RowSet]) -> None:
         """Add the constraint of each set that has none: how many groups can have m of its rows."""
-        known = {(one.m, one.inside.tobytes()) for one in self.sets}
-        new = [one for one in sets if (one.m, one.inside.tobytes()) not in known]
+        known = {(one.m, one.times.tobytes()) for one in self.sets}
+        new = [one for one in sets if (one.m, one.times.tobytes()) not in known]
         if new:
+            lines = counts_of(self.rows, new)
+            self._lines = below(self.lines, lines)
             self.sets += new
-            most = [self.count @ one.inside // one.m for one in new]
-            self.constrain(counts_of(self.rows, new), np.array(most))
+            self._limit(lines[:, self.inside], np.array([self.count @ one.times // one.m for one in new]))
 
     def _drop_slack(self) -> None:
-        """Remove the constraints of sets without a price in the last solution: programs with few lines are faster."""
-        n, shared = self.count.size, self.line_limits.size - len(self.sets)
+        """Remove constraints without a price in the solution: programs with few lines are faster.
+
+        Those over several patterns stay while they are nearly tight, because they are not found again.
+        """
+        n, first = self.count.size, self.shared.size
         kept = self.solver.duals[n:] < -TINY
-        kept[:shared] = True
+        kept[:first] |= self.line_limits[:first] - (self.lines[:first][:, self.inside] @ self._x()) < SLACK
         gone = np.flatnonzero(~kept)
         self.solver.deleteRows(gone.size, (gone + n).astype(np.int32))
-        self.sets = [one for one, stays in zip(self.sets, kept[shared:], strict=True) if stays]
-        self.lines = csr_array(self.lines[kept])
+        self.shared = self.shared[kept[:first]]
+        self.sets = [one for one, stays in zip(self.sets, kept[first:], strict=True) if stays]
+        self._lines = csc_array(self.lines[kept])
         self.line_limits, self.line_prices = self.line_limits[kept], self.line_prices[kept]
 
-    def constrain(self, lines: csr_array, most: np.ndarray) -> None:
-        """Add constraints that every partition meets: ``lines``, csr_array[l, c], with right sides float64[l]."""
-        self.lines = csr_array(vstack([self.lines, lines]))
+    @property
+    def lines(self) -> csc_array:
+        """Coefficients of the further constraints, csc_array[l, c]. They are computed when a program is solved."""
+        if self._lines is None:
+            self._lines = counts_of(self.rows, self.sets)
+            if self.groups is not None and self.shared.size:
+                self._lines = below(self.groups.shared_lines(self.at, self.shared), self._lines)
+        return self._lines
+
+    def _constrain(self, groups: GroupList, shared: np.ndarray, sets: Sequence[RowSet]) -> None:
+        """Add the first constraints, before groups are in the solver: those over several patterns, and of sets."""
+        self.groups, self.shared, self.sets = groups, shared, list(sets)
+        most = np.append(groups.line_limits(shared), [self.count @ one.times // one.m for one in sets])
+        self._limit(csc_array((most.size, 0)), most)
+
+    def _limit(self, lines: csc_array, most: np.ndarray) -> None:
+        """Add constraints to the solver, with the coefficients of the groups in it, and right sides float64[l]."""
         self.line_limits = np.append(self.line_limits, most)
         self.line_prices = np.append(self.line_prices, np.zeros(most.size))
-        here, at = csr_array(csc_array(lines)[:, self.inside]), self.count.size
+        here, at = csr_array(lines), self.count.size
         low = np.full(most.size, -np.inf)
         self.solver.setOptionValue("simplex_strategy", DUAL)  # the prices remain some
         self.solver.addRows(

@@ -9,7 +9,7 @@ of the program and the steps of the search, with proofs. HiGHS solves the progra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event
@@ -25,7 +25,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.group_list import GroupList, GroupPrices, ListLimits, RowSet
-from shoal.problems.tables.exact.group_program import SAFETY, GroupProgram
+from shoal.problems.tables.exact.group_program import GroupProgram
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -141,10 +141,10 @@ DIVING = 0.15  # share of the seconds for dives into the program over listed gro
 TIGHTENING, BRANCHING = 0.4, 0.7  # shares of the seconds for the program over listed groups, and for its branches
 LAST_BRANCHING = 0.9  # the same at the last cost
 PRICING = 0.4  # the same for the prices of all groups
-AT_ONCE = ListLimits(groups=100_000, tried=5_000_000)  # of the list up to the cost of the best partition
-# Shares of cost minus bound: partitions up to the bound plus this are searched.
-PARTS = (0.03, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85, 1.0)
-PRICED_PARTS = (0.15, 0.35, 0.65, 1.0)  # the same if all groups are priced
+FIRST_LIST = ListLimits(groups=4_000, tried=1_000_000)  # of the first list of groups that are searched
+GROWTH = 2.5  # about how many times as many groups the next list has: a search may take many times as long
+LARGE, LARGE_GROWTH = 30_000, 5  # the same from so many groups on: there, making a list takes most of the time
+LAST_STEP = 0.5  # the next cost is the last one, if it is higher by at most this share of the step before
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
@@ -342,7 +342,7 @@ class _PatternSearch:
                     priced = _PricedGroups(priced.groups, better)
             if self.upper > self.lower and job is not None:
                 if priced:
-                    self._rule_out(priced, job.done)
+                    self._rule_out(priced, job)
                 run.first(job, seconds=until - clock())
                 enough(0.0)
         return priced
@@ -370,13 +370,10 @@ class _PatternSearch:
         covers  whether to end at the first cost that covers don't decide.  Returns the program of this cost
         """
         unit, sets = self.step / self.costs.scale, list[RowSet]()
-        for program, most in self._programs(priced, PARTS if covers else PRICED_PARTS):
-            found, proved = program.covered(most, unit)
-            if proved <= most and not found:
-                if covers:
-                    return program
-                program.add_bounds(most, self._until(TIGHTENING))
-                found, proved = program.covered(most, unit)
+        for program, most in self._programs(priced):
+            found, proved = self._covered(program, most, further=not covers)
+            if covers and proved <= most and not found:
+                return program
             if proved <= most and not found:
                 with on_another_core(program.none_covers(most, unit)) as none:
                     sets = program.tighten(most, self._until(TIGHTENING), sets, none)
@@ -392,29 +389,58 @@ class _PatternSearch:
                 break
         return None
 
-    def _rule_out(self, priced: _PricedGroups, stop: Callable[[], bool]) -> None:
-        """Raise the bound by covers alone, up to a cost that they don't rule out. Partitions are left to others."""
+    def _rule_out(self, priced: _PricedGroups, job: Future[ProgramResult]) -> None:
+        """Raise the bound by covers alone until a job ends, or a partition is found. Partitions are left to others."""
         unit = self.step / self.costs.scale
-        for program, most in self._programs(priced, PRICED_PARTS):
-            found, proved = program.covered(most, unit)
-            if proved <= most and not found:
-                program.add_bounds(most, self._until(TIGHTENING))
-                found, proved = program.covered(most, unit)
-            if proved <= most:
+        for program, most in self._programs(priced):
+            found, proved = self._covered(program, most)
+            if proved <= most and not found and not job.done():
+                program.tighten(most, self._until(TIGHTENING))
+                with on_another_core(program.none_covers(most, unit)) as none:
+                    while not job.done() and not none(GRACE):
+                        pass
+                    proved = most + unit if none(0.0) else proved
+            if proved <= most or job.done():
                 return
             self._raise_bound(min(proved * self.costs.scale, self.upper))
-            if stop():
-                return
 
-    def _programs(self, priced: _PricedGroups, parts: Sequence[float]) -> Iterator[tuple[GroupProgram, float]]:
-        """The programs up to rising costs, each with its cost, until one has too many groups."""
-        groups, prices = priced
-        every = groups.listed(prices, self._cutoff - prices.proved + SAFETY, AT_ONCE)
-        for most in self._cutoffs(prices.proved, parts):
-            program = GroupProgram.listed(groups, prices, most, every if every.all else None)
+    def _covered(self, program: GroupProgram, most: float, further: bool = True) -> tuple[list[np.ndarray], float]:
+        """Partitions of at most a cost by covers, and what is proved; with further bounds if they are necessary."""
+        unit, found, proved = self.step / self.costs.scale, list[np.ndarray](), program.proved
+        if program.cost.size < LARGE or not further:
+            found, proved = program.covered(most, unit)
+        if further and proved <= most and not found:
+            program.add_bounds(most, self._until(TIGHTENING))
+            found, proved = program.covered(most, unit)
+        return found, proved
+
+    def _programs(self, priced: _PricedGroups) -> Iterator[tuple[GroupProgram, float]]:
+        """The programs up to rising costs, each with its cost, until one has too many groups.
+
+        The first has few groups. The numbers of groups up to lower costs tell the cost up to which there are several
+        times as many. If a search finds a partition but doesn't end, the next cost is below that of the partition.
+        """
+        (groups, prices), unit = priced, self.step / self.costs.scale
+        before, slack = prices.proved, self._cutoff - prices.proved
+        while slack > unit and not groups.listed(prices, slack, FIRST_LIST).all:
+            slack /= 2
+        while self.lower < self.upper and clock() < self.deadline:
+            most = math.floor((prices.proved + slack) / unit) * unit
+            if self._cutoff - most < max(LAST_STEP * (most - before), 0.5 * unit):
+                most = self._cutoff
+            program, upper = GroupProgram.listed(groups, prices, most), self.upper
             if program is None:
                 return
-            yield program, most
+            reduced = np.sort(program.reduced)
+            if most * self.costs.scale >= self.lower or most == self._cutoff:
+                yield program, most
+            if self.upper < upper:
+                continue
+            if most == self._cutoff:
+                return
+            before, slack = most, most - prices.proved
+            part = reduced.size // (GROWTH if reduced.size < LARGE else LARGE_GROWTH)
+            slack += max(slack - reduced[int(part)], unit) if reduced.size else max(slack, unit)
 
     def _until(self, share: float) -> float:
         """The time after a share of the seconds left."""
@@ -424,23 +450,6 @@ class _PatternSearch:
     def _cutoff(self) -> float:
         """The largest cost of a partition that is cheaper than the best one."""
         return (self.upper - self.step) / self.costs.scale
-
-    def _cutoffs(self, proved: float, parts: Sequence[float]) -> Iterator[float]:
-        """Rising costs, parts of the way from a bound to the best partition, until it is proved or the time is over.
-
-        If a search finds a partition but doesn't end, the next cost is below that of the partition.
-        """
-        unit = self.step / self.costs.scale
-        for part in parts:
-            before = math.inf
-            while self.upper < before:
-                before, most = self.upper, self._cutoff
-                if part < 1.0:
-                    most = math.floor((proved + part * (most - proved)) / unit) * unit
-                if self.lower >= self.upper or clock() > self.deadline:
-                    return
-                if part == 1.0 or most * self.costs.scale >= self.lower:
-                    yield most
 
     def _usable_columns(self, part: float) -> tuple[np.ndarray, float]:
         """(columns bool[c] that add at most a part of cost minus bound, a bound for partitions with another column)."""
