@@ -28,7 +28,7 @@ from shoal.engines.table import Counted, Expected, Placed, PlacementRequest, Rep
 from shoal.engines.unassigned import Unassigned, look, named_sensitive
 from shoal.errors import InputError, PolicyError, Sentence, UnaskedError
 from shoal.judge.tables.population import Covered
-from shoal.model.arguments import column_names, drawn
+from shoal.model.arguments import column_names, drawn, no_effect, suggesting
 from shoal.model.audit import Check
 from shoal.model.histogram import Partition
 from shoal.model.loss import View, measures, ncp, stars, suppressed_tuples
@@ -93,6 +93,7 @@ class TableSettings(Settings, ScopeSettings, total=False):
 
 
 @watched
+@suggesting
 def anonymize(
     data: Frame,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -197,6 +198,9 @@ def prepare(
     with misspelled_first(data, policy, wanted, lambda table: open_table(table, engine, scope=scope)):
         # the same secret must give the same release
         asked = Policy.of(policy, **wanted).seeded(drawn() if secret is None else 0)
+    if after is None and (force_composition or max_composition != MAX_COMPOSITION):
+        named = "force_composition=True" if force_composition else f"max_composition={max_composition}"
+        raise no_effect(named, "⟨after=...⟩")
     if after is not None and asked.minimality is not None:
         raise PolicyError(
             "minimality is proved of one release alone, and ⟨after=...⟩ sets it against an earlier one; leave one of "

@@ -19,7 +19,7 @@ from shoal.engines.table import Table, refuse_other_count, require
 from shoal.engines.unassigned import Unassigned, look
 from shoal.errors import InputError, PolicyError, UncoveredError
 from shoal.judge.file import canonical, read_release, unquoted
-from shoal.model.arguments import column_names, drawn, number
+from shoal.model.arguments import column_names, drawn, number, suggesting
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
@@ -73,6 +73,7 @@ class Series(Shown):
         self.policy, self.mode = held.policy, str(held.about["mode"])
 
     @classmethod
+    @suggesting
     def start(
         cls,
         place: str | Path,
@@ -129,6 +130,7 @@ class Series(Shown):
         return len(series_folder.part_numbers(self.place))
 
     @watched
+    @suggesting
     def add(
         self,
         table: Any,
@@ -161,9 +163,7 @@ class Series(Shown):
         at any moment, the series is unchanged or has one complete part more.
         """
         progress("reading", None)
-        scope, odd = Scope.among(settings)
-        if odd:
-            raise PolicyError.unknown("setting of Series.add", next(iter(odd)), Scope._fields)
+        scope, _ = Scope.among(settings)
         with series_folder.held(self.place) as held, held.scratch() as scratch:
             progress("reading", None)
             _refuse_without_effect(held, without_waiting, other_people)
@@ -203,6 +203,7 @@ class Series(Shown):
         return part
 
     @watched
+    @suggesting
     def view(
         self,
         columns: Sequence[str] | str | None = None,
@@ -243,6 +244,7 @@ class Series(Shown):
             held.add(part.release, part.certificate, after, judged_bytes(policy))
         return part
 
+    @suggesting
     def waiting(
         self,
         table: Any,
@@ -260,9 +262,7 @@ class Series(Shown):
 
         Raises InputError if a waiting person is not in the table. O(rows), in memory.
         """
-        scope, odd = Scope.among(settings)
-        if odd:
-            raise PolicyError.unknown("setting of Series.waiting", next(iter(odd)), Scope._fields)
+        scope, _ = Scope.among(settings)
         held = series_folder.open_series(self.place)
         person = person or held.policy.person
         if person is None:

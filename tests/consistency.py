@@ -337,7 +337,7 @@ def _answers(seed: int) -> list[Case]:
     line = {"columns": ["x"], "sensitive": ["d"]}
     drawn = random.Random(seed)
     return [
-        counted("labels", lambda n: shoal.labels.cover(n, 4, seed=1), label="value"),
+        counted("labels", lambda n: shoal.labels.cover(n, 4), label="value"),
         counted("intervals", lambda n: shoal.intervals.cut(np.arange(n.size), n, 4), value="value"),
         Case("regions", counts, ("n",), 5, of_areas),
         Case(

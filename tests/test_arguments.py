@@ -115,13 +115,44 @@ def test_numbers_beyond_floats_arrays_of_nothing_and_patterns_are_refused_in_wor
         shoal.anonymize(**({"data": TABLE, **ROLES, "k": 2} | asked))
 
 
+def test_a_call_that_python_refuses_names_its_function():
+    with pytest.raises(TypeError, match=r"cover\(\) missing a required argument: 'k'"):
+        shoal.labels.cover([3, 4])
+
+
+PUBLIC: dict[str, Callable[..., Any]] = {
+    **{call.__name__: call for call, _ in CALLS.values()},
+    **{name: getattr(shoal, name) for name in ("Recoder", "attack", "verify", "prove", "decode", "assign", "roles")},
+    "Series.start": shoal.Series.start, "Series.add": shoal.Series.add, "Series.waiting": shoal.Series.waiting,
+    "Release.write": shoal.Release.write, "Release.report": shoal.Release.report, "Recoder.apply": shoal.Recoder.apply,
+    "written": shoal.written, "levels": shoal.tiles.levels, "grid": shoal.tiles.grid, "group": shoal.tables.group,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_an_unknown_keyword_is_refused_in_words(name):
+    with pytest.raises(shoal.PolicyError, match=f"^'unheard_of' is not an argument of {name}; there is '"):
+        PUBLIC[name](unheard_of=1)
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: shoal.labels.cover([3, 4], 3, seeds=1), r"cover\(\) got an unexpected keyword argument 'seeds'"),
-        (lambda: shoal.labels.cover([3, 4]), r"cover\(\) missing a required argument: 'k'"),
+        (lambda: shoal.labels.cover([3, 4], 3, seeds=1), "'seeds' is not an argument of cover; did you mean 'seed'"),
+        (lambda: shoal.tiles.split(POINTS, 3, bondary=1), "not an argument of split; did you mean 'boundary'"),
+        (lambda: shoal.anonymize(TABLE, seperator=";"), "not an argument of anonymize; did you mean 'separator'"),
+        (
+            lambda: shoal.compare(TABLE, {}, qid=["a"]),
+            "not an argument of compare; in shoal this is 'quasi_identifiers'",
+        ),
+        (lambda: shoal.Recoder(["a"], suppression_limit=0.1), "not an argument of Recoder; in shoal this is 'max_supp"),
+        (lambda: shoal.Recoder(["a"]).set_params(kk=3), "'kk' is not an argument of Recoder; did you mean 'k'"),
+        (
+            lambda: shoal.regions.nested([(0, 1)], [1, 2], [1], islnds="join"),
+            "argument of merge; did you mean 'islands'",
+        ),
     ],
 )
-def test_a_call_that_python_refuses_names_its_function(call, says):
-    with pytest.raises(TypeError, match=says):
+def test_a_misspelled_keyword_is_refused_with_the_one_that_is_meant(call, says):
+    with pytest.raises(shoal.PolicyError, match=says):
         call()

@@ -227,7 +227,7 @@ def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
         (lambda t: shoal.anonymize(t, quasi_identifiers="age,town", k=2), "give each by itself: \\['age', 'town'\\]"),
         (
             lambda t: shoal.anonymize(t, qi=["age"], k=2),
-            "'qi' is not a setting .*; in shoal this is 'quasi_identifiers'",
+            "'qi' is not an argument .*; in shoal this is 'quasi_identifiers'",
         ),
         (lambda t: shoal.audit(t, k=2), "shoal init and shoal.roles propose them"),
         (lambda t: shoal.compare(t, [t], quasi_identifiers=["age"]), "as in {'ours': release, 'theirs': 'arx.csv'}"),

@@ -278,6 +278,8 @@ def test_small_and_extreme_tables() -> None:
         ({"seed": -1}, PolicyError, "seed"),
         ({"l": 2}, PolicyError, "sensitive"),
         ({"methud": "x"}, PolicyError, "did you mean 'method'"),
+        ({"max_composition": 0.5}, PolicyError, "max_composition=0.5 has no effect without after=...; say that too"),
+        ({"force_composition": True}, PolicyError, "force_composition=True has no effect without after=...; say that"),
         ({"region_loss": "land"}, PolicyError, "region_loss has no effect if no column is published as regions"),
         ({"publish": "centers", "max_level": {"a": 0}}, PolicyError, "max_level counts levels .*'centers' has none"),
         ({"method": "three_fase"}, PolicyError, "did you mean 'three_phase'"),
@@ -316,7 +318,7 @@ def test_bad_data_are_refused(data: Any, says: str) -> None:
 
 def test_an_audit_names_what_another_tool_calls_its_settings() -> None:
     for name, here in (("key_vars", "quasi_identifiers"), ("hhId", "household"), ("k_anonymity", "k")):
-        with pytest.raises(PolicyError, match=f"'{name}' is not a setting of an audit; in shoal this is '{here}'"):
+        with pytest.raises(PolicyError, match=f"'{name}' is not an argument of audit; in shoal this is '{here}'"):
             shoal.audit(pl.DataFrame({"a": [1, 1]}), **{name: "a"})  # type: ignore[arg-type]
 
 
@@ -441,3 +443,14 @@ def test_a_hierarchy_without_effect_is_noted(publish: str | None) -> None:
     made = shoal.anonymize(table, **asked, **({} if publish is None else {"publish": publish}))
     words = f"the hierarchy of 'a' has no effect, because values are published as {publish or 'stars'}"
     assert words in made.facts.notes
+
+
+def test_stars_of_centers_without_effect_are_noted() -> None:
+    table = pl.DataFrame({"a": ["p", "q", "r", "s"] * 3, "s": ["x", "y", "z"] * 4})
+    asked = {"quasi_identifiers": ["a"], "sensitive": ["s"], "k": 3, "publish": "centers"}
+    idle = {"star": "hidden", "numeric_stars": "text", "max_suppressed": 0.1}
+    made = shoal.anonymize(table, **asked, **idle)
+    assert made.facts.notes == tuple(f"{name} has no effect, because centers have no stars" for name in idle)
+    assert not shoal.anonymize(table, **asked).facts.notes
+    starred = table.with_columns(pl.col("a").replace("p", "*"))
+    assert not shoal.anonymize(starred, **asked, star="hidden").facts.notes

@@ -54,7 +54,7 @@ def tiles(x: float) -> str:
     """Points in tiles of at least ten."""
     rng = np.random.default_rng(7)
     points = np.clip(rng.normal([[0.3, 0.35]] * 60 + [[0.68, 0.62]] * 60, 0.16), 0.01, 0.99)
-    found = shoal.tiles.split(points, 10, effort="fast", seed=1)
+    found = shoal.tiles.split(points, 10, effort="fast")
     side, top = 192.0, 62.0
     out = [text(x, 26, "a map: 10 people or more in a tile", 'font-weight="600"')]
     for number, (x0, y0, x1, y1) in enumerate(np.clip(found.bounds, 0, 1).tolist()):

@@ -19,7 +19,7 @@ from shoal.engines.open import open_table
 from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.arguments import column_names, mapping, seed_of
+from shoal.model.arguments import column_names, mapping, seed_of, suggesting
 from shoal.model.cards import grid, number, several
 from shoal.model.certificate import read_json
 from shoal.model.policy import Policy
@@ -133,6 +133,7 @@ def line_of(finding: Figure) -> str:
 
 
 @watched
+@suggesting
 def attack(
     release: Any,
     original: Any = None,
@@ -320,6 +321,7 @@ def _open(
     """A table in memory. read: the columns that are read if they are there; None: all"""
     table = given.table if hasattr(given, "policy") else given
     refuse_database(table)
-    opened = open_table(table, separator=separator, encoding=where_needed(table, encoding), needed=needed)
+    separator, encoding = where_needed(table, separator, encoding)
+    opened = open_table(table, separator=separator, encoding=encoding, needed=needed)
     require(opened.columns, needed)
     return empty_as_missing(opened.polars([c for c in opened.columns if read is None or c in read]))

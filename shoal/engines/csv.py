@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from shoal.engines.source import Source, codec_of, locate
+from shoal.engines.source import Source, codec_of, is_several, locate, parts_of
 from shoal.errors import InputError, PolicyError
 from shoal.paths import is_map, kind_of, usual_separator
 
@@ -351,12 +351,18 @@ def refuse_twice(names: list[str], file: str) -> None:
             raise InputError(f"{file!r}: columns {first[name]} and {number} have the same name; rename one of them")
 
 
-def where_needed(data: Any, encoding: str | None) -> str | None:
-    """The encoding for one of several files: the given one for a CSV that isn't UTF-8, otherwise None."""
+def where_needed(data: Any, separator: str | None, encoding: str | None) -> tuple[str | None, str | None]:
+    """The separator and the encoding for one of several tables: those given for a CSV, and the encoding only if it
+    isn't UTF-8; otherwise None."""
     codec = codec_of(encoding)
-    if codec == "utf-8" or not isinstance(data, (str, Path)) or not Path(data).is_file():
-        return None
+    if is_several(data):
+        return (separator if separator and parts_of(data).kind == "csv" else None), None
+    if not isinstance(data, (str, Path)) or not Path(data).is_file():
+        return None, None
     source = locate(data)
+    separator = separator if source.kind == "csv" else None
+    if codec == "utf-8":
+        return separator, None
     read = codecs.getincrementaldecoder("utf-8")()
     try:
         with source.open() as stream:
@@ -364,8 +370,8 @@ def where_needed(data: Any, encoding: str | None) -> str | None:
                 read.decode(part)
             read.decode(b"", final=True)
     except UnicodeDecodeError:
-        return encoding
-    return None
+        return separator, encoding
+    return separator, None
 
 
 SEPARATORS = ",;\t|"

@@ -29,7 +29,17 @@ import polars as pl
 from shoal.engines import frames, lakes, spark
 from shoal.engines.csv import examine, one_character, other_separator, read_csv, separator_of, sniff
 from shoal.engines.frames import FrameTable
-from shoal.engines.source import Scope, Source, codec_of, database_kind, is_several, locate, parts_of, parts_of_one
+from shoal.engines.source import (
+    Scope,
+    Source,
+    codec_of,
+    database_kind,
+    is_several,
+    locate,
+    parts_of,
+    parts_of_one,
+    refuse_text,
+)
 from shoal.engines.table import Counted, EngineModule, Origin, Placed, PlacementRequest, Table, look, require
 from shoal.errors import InputError, PolicyError, Sentence
 from shoal.model.certificate import read_json
@@ -79,6 +89,8 @@ def open_file(
     parts = parts_of(path, pattern=scope.glob) if is_several(path, scope.glob) else parts_of_one(path)
     if parts.kind not in ("csv", "parquet"):
         raise InputError(f"{parts.name!r} is read by the Polars engine alone; leave ⟨engine={engine!r}⟩ out")
+    if parts.kind != "csv":
+        refuse_text(repr(parts.name), separator, encoding)
     known = ENGINES[engine]
     checked = look(parts, separator, encoding, known.title)
     home = known.opened()
@@ -116,6 +128,7 @@ def open_table(
     scope = scope or Scope()
     if isinstance(data, (str, Path)) or is_several(data):
         if is_server(data):
+            refuse_text("a table of a server", separator, encoding)
             return _served(str(data), engine, scope, needed)
         if is_remote(data) and engine != "spark":
             raise elsewhere(data)
@@ -130,6 +143,7 @@ def open_table(
         _require(table, data, separator, needed)
         return table
     scope.check(None)
+    refuse_text("a frame", separator, encoding)
     module = type(data).__module__.split(".")[0]
     for known in ENGINES.values():
         if module in known.frames:
@@ -243,6 +257,7 @@ def _opened(
 ) -> Table:
     """The table of a path, opened by the engine that reads it."""
     if is_remote(path):
+        refuse_text(repr(without_secrets(path)), separator, encoding)
         return spark.table_of(spark.read_remote(path, scope), Origin(without_secrets(path)))
     if engine == "polars" and kind_of(path) == "csv" and not is_map(path):
         source, used = locate(path), one_character(separator)
@@ -257,6 +272,7 @@ def _opened(
     if database_kind(path) is not None:
         from shoal.engines.duck import open_database
 
+        refuse_text(repr(Path(path).name), separator, encoding)
         if engine != "duckdb":
             raise InputError("a DuckDB or SQLite file is read with ⟨engine='duckdb'⟩")
         return open_database(path, scope)

@@ -45,6 +45,7 @@ from shoal.engines.store import unread_sheets
 from shoal.engines.table import require
 from shoal.engines.unassigned import SHARE, SingledColumns, counts_of, dangerous, sample, words, worst_sets
 from shoal.errors import InputError, Sentence
+from shoal.model.arguments import suggesting
 from shoal.model.cards import Shown, several
 from shoal.model.notation import MARKS, reader_of
 from shoal.model.refusals import STARS, free_star
@@ -694,6 +695,7 @@ class Roles(Shown):
         return self._coded[name]
 
 
+@suggesting
 def roles(
     data: Any, *, l: int = 2, separator: str | None = None, encoding: str | None = None, table: str | None = None,
     query: str | None = None,

@@ -159,6 +159,13 @@ def codec_of(encoding: str | None) -> str:
     return known
 
 
+def refuse_text(what: str, separator: str | None, encoding: str | None = None) -> None:
+    """PolicyError for settings of a CSV that have no effect, because the table is none."""
+    for name, given in (("separator", separator), ("encoding", encoding)):
+        if given is not None:
+            raise PolicyError(f"⟨{name}={given!r}⟩ says how a CSV is read, and {what} is none; leave it out")
+
+
 def refuse_database(path: Any) -> None:
     """InputError for a database file, where only a file of one table can be named."""
     if database_kind(path) is not None:

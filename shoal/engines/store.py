@@ -26,7 +26,7 @@ import polars as pl
 from shoal.engines.atomic import publish_file
 from shoal.engines.columns import begins_before, flat, made_one, one_zero, refuse_nested, without_levels
 from shoal.engines.csv import one_character, read_csv, refuse_twice
-from shoal.engines.source import Source, locate, refuse_database, too_little, wrong_format
+from shoal.engines.source import Source, locate, refuse_database, refuse_text, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
 from shoal.model.arguments import no_numbers
@@ -175,6 +175,7 @@ def read_table(
     if is_map(path):
         from shoal.engines.vector import read_points
 
+        refuse_text(repr(Path(path).name), separator, encoding)
         return read_points(Path(path), layer)
     source = locate(path)
     if layer is not None and source.kind != "excel":
@@ -182,6 +183,7 @@ def read_table(
     refuse_database(path)
     if source.kind == "csv":
         return read_csv(source, one_character(separator), encoding, coded, rows=rows)
+    refuse_text(repr(source.name), separator, None if source.kind == "statistics" else encoding)
     if source.kind == "excel":
         return read_excel(source, layer, rows=rows)
     if source.kind == "statistics":

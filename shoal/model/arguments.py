@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
@@ -218,6 +218,12 @@ def known(what: str, value: Any, words: Iterable[str], meanings: Mapping[str, st
     return value
 
 
+def no_effect(setting: str, *needed: str) -> PolicyError:
+    """The refusal of a setting that nothing reads. needed: the settings of which one would read it."""
+    say = "say that too" if len(needed) == 1 else "say one of them"
+    return PolicyError(f"⟨{setting}⟩ has no effect without {' or '.join(needed)}; {say}, or leave it out")
+
+
 def missing(value: Any) -> bool:
     """Whether a value is None, NaN, or pandas' NA: what stands in a table where nothing is known."""
     if value is None:
@@ -273,15 +279,38 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
     return given
 
 
-def keywords(what: str, given: Mapping[str, Any], kind: type) -> None:
-    """PolicyError, with a suggestion, for a name that is no keyword of a TypedDict."""
+def keywords(what: str, given: Iterable[str], names: Collection[str]) -> None:
+    """PolicyError for the first name that isn't one of those available, with the one that is meant."""
     for name in given:
-        if name in kind.__annotations__:
+        if name in names:
             continue
         meant = named_elsewhere(name)
-        if meant in kind.__annotations__:
-            raise PolicyError(f"{name!r} is not a {what}; in shoal this is {meant!r}")
-        raise PolicyError.unknown(what, name, kind.__annotations__)
+        if meant in names:
+            article = "an" if what[:1] in "aeio" else "a"
+            raise PolicyError(f"{name!r} is not {article} {what}; in shoal this is {meant!r}")
+        raise PolicyError.unknown(what, name, names)
+
+
+def suggesting(call: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function so that it refuses an unknown keyword with the name that is meant.
+
+    If it has ``**more: Unpack[Keywords]``, those of the TypedDict are available too; ``**more: Any`` accepts any.
+    """
+    taken = signature(call).parameters.values()
+    by_name = [p for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    own = [p.name for p in by_name if p.name not in ("self", "cls")]
+    more = next((p for p in taken if p.kind == p.VAR_KEYWORD), None)
+    if more is not None and "Unpack" not in str(more.annotation):
+        return call
+
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs.keys() <= {*own}:
+            typed = [] if more is None else get_args(get_type_hints(call)[more.name])[0].__annotations__
+            keywords(f"argument of {call.__qualname__.removesuffix('.__init__')}", kwargs, [*own, *typed])
+        return call(*args, **kwargs)
+
+    return run
 
 
 class FrozenMapping(dict[Any, Any]):
@@ -409,7 +438,7 @@ def recorded(call: Callable[P, R]) -> Callable[P, R]:
         except TypeError as wrong:  # the message that Python writes if it calls the function itself
             raise TypeError(f"{call.__name__}() {wrong}") from None
         given.apply_defaults()
-        if "seed" in names and given.arguments["seed"] is None:
+        if "seed" in names and given.arguments["seed"] is None and given.arguments.get("order", "random") == "random":
             given.arguments["seed"] = drawn()
         answer: Any = call(*given.args, **given.kwargs)
         how = {name: given.arguments[name] for name in names}

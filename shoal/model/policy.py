@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.errors import PolicyError, Sentence, ShoalError, UnaskedError, within
-from shoal.model.arguments import Effort, FrozenMapping, column_names, known, mapping, number, seed_of
+from shoal.model.arguments import Effort, FrozenMapping, column_names, keywords, known, mapping, number, seed_of
 from shoal.model.certificate import recipe
 from shoal.model.hierarchy import GENERATED, REGIONS, is_built
 from shoal.model.notation import named_notations, refuse_notations
@@ -35,7 +35,7 @@ from shoal.model.refusals import (
     with_regions,
 )
 from shoal.model.rule_books import RULE_BOOKS
-from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings, named_elsewhere
+from shoal.model.settings import EFFORTS, RECODINGS, SETTINGS, SHORTHANDS, PolicySettings
 from shoal.paths import ending, is_json
 
 
@@ -200,12 +200,7 @@ class Policy:
         """Raises PolicyError, with a suggestion, for unknown settings and for contradictions."""
         values: dict[str, Any] = dict(asked)
         known_names = [f.name for f in fields(self)] + [*SHORTHANDS]
-        for name in values:
-            if name not in known_names:
-                meant = named_elsewhere(name)
-                if meant is not None:
-                    raise PolicyError(f"{name!r} is not a setting of a policy; in shoal this is {meant!r}")
-                raise PolicyError.unknown("setting of a policy", name, known_names)
+        keywords("setting of a policy", values, known_names)
         values["privacy"] = take_models(values)
         values |= with_regions(values)
         read: dict[str, Any] = {"source": None, "written": {}, "certified": {}}

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.engines.codes import as_text
 from shoal.engines.open import open_table, written_file
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import column_names, seed_of
+from shoal.model.arguments import column_names, seed_of, suggesting
 from shoal.model.certificate import read_json
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
@@ -269,6 +269,7 @@ class Decoded:
         return self.columns[column]
 
 
+@suggesting
 def decode(
     release: str | Path, certificate: str | Path | None = None, *, hierarchies: Mapping[str, Any] | None = None
 ) -> Decoded:

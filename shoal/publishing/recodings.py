@@ -36,7 +36,7 @@ from shoal.model.notation import MARKS, held_in, limits_of, numeral, of_limits, 
 from shoal.model.policy import Policy
 from shoal.model.privacy import PrivacyModel, TCloseness
 from shoal.model.recoding import AREAS, ColumnRecoding, Levels, PublishedCodes, RangeGrid, Ranges, Recoding, Regions
-from shoal.model.settings import RECODINGS
+from shoal.model.settings import RECODINGS, SETTINGS
 from shoal.model.task import Grouping
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -613,10 +613,16 @@ def published_classes(replacements: list[Replacement]) -> int:
     return int(np.unique(mixed_radix_columns(seen, sizes, seen[0].size)).size)
 
 
-def _unused(asked: Policy) -> tuple[str, ...]:
-    """A sentence on hierarchies of quasi-identifiers that the way to publish doesn't use."""
+def _unused(counted: Counted, asked: Policy) -> tuple[str, ...]:
+    """A sentence on settings that the way to publish doesn't use: on stars of centers, and on hierarchies."""
+    if asked.publish == "centers":
+        default, named = SETTINGS["star"].default, ["star", "numeric_stars", "max_suppressed"]
+        if any(default in column.texts() for column in (*counted.quasi, *counted.sensitive)):
+            named.remove("star")  # a value that the default would be taken for
+        idle = [name for name in named if getattr(asked, name) != SETTINGS[name].default]
+        return tuple(Sentence(f"⟨{name}⟩ has no effect, because centers have no stars") for name in idle)
     names = [name for name in asked.hierarchies if name not in asked.sensitive]
-    if not names or asked.publish in ("hierarchy", "centers"):
+    if not names or asked.publish == "hierarchy":
         return ()
     what = f"the hierarch{'y' if len(names) == 1 else 'ies'} of {', '.join(map(repr, names))}"
     return (f"{what} ha{'s' if len(names) == 1 else 've'} no effect, because values are published as {asked.publish}",)
@@ -649,7 +655,7 @@ def of_columns(
     trees = by_classes(recoding, counted.histogram.quasi_names, asked)
     return (
         *idle,
-        *_unused(asked),
+        *_unused(counted, asked),
         *trees,
         *alike,
         *_unmeasured(counted, asked),

@@ -26,7 +26,7 @@ from shoal.engines.open import open_table
 from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.arguments import column_names, mapping, seed_of
+from shoal.model.arguments import column_names, mapping, seed_of, suggesting
 from shoal.model.cards import grid, number, several
 from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
 from shoal.model.hierarchy import GENERATED
@@ -296,6 +296,7 @@ _HEAD = (
 
 
 @watched
+@suggesting
 def compare(
     original: Any,
     releases: Mapping[str, Any],
@@ -437,7 +438,8 @@ def _blurred(name: str, column: str) -> str:
 
 def _open(data: Any, names: Sequence[str], text: Text) -> pl.DataFrame:
     refuse_database(data)
-    opened = open_table(data, separator=text[0], encoding=where_needed(data, text[1]), needed=names)
+    separator, encoding = where_needed(data, *text)
+    opened = open_table(data, separator=separator, encoding=encoding, needed=names)
     require(opened.columns, names)
     return empty_as_missing(opened.polars(list(names)))
 

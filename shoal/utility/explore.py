@@ -19,7 +19,7 @@ from shoal.engines.source import Scope, refuse_database
 from shoal.engines.table import Table, require
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.judge.finding import STATED, Finding
-from shoal.model.arguments import column_names, mapping, whole_number
+from shoal.model.arguments import column_names, mapping, suggesting, whole_number
 from shoal.model.certificate import ROUNDING, Certificate, read_json
 from shoal.model.policy import Policy
 from shoal.model.privacy import KAnonymity, LDiversity, describe
@@ -169,6 +169,7 @@ class Exploration:
 
 
 @watched
+@suggesting
 def explore(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -406,6 +407,7 @@ def _some(name: str, given: str | Sequence[str] | None, own: str, known: Sequenc
 
 
 @watched
+@suggesting
 def prove(
     release: str | Path,
     certificate: str | Path | None = None,

@@ -25,7 +25,7 @@ from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
 from shoal.engines.propose import quoted
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import known
+from shoal.model.arguments import keywords, known, suggesting
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
@@ -273,6 +273,7 @@ class Recoder:
         ['30-39', '30-39', '30-39']
     """
 
+    @suggesting
     def __init__(
         self,
         quasi_identifiers: Sequence[str] = (),
@@ -390,6 +391,7 @@ class Recoder:
                     seen.add(tuple(near.values()))
                     queue.append(near)
 
+    @suggesting
     def apply(
         self,
         table: Any,
@@ -503,10 +505,8 @@ class Recoder:
 
     def set_params(self, **settings: Any) -> Recoder:
         """Set arguments by name; fit again afterwards."""
-        known = self.get_params()
+        keywords("argument of Recoder", settings, self.get_params())
         for name, value in settings.items():
-            if name not in known:
-                raise PolicyError.unknown("argument of Recoder", name, known)
             setattr(self, name, value)
         return self
 

@@ -106,6 +106,16 @@ def test_sensitive_values_without_a_condition_on_them_are_refused():
             call([[0.0], [1.0], [2.0], [3.0]], 2, sensitive=["a", "b", "a", "b"])
 
 
+@pytest.mark.parametrize(
+    "beside", [{"centers": "anywhere"}, {"method": "exact"}, {"sensitive": ["a", "b"] * 3, "l": 2}], ids=str
+)
+def test_a_search_that_does_not_go_on_is_not_asked_to(beside):
+    points = [[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]
+    with pytest.raises(shoal.PolicyError, match=r"improve=True has no effect with .*; leave one of them out"):
+        shoal.gathering.gather(points, 2, improve=True, **beside)
+    assert shoal.gathering.gather(points, 2, effort="thorough", **beside).clusters
+
+
 def test_numbers_whose_squares_are_zero_are_refused_by_name():
     frame = pl.DataFrame({"age": [30.0, 31.0] * 6, "size": [1e-322, 5e-324, 0.0] * 4})
     for call in (shoal.gathering.gather, shoal.gathering.cellular, shoal.tiles.split):

@@ -241,6 +241,12 @@ def test_what_is_no_hierarchy(arguments, words):
         shoal.intervals.levels(*arguments)
 
 
+def test_a_way_to_combine_costs_without_a_function_of_them_is_refused():
+    with pytest.raises(shoal.PolicyError, match="combine='max' has no effect without a function as objective="):
+        shoal.intervals.cut([1, 2, 3, 4], None, 2, "squares", "max")
+    assert shoal.intervals.cut([1, 2, 3, 4], None, 2, lambda i, j: j - i, "max").cost == 2
+
+
 @pytest.mark.parametrize("texts", [["10", "9", "2", "1"], ["007", "7", "7.0", "1e3"], ["-0", "0", "-5", "1.5"]])
 def test_texts_that_are_numbers_are_cut_as_numbers(texts, tmp_path):
     for objective in ("max", "range"):

@@ -140,6 +140,26 @@ def test_settings_that_are_none_are_refused_by_every_method(method, wrong):
         shoal.labels.cover([5, 4, 3, 3], 5, method, **wrong)
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"method": "five_halves", "order": "given"}, "order='given' has no effect without method='fold' or method="),
+        ({"order": "random", "seed": 3}, "order='random' has no effect without method='fold' or method='spread'; say "),
+        ({"method": "fold", "seed": 3}, "seed=3 has no effect without order='random'; say that too, or leave it out"),
+        ({"method": "exact", "epsilon": 0.1}, "epsilon=0.1 has no effect without method='scheme' or method='bicrit"),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_refused(asked, words):
+    with pytest.raises(shoal.PolicyError, match=words):
+        cover([5, 4, 3, 3], 5, **asked)
+
+
+def test_a_seed_is_stated_where_the_order_is_random():
+    runs = [cover([5, 4, 3, 3], 5, "fold", order=order).certificate.details["run"] for order in ("sorted", "random")]
+    assert runs[0]["seed"] is None
+    assert runs[1]["seed"] >= 0
+
+
 @pytest.mark.parametrize(("sizes", "k", "optimum", "words"), BOUNDS)
 def test_where_a_bound_bites(sizes, k, optimum, words):
     assert least_largest(sizes, k) == optimum

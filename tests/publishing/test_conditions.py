@@ -68,7 +68,8 @@ def test_option_keyword_and_certificate_say_the_same(name: str) -> None:
         assert name not in stated
         return
     assert stated[entry.key] == value
-    again = shoal.tiles.split(FRAME.select("x", "y").to_numpy(), 4, **{**as_split(stated, FRAME), "seed": 7})
+    seed = {"seed": 7} if stated["center"] == "draw" else {}
+    again = shoal.tiles.split(FRAME.select("x", "y").to_numpy(), 4, **as_split(stated, FRAME), **seed)
     assert [*again.labels] == [*answer.labels]
 
 

@@ -176,6 +176,7 @@ def test_refusals_say_what_was_found(arguments, error, text):
         ({"exclude": ["no", "yes", "no"]}, "exclude holds 3 values other than true and false"),
         ({"exclude": [0, 2, 1]}, "exclude holds 1 value other"),
         ({"water": ["no", "no", "no"]}, "water holds 3 values other"),
+        ({"start": [0, 1, 2], "method": "tree"}, "'tree' begins with no partition; use 'search', or leave start out"),
         ({"start": [0, 1]}, "one region for each"),
         ({"start": [0, 1, 0]}, "not connected"),
         ({"start": [0, -1, 1]}, "leaves an area out"),

@@ -54,7 +54,7 @@ def asked(r, method):
         None if r["units"] else [row[5] for row in rows],
         method,
         objective=r["objective"],
-        rule=r["rule"],
+        rule=r["rule"] if method == "kd_tree" else "widest",
         boundary=[f"s{s}" for s in r["sides"]] if r["bounded"] else None,
         sensitive=[f"v{row[2]}" for row in rows] if r["l"] or r["distinct_l"] else None,
         l=r["l"],
@@ -66,7 +66,7 @@ def asked(r, method):
         extent=r["extent"],
         center=r["center"],
         sparse="leave-out" if r["leave_out"] else "refuse",
-        seed=1,
+        seed=1 if r["center"] == "draw" else None,
     )
 
 

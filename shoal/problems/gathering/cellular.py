@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import Effort, coordinates, number, recorded, seed_of
+from shoal.model.arguments import Effort, coordinates, number, recorded, seed_of, suggesting
 from shoal.model.cards import several
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.model.certificate import tight as agreed
@@ -223,6 +223,7 @@ def _exchange(ask: CellularAsk, found: Clusters) -> Clusters:
 
 
 @watched
+@suggesting
 @interruptible
 @recorded
 def cellular(

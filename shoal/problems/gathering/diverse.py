@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.kernels.gathering import clusters as kernels
-from shoal.model.arguments import array_of, keywords, whole_number
+from shoal.model.arguments import array_of, whole_number
 from shoal.problems.gathering.space import Space
 from shoal.problems.gathering.threshold import Clusters, Lists
 from shoal.problems.programs import LinearConstraints, solve
@@ -51,7 +51,6 @@ class Diversity:
     @classmethod
     def of(cls, n: int, asked: Conditions) -> Diversity | None:
         """The condition that the arguments of ``gather`` request; None if they request none."""
-        keywords("setting of clusters", asked, Conditions)
         sensitive, l, distinct_l = asked.get("sensitive"), asked.get("l"), asked.get("distinct_l")
         eligible = asked.get("eligible")
         if l is None and distinct_l is None and eligible is None:

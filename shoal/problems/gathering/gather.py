@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import Effort, known, recorded, whole_number
+from shoal.model.arguments import Effort, known, recorded, suggesting, whole_number
 from shoal.model.arguments import number as number_of
 from shoal.model.cards import Shown, number, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
@@ -273,6 +273,7 @@ METHODS: dict[str, Callable[[GatherAsk], GatherAnswer]] = {
 
 
 @watched
+@suggesting
 @interruptible
 @recorded
 def gather(
@@ -329,11 +330,17 @@ def gather(
     space = space_of(points, metric, cyclic, decimal)
     r, epsilon, max_clusters = check(r, epsilon, max_clusters, centers, method, "gather")
     asked = Effort.of(effort)
-    improve = improve or asked.name == "thorough"
     at_points = centers == "points"
     if not at_points and space.coordinates is None:
         raise PolicyError("⟨centers='anywhere'⟩ needs plain numbers and the Euclidean metric; use ⟨centers='points'⟩")
     diversity = Diversity.of(space.n, values)
+    unread = {
+        "⟨centers='anywhere'⟩": not at_points, "⟨method='exact'⟩": method == "exact",
+        "a condition on sensitive values": diversity is not None,
+    }  # fmt: skip
+    if improve and (beside := [what for what, there in unread.items() if there]):
+        raise PolicyError(f"⟨improve=True⟩ has no effect with {beside[0]}; leave one of them out")
+    improve = improve or asked.name == "thorough"
     order = space.along()  # neighbors in space are adjacent in memory, which halves the time for a million points
     part = None if diversity is None else diversity.part(order)
     found = _gathered(

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import FAR, WIDE, Effort, array_of, known, missing, threshold, whole
+from shoal.model.arguments import FAR, WIDE, Effort, array_of, known, missing, no_effect, suggesting, threshold, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.threads import interruptible
@@ -200,6 +200,7 @@ def _in_utc(moments: list[datetime], what: str) -> list[datetime]:
 
 
 @watched
+@suggesting
 @interruptible
 def cut(
     values: Iterable[Any],
@@ -239,6 +240,8 @@ def cut(
     if not callable(objective):
         known("objective", objective, UNITS)
     known("way to combine costs", combine, ("sum", "max"))
+    if combine != "sum" and not callable(objective):
+        raise no_effect(f"combine={combine!r}", "a function as ⟨objective=⟩")
     found, records, index = distinct(values, weights)
     total = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
     if int(total[-1]) < k:
@@ -436,6 +439,7 @@ def _texts(values: Sequence[Any] | np.ndarray) -> list[str]:
     return short if len({*short}) == len({*held}) else [repr(v) if isinstance(v, float) else str(v) for v in held]
 
 
+@suggesting
 def levels(
     values: Sequence[Any],
     counts: Sequence[int] | np.ndarray,

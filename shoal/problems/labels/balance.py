@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shoal.clock import clock
-from shoal.model.arguments import Effort
+from shoal.model.arguments import Effort, suggesting
 from shoal.model.certificate import Guarantee
 from shoal.problems.labels.approximations import FACTOR_5_2, five_halves_labels, poured, spread_labels
 from shoal.problems.labels.instance import (
@@ -403,6 +403,7 @@ class Sweep:
 
 
 @watched
+@suggesting
 @interruptible
 def sweep(sizes: Iterable[Any], ks: Iterable[int] | None = None) -> Sweep:
     """The least largest group for many k at once; by default every k from the largest size to half the total.

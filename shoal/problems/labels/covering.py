@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import Effort, known, number, recorded, whole
+from shoal.model.arguments import Effort, known, no_effect, number, recorded, seed_of, suggesting, whole
 from shoal.model.certificate import Guarantee
 from shoal.model.notation import MISSING, element
 from shoal.problems.catalogue import algorithm
@@ -161,9 +161,12 @@ def _best_of_all(given: BinCoveringInstance, objective: str) -> np.ndarray:
 
 
 ORDERED = ("fold", "spread")  # the methods whose result depends on the requested order
+SCHEMES = ("scheme", "bicriteria")  # the methods with a precision
+EPSILON = 0.5
 
 
 @watched
+@suggesting
 @interruptible
 @recorded
 def cover(
@@ -174,7 +177,7 @@ def cover(
     effort: str | float = "balanced",
     seed: int | None = None,
     order: str = "sorted",
-    epsilon: float = 0.5,
+    epsilon: float = EPSILON,
     objective: str = "max",
 ) -> Cover:
     """Groups of labels that each count at least k, with the largest group as small as possible.
@@ -210,12 +213,18 @@ def cover(
     known("order", order, ORDERS)
     known("objective", objective, UNITS)
     number("epsilon", epsilon, "a number above 0 and at most 1", lambda x: 0 < x <= 1)
-    asked = Effort.of(effort)
+    asked, seed = Effort.of(effort), seed_of(seed)
     solve: Callable[..., Cover] = auto if method == "auto" else algorithm("labels", method)
-    given = instance(sizes, k, order if method in ORDERED else "sorted", seed)
+    if order != "sorted" and method not in ORDERED:
+        raise no_effect(f"order={order!r}", *(f"⟨method={name!r}⟩" for name in ORDERED))
+    if seed is not None and order != "random":
+        raise no_effect(f"seed={seed}", "⟨order='random'⟩")
+    if epsilon != EPSILON and method not in SCHEMES:
+        raise no_effect(f"epsilon={epsilon}", *(f"⟨method={name!r}⟩" for name in SCHEMES))
+    given = instance(sizes, k, order, seed)
     if objective != "max":
         return cover_sum(given, objective, method)
-    if method in ("scheme", "bicriteria"):
+    if method in SCHEMES:
         return solve(given, epsilon)
     return solve(given, asked) if method in ("auto", "exact") else solve(given)
 
@@ -223,6 +232,7 @@ def cover(
 STYLES = ("ends", "largest", "numbers")
 
 
+@suggesting
 def group_labels(
     names: Sequence[Any], labels: np.ndarray, counts: Sequence[int] | np.ndarray | None = None, style: str = "ends"
 ) -> list[str]:
@@ -280,6 +290,7 @@ def _named(text: list[str], rank: np.ndarray, labels: np.ndarray, style: str) ->
     return found
 
 
+@suggesting
 def levels(
     names: Sequence[Any],
     counts: Sequence[int] | np.ndarray,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import drawn, keywords, recorded
+from shoal.model.arguments import drawn, recorded, suggesting
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
 from shoal.problems.regions.limits import RegionLimits, is_limited, of_level, refuse_unions, with_water_counted
@@ -59,6 +59,7 @@ from shoal.watching import watched, within
 
 
 @watched
+@suggesting
 @interruptible
 @recorded
 def merge(
@@ -100,7 +101,6 @@ def merge(
         >>> found.labels.tolist(), found.certificate.cost, found.certificate.optimal
         ([0, 0, 1, 1], 7, True)
     """
-    keywords("condition of regions", conditions, Conditions)
     request = request_of(
         edges, weights, k, method, conditions, objective=objective, effort=effort, seed=seed, unit=unit
     )  # fmt: skip
@@ -252,6 +252,7 @@ def _why_not(g: Contiguity, request: Request, bounded: bool) -> str:
 
 
 @watched
+@suggesting
 def nested(edges: Any, weights: Any, ks: Sequence[Any], method: str = "auto", **options: Any) -> Nested:
     """Regions at rising thresholds, a hierarchy in which each level merges the regions of the level below.
 
@@ -361,6 +362,7 @@ def check_choices(options: Mapping[str, Any]) -> None:
 
 
 @watched
+@suggesting
 def choices(
     edges: Any, weights: Any, k: Any, counts: Sequence[int] | None = None, method: str = "auto", **options: Any
 ) -> list[Choice]:

@@ -328,6 +328,8 @@ def _refuse_contradictions(
         raise PolicyError(f"regions can't be combined with {named}; leave one of them out")
     if units:
         refuse_unions(given, "; leave fixed and soft_boundary out")
+    if method == "tree" and given.get("start") is not None:
+        raise PolicyError("method 'tree' begins with no partition; use 'search', or leave start out")
     if (units or dry is not None) and given.get("start") is not None:
         raise PolicyError("start can't be combined with exclude, fixed, or soft_boundary; leave it out")
     refuse_below_thresholds(given, features, need)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import Effort, seed_of
+from shoal.model.arguments import Effort, seed_of, suggesting
 from shoal.model.histogram import Histogram, Partition
 from shoal.model.loss import measures
 from shoal.model.privacy import PrivacyModel, Requirement, requirement
@@ -53,6 +53,7 @@ __all__ = [
 
 
 @watched
+@suggesting
 @interruptible
 def group(
     histogram: Histogram,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import keywords, known, number, seed_of, whole_number
+from shoal.model.arguments import known, no_effect, number, seed_of, whole_number
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate
 from shoal.model.conditions import TILE_CONDITIONS
@@ -98,7 +98,6 @@ class TileTerms(NamedTuple):
 
 def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.ndarray | None]:
     """Checked settings, and the side of the boundary of each of n points; PolicyError for contradictions."""
-    keywords("condition of tiles", given, Conditions)
     side, values = (None, None) if (boundary := given.get("boundary")) is None else coded(boundary, n, "boundary")
     l, distinct_l, max_width = given.get("l"), given.get("distinct_l"), given.get("max_width")
     extent, center, sparse = given.get("extent"), given.get("center", "mean"), given.get("sparse", "refuse")
@@ -132,6 +131,8 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.nda
         raise PolicyError(f"{which} needs tiles with ends; leave ⟨extent=⟩ out, or say ⟨extent='data'⟩")
     extent = extent or ("data" if max_width is not None or center == "draw" else "plane")
     seed = seed_of(given.get("seed"))
+    if seed is not None and center != "draw":
+        raise no_effect(f"seed={seed}", "⟨center='draw'⟩")
     return TileTerms(l, distinct_l, units, max_width, extent, center, seed, sparse == "leave-out", values), side
 
 

@@ -17,7 +17,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.model.arguments import Effort, known, recorded
+from shoal.model.arguments import Effort, known, no_effect, recorded, suggesting
 from shoal.model.certificate import Certificate, Guarantee
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tiles.cells import (
@@ -58,6 +58,7 @@ HUGE = 3_000_000  # with more places, sorting twice is slower than the kd-tree b
 
 
 @watched
+@suggesting
 @interruptible
 @recorded
 def split(
@@ -108,6 +109,8 @@ def split(
     if method != "auto":
         algorithm("tiles", method)
     known("cut rule", rule, RULES)
+    if rule != RULES[0] and method != "kd_tree":
+        raise no_effect(f"rule={rule!r}", "⟨method='kd_tree'⟩")
     n = len(points) if hasattr(points, "__len__") else 0
     asked, side = terms_of(conditions, weights, n)
     places = as_places(points, weights, coordinates, side=side, grid=conditions.get("grid"), decimal=decimal)
@@ -336,6 +339,7 @@ class PlaceLevels:
 
 
 @watched
+@suggesting
 def levels(
     points: Any,
     ks: Sequence[int],
@@ -374,6 +378,7 @@ def levels(
     )
 
 
+@suggesting
 def grid(
     points: Any,
     sizes: Sequence[float],

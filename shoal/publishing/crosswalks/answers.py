@@ -26,7 +26,7 @@ from shoal.errors import InputError, PolicyError, ShoalError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import read_release
 from shoal.judge.places.areas import CENTERS, NAMED, NOWHERE
-from shoal.model.arguments import Effort
+from shoal.model.arguments import Effort, keywords, suggesting
 from shoal.model.certificate import Certificate
 from shoal.model.conditions import (
     AREA_CONDITIONS,
@@ -50,6 +50,7 @@ from shoal.watching import watched
 
 
 @watched
+@suggesting
 def release(
     answer: Any,
     data: Any,
@@ -108,9 +109,8 @@ def _refuse_arguments(make: Callable[..., Crosswalk], how: Mapping[str, Any]) ->
     name, takes = make.__name__, signature(make).parameters.values()
     own = {p.name: p for p in takes if p.kind == p.KEYWORD_ONLY}
     # with ``**kwargs``, the maker checks names itself
-    for given in how if not any(p.kind == p.VAR_KEYWORD for p in takes) else ():
-        if given not in own:
-            raise PolicyError.unknown(f"argument of a release of {name}", given, own)
+    if not any(p.kind == p.VAR_KEYWORD for p in takes):
+        keywords(f"argument of a release of {name}", how, own)
     lacking = [n for n, p in own.items() if p.default is p.empty and n not in how]
     if lacking:
         raise PolicyError(f"a release of {name} needs the names of columns: {', '.join(f'⟨{n}=...⟩' for n in lacking)}")
@@ -146,8 +146,6 @@ def solved_again(path: Path, record: Mapping[str, Any], sources: Sources, effort
     """
     hard = None if effort == SAME else Effort.of(effort)
     how = _as_made(record) if hard is None else {"effort": hard.recorded}
-    if hard is not None and record["kind"] == "gather":
-        how["improve"] = hard.seconds is not None
     stated = Certificate.from_dict(record["certificate"])
     try:
         return ASKED[record["kind"]](path, record, sources, stated, how)
@@ -162,7 +160,8 @@ def _as_made(record: Mapping[str, Any]) -> How:
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
-    return dict(how)
+    unread = how.get("order", "random") != "random"  # older certificates state a seed for every order
+    return {name: value for name, value in how.items() if name != "seed" or not unread}
 
 
 def _frame(sources: Sources) -> pl.DataFrame:
@@ -232,7 +231,9 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
         same |= {"sensitive": None, "l": None, "distinct_l": None}
     if farthest:
         same["centers"] = stated.details["centers"]
-    again = (gather if farthest else cellular)(tuple(features.values), **same, **how)
+        searched = same["centers"] == "points" and same["sensitive"] is None and "method" not in how
+        same["improve"] = searched and not isinstance(how["effort"], str)  # seconds alone don't go on
+    again = (gather if farthest else cellular)(tuple(features.values), **{**same, **how})
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing
         found = replace(found, cost=max(found.cost, stated.lower_bound))

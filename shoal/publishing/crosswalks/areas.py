@@ -20,6 +20,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import unmet
 from shoal.judge.places.areas import MEASURES
 from shoal.judge.places.region_outlines import weighed
+from shoal.model.arguments import keywords
 from shoal.model.cards import several
 from shoal.model.conditions import AREA_CONDITIONS, complete
 from shoal.paths import HIERARCHY, MAP, OUTLINED
@@ -171,8 +172,7 @@ def regions(
     numbers."""
     nested, levels = answer, levels_of(answer)
     answer = levels[0]
-    if unknown := [n for n in more if n not in AREA_CONDITIONS]:
-        raise PolicyError.unknown("argument of a release of regions", unknown[0], AREA_CONDITIONS)
+    keywords("argument of a release of regions", more, AREA_CONDITIONS)
     asked, given = complete(AREA_CONDITIONS, more), areas_of(data, edges, id)
     names = [weight] if isinstance(weight, str) else list(weight)
     own = np.column_stack([given.whole(name) for name in names])

@@ -32,6 +32,7 @@ from shoal.engines.store import in_plain, numbers, store
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.judge.crosswalk import spelled
 from shoal.judge.file import canonical, read_release
+from shoal.model.arguments import suggesting
 from shoal.model.cards import Shown, several
 from shoal.model.certificate import read_json
 from shoal.model.notation import MARKS, reader_of, refuse_notations
@@ -124,6 +125,7 @@ class Assigned(Shown):
 
 
 @watched
+@suggesting
 def assign(
     answer: Any,
     data: Any,

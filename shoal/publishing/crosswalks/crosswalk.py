@@ -18,7 +18,7 @@ from shoal.judge.file import read_release
 from shoal.judge.finding import Finding, has_both
 from shoal.judge.tables.large import hash_of
 from shoal.model import certificate as shown_facts
-from shoal.model.arguments import known
+from shoal.model.arguments import known, suggesting
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import FORMAT, Certificate
 from shoal.model.policy import BOUNDS
@@ -123,6 +123,7 @@ class Crosswalk(Shown):
         return self.rows
 
     @watched
+    @suggesting
     def write(
         self,
         path: str | Path | None,
@@ -298,6 +299,7 @@ class Crosswalk(Shown):
         }
 
     @watched
+    @suggesting
     def report(
         self,
         path: str | Path,

@@ -24,7 +24,7 @@ from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.population import add_population, foreign, outside, refuse_foreign, sized
 from shoal.judge.tables.privacy import judge, wildcards
-from shoal.model.arguments import keywords, known, mapping, number
+from shoal.model.arguments import known, mapping, number, suggesting
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.cards import several
 from shoal.model.certificate import read_json
@@ -47,6 +47,7 @@ class AuditSettings(Measured, ModelSettings, ScopeSettings, total=False):
 
 
 @watched
+@suggesting
 def audit(
     data: Any,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -97,7 +98,6 @@ def audit(
     """
     threshold = number("threshold", threshold, "a risk is above 0 and at most 1", lambda x: 0 < x <= 1)
     known("reading of missing values", missing, ("category", "filled", "wildcard"))
-    keywords("setting of an audit", settings, AuditSettings)
     scope, given = Scope.among(settings)
     person = None
     if earlier is not None:

@@ -21,6 +21,7 @@ from shoal.judge.file import refuse_other
 from shoal.judge.tables.large import refuse_unconnected
 from shoal.judge.tables.population import Census, Covered, add_population, outside, reading_of
 from shoal.judge.tables.shown import breach
+from shoal.model.arguments import suggesting
 from shoal.model.audit import Audit, Check, Composition, largest_share
 from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate
@@ -357,6 +358,7 @@ class Release(Shown, Generic[Frame]):
                 )
 
     @watched
+    @suggesting
     def write(
         self,
         path: str | Path,
@@ -423,6 +425,7 @@ class Release(Shown, Generic[Frame]):
         return [p for p in (path, *parts, *self.policy.files) if p is not None]
 
     @watched
+    @suggesting
     def report(
         self,
         path: str | Path,

@@ -20,6 +20,7 @@ from shoal.engines.atomic import publish_page
 from shoal.engines.open import written_file
 from shoal.errors import InputError, VerificationError
 from shoal.judge.tables.large import read_rows
+from shoal.model.arguments import suggesting
 from shoal.model.audit import Audit
 from shoal.model.notation import named_notations
 from shoal.model.task import nothing
@@ -160,6 +161,7 @@ class Written:
 
 
 @watched
+@suggesting
 def written(
     release: str | Path,
     certificate: str | Path | None = None,

@@ -29,6 +29,7 @@ from shoal.judge.tables.original import compare
 from shoal.judge.tables.population import add_population, outside, reading_of
 from shoal.judge.tables.privacy import filled, limited
 from shoal.judge.tables.shown import judge_classes
+from shoal.model.arguments import suggesting
 from shoal.model.audit import Audit
 from shoal.model.cards import Shown
 from shoal.model.certificate import Certificate, PublicCertificate, digest, read_json, source_of
@@ -259,6 +260,7 @@ class Verdict(Shown):
 
 
 @watched
+@suggesting
 def verify(
     release: str | Path,
     certificate: str | Path | None = None,
