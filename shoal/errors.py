@@ -145,11 +145,12 @@ class ExistsError(PolicyError):
 
 
 @contextmanager
-def within(where: str) -> Iterator[None]:
-    """Add to a PolicyError raised in the block to which of several tables or settings it applies."""
+def within(where: str, *others: type[ShoalError]) -> Iterator[None]:
+    """Add to a PolicyError, or to one of other kinds, to which of several tables, columns, or settings it applies."""
+    kinds: tuple[type[ShoalError], ...] = (PolicyError, *others)
     try:
         yield
-    except PolicyError as error:
+    except kinds as error:
         error.args = (Sentence(f"in {where}, {error.sentence.marked}"),)
         raise
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -156,3 +157,21 @@ def test_an_unknown_keyword_is_refused_in_words(name):
 def test_a_misspelled_keyword_is_refused_with_the_one_that_is_meant(call, says):
     with pytest.raises(shoal.PolicyError, match=says):
         call()
+
+
+def test_a_column_twice_an_empty_table_and_one_row_are_refused_in_words():
+    points = pd.DataFrame([[0.0, 0.0, 1.0], [1.0, 1.0, 2.0]], columns=["x", "x", "y"])
+    for call in (shoal.tiles.split, shoal.gathering.gather, shoal.gathering.cellular):
+        with pytest.raises(shoal.InputError, match=r"^two columns of points have the name 'x'; rename one of them, or"):
+            call(points, 1)
+        with pytest.raises(shoal.InfeasibleError, match=r"1 record in all|among 1 point;"):
+            call(points.iloc[:1, 1:], 2)
+    none = TABLE.clear()
+    with pytest.raises(shoal.InputError, match=r"^there are no areas$"):
+        shoal.regions.merge([], none["b"], 2, similar=none[["b"]])
+    with pytest.raises(shoal.InputError, match=r"^the original has no rows; there is nothing to compare with$"):
+        shoal.compare(none, {"same": none}, quasi_identifiers=["a", "b"])
+    with pytest.raises(shoal.InputError, match="release 1 of the composition has no rows; leave it out"):
+        shoal.audit(TABLE, quasi_identifiers=["a", "b"], sensitive=["s"], earlier=none)
+    found = shoal.attack(TABLE, earlier=[none], quasi_identifiers=["a", "b"], sensitive=["s"])
+    assert "composition with release 1: release 1 of the composition has no rows; leave it out" in found.notes

@@ -25,6 +25,7 @@ from shoal.cli.options import (
     conditions,
     flag,
     keywords,
+    refuse_idle,
     with_options,
 )
 from shoal.errors import InfeasibleError, PolicyError
@@ -200,6 +201,7 @@ def _run(
     read_too = [h for h in request.hierarchies.values() if Path(h).exists()]
     used = [table, how.secret, *read_too, *request.coordinates.values()]
     files = files._replace(report=decision.page(files.report))
+    refuse_idle(files.assignments, "--assignments", keep_order=how.keep_order, secret=how.secret)
     files.check(used, kept)
     secret = None if how.secret is None else read_secret(how.secret)
     frame = read_table(table, layer=distance.layer, **text._asdict())

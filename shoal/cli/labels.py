@@ -25,7 +25,7 @@ from shoal.cli.options import (
     keywords,
     with_options,
 )
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, within
 from shoal.model.cards import floored, number, several, times
 from shoal.model.conditions import INTERVAL_CONDITIONS, LABEL_CONDITIONS
 from shoal.paths import DRAWING, PAGE, TABLE, kind_of
@@ -163,7 +163,7 @@ def intervals(
     notations: dict[str, Any] = noted.read()
     values, counts, ordered = in_order(frame, value, asked.get("count"), notation_of(value, **notations))
     clock.append(time.perf_counter())
-    with working(f"cutting {len(values):,} values"):
+    with working(f"cutting {len(values):,} values"), within(f"column {value!r}", InputError):
         found = shoal.intervals.cut(ordered, counts, **keywords(INTERVAL_CONDITIONS, asked), effort=effort)
     clock.append(time.perf_counter())
     made = shoal.release(

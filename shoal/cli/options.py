@@ -107,6 +107,15 @@ class Text(NamedTuple):
     encoding: str | None = ENCODING
 
 
+def refuse_idle(table: File, writes: str, **given: Any) -> None:
+    """PolicyError for an option of a table that isn't written. writes: the option that would write it."""
+    idle = next((name for name, value in given.items() if value), None)
+    if table is None and idle is not None:
+        raise PolicyError(
+            f"--{idle.replace('_', '-')} is for what {writes} writes, and none is written; add {writes} FILE"
+        )
+
+
 class Decision(NamedTuple):
     """Who receives a report, and who is responsible for it."""
 

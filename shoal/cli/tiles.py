@@ -22,6 +22,7 @@ from shoal.cli.options import (
     Text,
     conditions,
     flag,
+    refuse_idle,
     with_options,
 )
 from shoal.errors import InputError, PolicyError
@@ -85,9 +86,13 @@ class TileFiles(NamedTuple):
     )
 
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
-        """Refuses harmful output paths before any work."""
+        """Refuses harmful output paths before any work, and options of a table that isn't written."""
         from shoal.cli.unchanged import check_files
 
+        refuse_idle(
+            self.table, "--table", identifiers=self.identifiers, insensitive=self.insensitive,
+            keep_order=self.keep_order, secret=self.secret,
+        )  # fmt: skip
         wanted = [
             (self.output, TABLE), (self.tiles_to, TILES), (self.table, TABLE), (self.map_to, MAP), (self.report, PAGE),
         ]  # fmt: skip

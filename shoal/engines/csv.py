@@ -121,7 +121,7 @@ def examine(file: BinaryIO, separator: str, name: str, *, codec: str = "utf-8") 
 def _whole_records(file: BinaryIO, found: _FileFacts) -> Iterator[_Marks]:
     """The file in pieces that end at line ends outside quotes."""
     tail = file.read(_SLICE).removeprefix(codecs.BOM_UTF8)
-    if tail.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if tail.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in tail[:2]:
         raise InputError(f"{found.name!r} is UTF-16; save it as UTF-8 first")
     while tail:
         more = file.read(max(_SLICE, len(tail)))
@@ -294,6 +294,8 @@ class _FileFacts:
                         f"the first line of {self.name!r} is a note for Excel ('sep=...'); delete this line"
                     )
                 what = "a column without a name; name it in the header"
+                if len(names) == 1 and not line[a + 1 :].strip(b' "\r' + line[a : a + 1]):
+                    what += f"; if {TITLE}"
                 self.refuse(marks, start + a + 1, what if names else f"{what}{_ROW_NAMES}")
             names.append(name)
         refuse_twice(names, self.name)
@@ -375,6 +377,7 @@ def where_needed(data: Any, separator: str | None, encoding: str | None) -> tupl
 
 
 SEPARATORS = ",;\t|"
+TITLE = "a title or merged cells are above the header, delete the rows above the header"
 # above this many columns, the header is checked first, because an unclosed quote can produce many fields
 _WIDE = 1 << 12
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)

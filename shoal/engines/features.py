@@ -15,7 +15,7 @@ from shoal.engines.recognize import decimal_mark, local_dates, named_words
 from shoal.engines.store import column, numbers, read_table
 from shoal.engines.unassigned import sample
 from shoal.errors import InputError, PolicyError
-from shoal.model.arguments import number
+from shoal.model.arguments import no_effect, number
 from shoal.model.cards import several
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.metric import Category, Metric, Number, Place, finite, kind_of
@@ -62,6 +62,8 @@ class FeatureColumns:
 
     def check(self) -> None:
         """PolicyError for a name that is not among the columns, or for a column with two kinds."""
+        if self.plane and self.place is None:
+            raise no_effect("plane=True", "⟨place=...⟩")
         known = [*self.columns, *(["place"] if self.place else [])]
         for name in (*self.weights, *self.units):
             if name not in known:

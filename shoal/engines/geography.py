@@ -257,6 +257,13 @@ def read(
         raise PolicyError(
             f"⟨shape_id={shape_id!r}⟩ names a property of polygons next to the areas; name their file, ⟨shapes=FILE⟩"
         )
+    if tolerance is not None and edges is not None:
+        raise PolicyError(
+            f"⟨tolerance={tolerance}⟩ compares borders, and the pairs of neighbors are given; leave it out"
+        )
+    if edges is None and (source is not None or target is not None):
+        named = "target" if source is None else "source"
+        raise PolicyError(f"⟨{named}=⟩ names a column of the pairs of neighbors, and none are given; leave it out")
     from_file = isinstance(areas, (str, Path))
     if layer is not None and shapes is None and not (from_file and is_drawing(areas) and has_layers(areas)):
         raise PolicyError(f"⟨layer={layer!r}⟩ names a layer of a file of polygons, and no such file is given")

@@ -25,7 +25,7 @@ import polars as pl
 
 from shoal.engines.atomic import publish_file
 from shoal.engines.columns import begins_before, flat, made_one, one_zero, refuse_nested, without_levels
-from shoal.engines.csv import one_character, read_csv, refuse_twice
+from shoal.engines.csv import TITLE, one_character, read_csv, refuse_twice
 from shoal.engines.source import Source, locate, refuse_database, refuse_text, too_little, wrong_format
 from shoal.engines.statistics import LONG_AGO, read_statistics, store_statistics
 from shoal.errors import InputError, MissingDependencyError, PolicyError, Sentence
@@ -123,10 +123,11 @@ def _typed(source: Source, place: int) -> pl.DataFrame:
 def _named(names: list[str], file: str) -> None:
     if not names:
         raise InputError(f"{file!r} is empty; its first sheet has neither a header nor rows")
-    for number, name in enumerate(names, 1):
-        if not name.strip():
-            above = "; if a title is above the header, delete the rows above the header" if not any(names[1:]) else ""
-            raise InputError(f"{file!r}: column {number} has no name; name it in the first row{above}")
+    unnamed = [number for number, name in enumerate(names, 1) if not name.strip()]
+    if unnamed:
+        titled = len(unnamed) > 1 or not any(names[1:])
+        above = f"; if {TITLE}" if titled else ""
+        raise InputError(f"{file!r}: column {unnamed[0]} has no name; name it in the first row{above}")
     refuse_twice(names, file)
 
 

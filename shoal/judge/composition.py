@@ -111,6 +111,8 @@ def compose(
         raise InputError("composition sets two or more releases against each other")
     for i, release in enumerate(releases, 1):
         _refuse_missing(release, i, sensitive, person)
+        if not release.table.height:
+            raise InputError(f"release {i} of the composition has no rows; leave it out")
     given = [r.original for r in releases if r.original is not None]
     values = _values(releases, given, sensitive)
     seen = [_groups(r, v, values.width) for r, v in zip(releases, values.published, strict=True)]

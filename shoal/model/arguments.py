@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.model.cards import several
 from shoal.model.notation import numerals, refuse_notations
 from shoal.model.settings import EFFORTS, named_elsewhere
@@ -95,10 +95,12 @@ def coordinates(values: Any, what: str, decimal: Mapping[str, str] | None = None
         raise PolicyError(
             f"⟨decimal=⟩ names columns of a pandas or Polars frame, and the {what} are none; leave it out"
         )
+    if again := next((n for i, n in enumerate(names) if n in names[:i]), None):
+        raise InputError(f"two columns of {what} have the name {str(again)!r}; rename one of them, or leave it out")
     for name in marks:
         if name not in map(str, names):
             raise PolicyError.unknown("column (⟨decimal⟩)", name, [str(n) for n in names])
-    if names and len(set(names)) == len(names):
+    if names:
         # in a column of pandas a missing value becomes NaN; in a whole frame it stays an object that is no number
         columns = [numbers_of(_array(values[name]), str(name), marks.get(str(name))) for name in names]
         values = np.column_stack(columns)
@@ -222,6 +224,12 @@ def no_effect(setting: str, *needed: str) -> PolicyError:
     """The refusal of a setting that nothing reads. needed: the settings of which one would read it."""
     say = "say that too" if len(needed) == 1 else "say one of them"
     return PolicyError(f"⟨{setting}⟩ has no effect without {' or '.join(needed)}; {say}, or leave it out")
+
+
+def too_few(what: str, total: int, k: int, group: str) -> InfeasibleError:
+    """The refusal of k records in each group, where all of them are fewer."""
+    way = f"lower k to at most {total}, or leave the column out" if total else "leave the column out"
+    return InfeasibleError(f"all {what} together count {total}, below k = {k}: no {group} of k exists; {way}")
 
 
 def missing(value: Any) -> bool:

@@ -375,6 +375,8 @@ def _original(
 ) -> Original:  # fmt: skip
     names = tuple(dict.fromkeys([*quasi, *sensitive, *([target] if target else [])]))
     table = _open(data, names, text)
+    if not table.height:
+        raise InputError("the original has no rows; there is nothing to compare with")
     texts = [as_text(table[n]) for n in quasi]
     kinds = [table[n].dtype for n in quasi]
     orders = [kind.categories.to_list() if isinstance(kind, pl.Enum) else None for kind in kinds]

@@ -44,7 +44,7 @@ def everything(points, tmp_path_factory):
     done = run(
         points, "--x", "lng", "--y", "lat", "--weight", "count", "--k", 20, "-o", folder / "crosswalk.csv",
         "--tiles", folder / "tiles.csv", "--table", folder / "table.csv", "--map", folder / "map.html",
-        "--certificate", folder / "certificate.json", "--insensitive", "name", "--seed", 1, "--json",
+        "--certificate", folder / "certificate.json", "--insensitive", "name", "--json",
     )  # fmt: skip
     return folder, done.facts
 
@@ -161,8 +161,8 @@ def test_order_is_secret_and_never_by_the_seed(points, tmp_path):
         ("a", chosen),
         ("b", chosen),
         ("c", ["--keep-order"]),
-        ("d", ["--seed", 1]),
-        ("e", ["--seed", 1]),
+        ("d", ["--center", "draw", "--seed", 1]),
+        ("e", ["--center", "draw", "--seed", 1]),
     ):
         done = run(points, "--x", "lng", "--y", "lat", "--k", 20, "--table", tmp_path / f"{name}.csv",
                    "--insensitive", "name", *more).ok()  # fmt: skip
@@ -320,6 +320,6 @@ def test_whoever_writes_exact_places_and_a_map_is_told_to_keep_the_certificate_t
     """It states the SHA-256 of the exact places."""
     done = run(
         points, "--x", "lng", "--y", "lat", "--k", 20, "-o", tmp_path / "t.csv", "--map", tmp_path / "t.html",
-        "--identifiers", "name", "--effort", "fast",
+        "--effort", "fast",
     )  # fmt: skip
     assert "keep it and its certificate and publish" in done.said

@@ -133,6 +133,7 @@ def table(random: Random, method: str) -> Instance:
 def label_sizes(random: Random, method: str) -> Instance:
     """One to seven labels, in an order."""
     by = str(random.choice(["sorted", "given", "random"]))
+    how = {"order": by} if method in ("fold", "spread") else {}
     sizes, k = random.integers(0, 15, int(random.integers(1, 8))), int(random.integers(1, 26))
 
     def recount(found: Any) -> float | None:
@@ -147,11 +148,12 @@ def label_sizes(random: Random, method: str) -> Instance:
         assert min(loads) >= k
         return max(loads)
 
+    def solve(seed: int, order: np.ndarray) -> Any:
+        drawn = {"seed": seed} if how.get("order") == "random" else {}
+        return shoal.labels.cover(sizes[order], k, method, **how, **drawn)
+
     best = labels.least_largest(sizes.tolist(), k) if sizes.sum() >= k else None
-    return Instance(
-        len(sizes), lambda seed, order: shoal.labels.cover(sizes[order], k, method, order=by, seed=seed), best, recount,
-        lambda found: found.labels.tolist(),
-    )  # fmt: skip
+    return Instance(len(sizes), solve, best, recount, lambda found: found.labels.tolist())
 
 
 def graph(random: Random, method: str) -> Instance:
@@ -211,7 +213,8 @@ def places(random: Random, method: str) -> Instance:
     most, best = tiles.optimum([tuple(p) for p in points.tolist()], *asked_for[1:]) if weights.sum() >= k else (0, None)
 
     def solve(seed: int, order: np.ndarray) -> Any:
-        return shoal.tiles.split(points[order], k, weights[order], method, objective="max", seed=seed)
+        del seed  # nothing is drawn
+        return shoal.tiles.split(points[order], k, weights[order], method, objective="max")
 
     def recount(found: Any) -> float:
         tiles.check(points.tolist(), weights, k, found)

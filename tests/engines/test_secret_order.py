@@ -99,7 +99,7 @@ def test_the_tables_of_tiles_are_unrelated(tmp_path: Path) -> None:
     secret.write_bytes(SECRET)
     for shift, name in ((1000, "a"), (5000, "b")):
         frame = points(shift, name)
-        answer = shoal.tiles.split(frame.select("x", "y").to_numpy(), 10, coordinates="projected", seed=1)
+        answer = shoal.tiles.split(frame.select("x", "y").to_numpy(), 10, coordinates="projected")
         made = shoal.release(answer, frame, x="x", y="y", secret=secret, insensitive=[name])
         out = tmp_path / f"{name}.csv"
         made.write(tmp_path / f"{name}_tiles.csv", also={"table": out})

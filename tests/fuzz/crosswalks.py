@@ -129,9 +129,10 @@ def labels(rng: random.Random, n: int, folder: Path) -> tuple[str, Words, Words]
     return "labels", [source], [
         "--label", "v", "--k", rng.choice([2, 5, 20]), *some(rng, 0.6, ["--count", "n"]),
         *some(
-            rng, 0.2, ["--levels", "30,60", "--hierarchy", folder / "h.csv"], ["--method", rng.choice(methods)],
+            rng, 0.2, ["--levels", "30,60", "--hierarchy", folder / "h.csv"],
+            ["--method", method := rng.choice(methods), *(["--order", "given"] if method in methods[:2] else [])],
             ["--objective", rng.choice(["count", "squares"])], ["--naming", rng.choice(["largest", "numbers"])],
-            ["--order", "given"], ["--plot", folder / "p.svg"], ["--report", folder / "page.html"],
+            ["--plot", folder / "p.svg"], ["--report", folder / "page.html"],
         ),
     ]  # fmt: skip
 

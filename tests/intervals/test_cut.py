@@ -121,7 +121,7 @@ def test_dates_and_text_have_an_order():
     ("arguments", "words", "status"),
     [
         (([1, 2], [3, 4], 8), "lower k to at most 7", 3),
-        (([], [], 1), "lower k to at most 0", 3),
+        (([], [], 1), "no interval of k exists; leave the column out", 3),
         (([1.0, float("nan")], None, 1), "a value is missing", 2),
         (([1, None], None, 1), "a value is missing", 2),
         ((np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), None, 1), "a value is missing", 2),
@@ -220,8 +220,9 @@ def test_numbers_as_large_as_floats_get_have_no_range(tmp_path):
         table = pl.DataFrame({"v": [0.0, high, -high] * 2})
         for objective in ("max", "squares", "range"):
             if refused and objective == "range":
-                with pytest.raises(shoal.InputError, match="'range' needs numbers up to 1e150"):
-                    cut(table["v"], None, k=3, objective=objective)
+                for column, where in ((table["v"], "^in column 'v', o"), (table["v"].to_list(), "^o")):
+                    with pytest.raises(shoal.InputError, match=f"{where}bjective 'range' needs numbers up to 1e150"):
+                        cut(column, None, k=3, objective=objective)
                 continue
             made = shoal.release(cut(table["v"], None, k=3, objective=objective), table, value="v")
             assert shoal.verify(tmp_path / "o.csv", made.write(tmp_path / "o.csv"), table).holds

@@ -275,8 +275,8 @@ def test_degrees_of_longitude_shrink_with_latitude():
 @pytest.mark.parametrize(
     ("points", "k", "more", "error", "says"),
     [
-        ([(0, 0)], 2, {}, InfeasibleError, "fewer than k = 2"),
-        (np.zeros((0, 2)), 1, {}, InfeasibleError, "0 records"),
+        ([(0, 0)], 2, {}, InfeasibleError, "there is 1 record in all, fewer than k = 2"),
+        (np.zeros((0, 2)), 1, {}, InfeasibleError, "there are 0 records in all"),
         ([(0, 0)], 0, {}, PolicyError, "k=0"),
         ([(0, 0)], 1.5, {}, PolicyError, "k=1.5"),
         ([(0, 0)], "2", {}, PolicyError, "k='2'"),

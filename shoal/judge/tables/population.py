@@ -29,6 +29,7 @@ import polars as pl
 from shoal.errors import InputError, PolicyError
 from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
 from shoal.model.audit import Audit, Check
+from shoal.model.cards import several
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import DeltaPresence, KMap, Model
@@ -191,7 +192,7 @@ class Census:
         """Raise InputError if so many rows can't have been drawn from this population."""
         if self.size < rows:
             raise InputError(
-                f"the population has {self.size:,} rows and the sample {rows:,}; pass the table that the "
+                f"the population has {several(self.size, 'row')} and the sample {rows:,}; pass the table that the "
                 "sample was drawn from"
             )
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -26,8 +27,20 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import FAR, WIDE, Effort, array_of, known, missing, no_effect, suggesting, threshold, whole
+from shoal.errors import InfeasibleError, InputError, PolicyError, within
+from shoal.model.arguments import (
+    FAR,
+    WIDE,
+    Effort,
+    array_of,
+    known,
+    missing,
+    no_effect,
+    suggesting,
+    threshold,
+    too_few,
+    whole,
+)
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee, tight
 from shoal.threads import interruptible
@@ -245,16 +258,15 @@ def cut(
     found, records, index = distinct(values, weights)
     total = np.concatenate([np.zeros(1, records.dtype), np.cumsum(records)])
     if int(total[-1]) < k:
-        raise InfeasibleError(
-            f"all values together count {total[-1]}, below k = {k}: no interval of k exists; "
-            f"lower k to at most {total[-1]} or leave the column out"
-        )
+        raise too_few("values", int(total[-1]), k, "interval")
     if callable(objective):
         name, unit, own = getattr(objective, "__name__", "own"), "the given cost", {"combine": combine}
         parent, cost, bound = _by_own(total, k, objective, combine)
     else:
         name, unit, own = objective, UNITS[objective], {}
-        parent, cost, bound = solve(found, found, total, k, objective)
+        column = getattr(values, "name", None)
+        with nullcontext() if column is None else within(f"column {column!r}", InputError):
+            parent, cost, bound = solve(found, found, total, k, objective)
     starts, ends = np.array(spans_of(parent)).T
     loads = total[ends] - total[starts]
     sizes = loads.tolist()

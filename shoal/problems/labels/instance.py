@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import CertificateError, InfeasibleError, PolicyError
-from shoal.model.arguments import seed_of, threshold, whole
+from shoal.errors import CertificateError, PolicyError
+from shoal.model.arguments import seed_of, threshold, too_few, whole
 from shoal.model.cards import Shown, proof_lines, several, sizes_line
 from shoal.model.certificate import Certificate, Guarantee
 
@@ -119,10 +119,7 @@ def instance(sizes: Iterable[Any], k: int, order: str = "sorted", seed: int | No
     given = whole(sizes)
     total = sum(given.tolist()) if given.dtype == object else int(given.sum())
     if total < k:
-        raise InfeasibleError(
-            f"all labels together count {total}, below k = {k}: no group of k exists; "
-            f"lower k to at most {total} or leave the column out"
-        )
+        raise too_few("labels", total, k, "group")
     positive = given > 0
     item = np.flatnonzero(positive)
     if order == "random":

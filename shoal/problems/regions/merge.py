@@ -231,8 +231,6 @@ def _why_not(g: Contiguity, request: Request, bounded: bool) -> str:
     features, need, l = request.features, request.need, request.l
     count, component = components(g)
     within = "inside the boundaries " if bounded else ""
-    if not len(features):
-        return "there are no areas"
     for j, least in enumerate(need.tolist()):
         weight = np.bincount(component, weights=features[:, j])
         if weight.sum() < least:

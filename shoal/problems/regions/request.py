@@ -15,6 +15,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model import arguments
 from shoal.model.arguments import Effort, array_of, each_of, known, seed_of, whole_number
+from shoal.model.cards import several
 from shoal.model.metric import KM_PER_DEGREE
 from shoal.problems.regions.limits import LIMITS, RegionLimits, limits_of, refuse_below_thresholds, refuse_unions
 from shoal.problems.regions.task import (
@@ -99,7 +100,10 @@ def features_of(weights: Any, k: Any, sensitive: Any, l: int) -> tuple[np.ndarra
     if columns.ndim == 1:
         columns = columns[:, None]
     if columns.ndim != 2 or columns.shape[1] != len(need):
-        raise PolicyError(f"there are {len(need)} thresholds for {columns.shape[1]} columns of weights; give as many")
+        found = f"{several(len(need), 'threshold')} for {several(columns.shape[1], 'column')} of weights"
+        raise PolicyError(f"k has {found}; give as many")
+    if not len(columns):
+        raise InputError("there are no areas")
     l = whole_number("l", l)
     if l > 1 and sensitive is None:
         raise PolicyError("l-diversity needs ⟨sensitive=⟩: how often each sensitive value occurs in each area")
@@ -136,7 +140,7 @@ def whole(values: Any, what: str) -> np.ndarray:
         if bad.any():
             first = int(np.argwhere(np.atleast_1d(bad))[0, 0]) + 1
             raise InputError(
-                f"{what} hold what is not a whole number, {int(bad.sum())} times, first in row {first:,}; "
+                f"{what} hold what is not a whole number, {several(int(bad.sum()), 'time')}, first in row {first:,}; "
                 "round them, or multiply them and k by a power of ten"
             )
     if found.size and found.min() < 0:

@@ -262,7 +262,8 @@ def require(places: Places, k: int) -> int:
     least = whole_number("k", k)
     if places.total < least:
         raise InfeasibleError(
-            f"there are {places.total:,} records in all, fewer than k = {least:,}, so no tile exists; lower k"
+            f"there {'is' if places.total == 1 else 'are'} {several(places.total, 'record')} in all, fewer than "
+            f"k = {least:,}, so no tile exists; lower k"
         )
     return least
 
