@@ -229,6 +229,13 @@ def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
             lambda t: shoal.anonymize(t, qi=["age"], k=2),
             "'qi' is not an argument .*; in shoal this is 'quasi_identifiers'",
         ),
+        (lambda t: shoal.anonymize(t, shoal.roles(t)), r"policy is one Roles; pass what it holds, roles.settings\(\)$"),
+        (lambda t: shoal.explore(t, shoal.roles(t)), r"policy is one Roles; pass what it holds, roles.settings\(\)$"),
+        (
+            lambda t: shoal.audit(t, shoal.anonymize(t, quasi_identifiers=["age"], k=2)),
+            "policy is one Release; pass what it holds, release.policy$",
+        ),
+        (lambda t: shoal.anonymize(t, quasi_identifiers=t, k=2), "is one DataFrame; name the columns, as in quasi_ide"),
         (lambda t: shoal.audit(t, k=2), "shoal init and shoal.roles propose them"),
         (lambda t: shoal.compare(t, [t], quasi_identifiers=["age"]), "as in {'ours': release, 'theirs': 'arx.csv'}"),
     ],

@@ -164,6 +164,8 @@ def cannot_group(name: str, kind: str, leaves: str = _LEAVES) -> InputError:
 
 
 def _kind_name(kind: pl.DataType) -> str:
+    if isinstance(kind, (pl.Datetime, pl.Duration)):  # whose text has their unit and zone
+        return type(kind).__name__
     return kind.ext_name() if isinstance(kind, pl.BaseExtension) else str(kind)
 
 

@@ -265,6 +265,8 @@ def column_names(what: str, given: Any) -> tuple[str, ...]:
     """One or several column names as a tuple; PolicyError for anything else."""
     if isinstance(given, str):
         return (given,)
+    if hasattr(given, "columns"):  # a frame, whose items may be its columns with their values
+        raise PolicyError(f"⟨{what}⟩ is one {type(given).__name__}; name the columns, as in ⟨{what}=[...]⟩")
     try:
         names = tuple(given)
     except TypeError:
@@ -282,9 +284,14 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
     """The given mapping, empty for None; PolicyError for anything else."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise PolicyError(f"{what} is one {type(given).__name__}; give a mapping from names to values")
-    return given
+    if isinstance(given, Mapping):
+        return given
+    kind = type(given).__name__
+    held = next((own for own in ("settings", "policy") if what.endswith("policy") and hasattr(given, own)), None)
+    if held is not None:  # proposed roles, or a release
+        call = "()" if held == "settings" else ""
+        raise PolicyError(f"{what} is one {kind}; pass what it holds, {kind.lower()}.{held}{call}")
+    raise PolicyError(f"{what} is one {kind}; give a mapping from names to values")
 
 
 def keywords(what: str, given: Iterable[str], names: Collection[str]) -> None:

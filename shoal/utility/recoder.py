@@ -25,7 +25,7 @@ from shoal.engines.columns import row_numbers
 from shoal.engines.frames import require
 from shoal.engines.propose import quoted
 from shoal.errors import InfeasibleError, InputError, PolicyError
-from shoal.model.arguments import keywords, known, suggesting
+from shoal.model.arguments import column_names, keywords, known, suggesting
 from shoal.model.cards import in_one_line
 from shoal.model.certificate import Certificate
 from shoal.model.hierarchy import REGIONS, Hierarchy, exact
@@ -310,7 +310,8 @@ class Recoder:
         self.seed = seed
 
     def __repr__(self) -> str:
-        facts = [f"Recoder of {', '.join(self.quasi_identifiers)}", f"k = {self.k}"]
+        columns = column_names("quasi_identifiers", self.quasi_identifiers)
+        facts = [f"Recoder of {', '.join(columns)}", f"k = {self.k}"]
         facts += [] if self.l is None else [f"l = {self.l}"]
         levels = ", ".join(f"{name} {level}" for name, level in getattr(self, "levels_", {}).items())
         return in_one_line([*facts, f"levels: {levels}" if levels else "not fitted"], 3)

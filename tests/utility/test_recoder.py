@@ -187,3 +187,7 @@ def test_the_ways_out_of_a_fold_that_is_too_small_work():
     coarser = {"age": "intervals:40", "town": "stars"}
     shoal.Recoder(["age", "town"], k=5, hierarchies=coarser).fit(frame[:100]).transform(fold)
     shoal.Recoder(["age", "town"], **asked).fit(fold).transform(fold)
+
+
+def test_a_recoder_of_one_column_shows_its_name():
+    assert repr(shoal.Recoder("age")) == "<Recoder of age; k = 5; not fitted>"
