@@ -269,7 +269,7 @@ def _no_command(name: str) -> str:
     if near:
         return f"there is no command {name!r}; did you mean shoal {near[0]}?"
     if "." in name or "/" in name:
-        return f"{name!r} is no command; say first what to do with it, for example: shoal init {name}"
+        return f"{name!r} is no command; say first what to do with it, for example: shoal init {shlex.quote(name)}"
     return f"there is no command {name!r}; shoal --help lists them, shoal demo shows what it does"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -267,10 +268,11 @@ def _reuse_warning(earlier: list[Path], *, counted: bool) -> str:
 
     counted  whether this run counts what the releases reveal in combination
     """
+    named = shlex.quote(earlier[0].name) if len(earlier) == 1 else "RELEASE"
     count = (
         "This run counted what they reveal together."
         if counted
-        else f"To count for how many people, add --after {earlier[0].name if len(earlier) == 1 else 'RELEASE'}."
+        else f"To count for how many people, add --after {named}."
     )
     return (
         "warning: this policy is the certificate of an earlier release. Someone who is in both tables can be looked "

@@ -428,7 +428,7 @@ def _policy_from_arx(project: Path, output: Path | None, k: int | None, force: b
     lines = [f"{name:<24} {role.replace('_', '-').removesuffix('s')}" for name, role in found.roles.items()]
     lines += [f"hierarchy {name:<14} {place}" for name, place in zip(files, places, strict=True)]
     lines += [f"not read: {text}" for text in found.unread]
-    lines += [f"policy  {target}", f"next    shoal anonymize TABLE --policy {target}"]
+    lines += [f"policy  {target}", f"next    shoal anonymize TABLE --policy {quote(str(target))}"]
     facts = {
         "columns": [{"name": name, "role": role} for name, role in found.roles.items()],
         "hierarchies": {name: str(place) for name, place in zip(files, places, strict=True)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -236,8 +237,8 @@ def _run(
             "or not, name them in --categories"
         )
     for name, notation in features.in_notations(frame, request):
-        option = f"--date {name}={notation}" if notation[0] == "%" else f"--decimal {name}={notation}"
-        what = "dates" if notation[0] == "%" else "numbers"
+        what, option = ("dates", "--date") if notation[0] == "%" else ("numbers", "--decimal")
+        option += f" {shlex.quote(f'{name}={notation}')}"
         warnings.append(f"{name!r}: its {what} count as words, alike or not; say {option} to measure their difference")
     for note in warnings:
         say(f"note: {note}", "warning")

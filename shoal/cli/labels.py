@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -174,7 +175,8 @@ def intervals(
         likely = noted_as(frame[value])
         way = "shoal labels groups values without an order"
         if likely is not None:
-            way = f"{'--date' if of_days(likely) else '--decimal'} {value}={likely} orders them as what they are"
+            option = f"{'--date' if of_days(likely) else '--decimal'} {shlex.quote(f'{value}={likely}')}"
+            way = f"{option} orders them as what they are"
         payload["warnings"] = [
             f"column {value!r} holds text that is neither numbers nor dates: it was cut in the order of its "
             f"characters; {way}"

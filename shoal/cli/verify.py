@@ -9,6 +9,7 @@ records the groups of an earlier answer.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -268,13 +269,13 @@ def series(
     import shoal
 
     if action == "verify":
-        raise PolicyError(f"a series is checked as a release is: shoal verify {folder}")
+        raise PolicyError(f"a series is checked as a release is: shoal verify {shlex.quote(str(folder))}")
     if action not in ACTIONS:
         raise PolicyError.unknown("action of shoal series", action, ACTIONS)
     _refuse_options_of_others(action, settings, rows, view, output)
     if (data is None) is (action in ("add", "waiting")):
         raise PolicyError(
-            f"shoal series {action} takes a table: shoal series {action} {folder} TABLE"
+            f"shoal series {action} takes a table: shoal series {action} {shlex.quote(str(folder))} TABLE"
             if data is None
             else f"shoal series {action} takes no table"
         )
@@ -401,7 +402,11 @@ def fit(
         recoder = shoal.Recoder(**options, **groups._asdict()).fit([*tables])
     recoder.save(output, overwrite=force)
     levels = ", ".join(f"{name} {level}" for name, level in recoder.levels_.items())
-    lines = [f"levels: {levels}", f"recoder  {output}", f"next     shoal apply {output} NEW -o RELEASE"]
+    lines = [
+        f"levels: {levels}",
+        f"recoder  {output}",
+        f"next     shoal apply {shlex.quote(str(output))} NEW -o RELEASE",
+    ]
     answer({"levels": recoder.levels_, "columns": recoder.columns_, "output": str(output)}, lines, as_json)
 
 

@@ -2,6 +2,8 @@
 
 import datetime
 import json
+import re
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -255,3 +257,20 @@ def test_a_policy_that_lost_its_k_says_how_small_groups_may_be(tmp_path: Path) -
     (tmp_path / "p.toml").write_text(policy)
     assert said in shoal.anonymize(frame.to_pandas(), shoal.Policy.read(tmp_path / "p.toml")).facts.notes
     assert shoal.anonymize(frame, quasi_identifiers=["age"], sensitive="ill", l=2).facts.notes == ()
+
+
+def test_what_is_proposed_for_names_with_blanks_can_be_typed(tmp_path: Path) -> None:
+    """An option, or a command, as a shell reads it."""
+    table, value = tmp_path / "t.csv", "BMI (kg/m²)"
+    table.write_text(f"{value};zip\n" + "".join(f"{20 + i % 9},{i % 7};{i % 3}\n" for i in range(60)), encoding="utf-8")
+    words = ["intervals", table, "--value", value, "--k", 5]
+    proposed = shlex.split(re.findall(r"; (--decimal .*) orders them", run(*words).ok().said)[0])
+    assert proposed == ["--decimal", f"{value}=,"]
+    assert "orders them" not in run(*words, *proposed).ok().said
+    words = ["gather", table, "--columns", value, "--r", 5]
+    assert shlex.split(re.findall(r"say (--decimal .*) to measure", run(*words).ok().said)[0]) == proposed
+    recoder = tmp_path / "my recoder.toml"
+    asked = ["--quasi", "zip", "--identifiers", value, "--k", 2]
+    last = run("fit", table, *asked, "-o", recoder).ok().stdout.splitlines()[-1]
+    assert shlex.split(last)[1:4] == ["shoal", "apply", str(recoder)]
+    assert shlex.quote(str(tmp_path / "a b")) in run("series", "verify", tmp_path / "a b").refused(2).said
