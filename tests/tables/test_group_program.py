@@ -509,18 +509,34 @@ def test_a_program_without_its_slack_constraints_has_the_same_value():
     assert dropped > thinned(30)
 
 
-def test_a_longer_search_says_that_none_covers_only_where_it_is_so():
-    """It says so of costs below the optimum, not of others, and not if it is stopped."""
+def test_a_longer_search_knows_the_least_cost_unless_it_is_stopped_and_finds_partitions_of_each_cost():
     random, told = np.random.default_rng(50), 0
     for _ in range(thinned(100)):
-        program, _, _ = random_cover(random)
+        state = random.bit_generator.state
+
+        def again(state=state):
+            random.bit_generator.state = state
+            made = random_cover(random)
+            made[0].proved = made[0]._solved(None, clock() + 60)[0] - 1.0
+            return made
+
+        program, places, loss = again()
         least = best_of(program, program.cost)
-        program.proved = program._solved(None, clock() + 60)[0] - 1.0
         for most in (least - 0.25, least, least + 1.0):
-            none = program.none_covers(most, 0.25)
-            assert not none(np.ones(1, np.int64))
-            assert none(np.zeros(1, np.int64)) == (most < least)
+            long = program.long_search(most, 0.25)
+            assert long.least(np.ones(1, np.int64)) == -np.inf
+            assert long.first(most, np.ones(1, np.int64)) == []
+            program._keep(np.arange(program.cost.size) % 2 > 0)  # what is removed later is still searched
+            stop = np.zeros(1, np.int64)
+            assert long.least(stop) == pytest.approx(max(least, most + 0.25) if most < least else least)
+            for cost in (least - 0.25, least, most):
+                found = long.first(cost, stop)
+                assert len(found) == (cost >= least)
+                for x in found:
+                    assert (np.bincount(places.row_class, weights=x) == program.count).all()
+                    assert loss[places.pattern] @ x <= cost + 1e-9
             told += most < least
+            program, _, _ = again()
     assert told == thinned(100)
 
 
@@ -529,39 +545,44 @@ def test_too_many_groups_for_branches_prove_what_another_search_does(monkeypatch
     program, _, _ = random_cover(np.random.default_rng(55))
     program.tighten(1e9, clock() + 60)
     most = program.proved + 10.0
-    assert program.branched(most, 0.25, clock() + 60, lambda _: True) == ([], most + 0.25)
-    assert program.branched(most, 0.25, clock() + 60, lambda _: False) == ([], program.proved)
+    for told in (most + 0.25, most, most - 0.25):
+        assert program.branched(most, 0.25, clock() + 60, lambda _, told=told: told) == ([], told)
+    assert program.branched(most, 0.25, clock() + 60, lambda _: -np.inf) == ([], program.proved)
+
+
+def test_branches_end_when_another_search_knows_the_least_cost():
+    program, _, _ = random_cover(np.random.default_rng(55))
+    program.tighten(1e9, clock() + 60)
+    assert program.branched(program.proved + 10.0, 0.25, clock() + 60, lambda _: 7.0) == ([], 7.0)
 
 
 def test_a_search_that_has_ended_elsewhere_ends_the_tightening():
     program, _, _ = random_cover(np.random.default_rng(56))
-    assert program.tighten(1e9, clock() + 60, none=lambda _: True) == []
+    assert program.tighten(1e9, clock() + 60, least=lambda _: 1.0) == []
     assert program.proved == -np.inf
 
 
-@pytest.mark.parametrize(("cores", "holds"), [(1, True), (2, True), (2, False)])
+@pytest.mark.parametrize("cores", [1, 2])
 def test_a_search_on_another_core_counts_when_it_has_ended_and_is_stopped_otherwise(
-    cores: int, holds: bool, monkeypatch: pytest.MonkeyPatch
+    cores: int, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     ended, stopped = threading.Event(), threading.Event()
 
     def search(stop):
         ended.wait(200)
-        return holds
+        return 3.0
 
     def endless(stop):
         while not stop[0]:
             pass
         stopped.set()
-        return True
+        return 3.0
 
-    with on_another_core(search) as none:
-        assert not none(0.0)
-        assert not none(0.01)
+    with on_another_core(search) as result:
+        assert result(0.0) == result(0.01) == -np.inf
         ended.set()
-        assert none(200.0) == (holds and cores > 1)
-        assert none(0.0) == (holds and cores > 1)
-    with on_another_core(endless) as none:
-        assert not none(0.0)
+        assert result(200.0) == result(0.0) == (3.0 if cores > 1 else -np.inf)
+    with on_another_core(endless) as result:
+        assert result(0.0) == -np.inf
     assert cores == 1 or stopped.wait(200)

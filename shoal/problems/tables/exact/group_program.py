@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, vstack
@@ -54,6 +55,22 @@ SHORTENED, LISTS = 256, 6  # looks at groups of a class before its list is short
 MORE_LOOKS, MORE_STATES = 4_000_000_000, 2**18  # the same next to branch and bound
 DUAL, PRIMAL = 1, 4  # HiGHS's numbers of the two algorithms
 SAFETY = 1e-6  # of a loss: groups within it of the limit are kept
+
+
+def unknown(seconds: float) -> float:
+    """The result of a search that isn't run."""
+    return -np.inf
+
+
+class LongSearch(NamedTuple):
+    """A search for the cheapest partition into listed groups, in any thread; if ``stop``, int64[1], is set to 1, it ends.
+
+    least(stop)        its cost; if none is below the limit, the limit and one unit; minus infinity if it is stopped
+    first(cost, stop)  the first partition of at most a cost, as rows of every place; empty if there is none
+    """
+
+    least: Callable[[np.ndarray], float]
+    first: Callable[[float, np.ndarray], list[np.ndarray]]
 
 
 class GroupProgram:
@@ -127,16 +144,16 @@ class GroupProgram:
         self.remove_costly(cutoff)
 
     def tighten(
-        self, cutoff: float, until: float, sets: Sequence[RowSet] = (), none: Callable[[float], bool] = lambda _: False
+        self, cutoff: float, until: float, sets: Sequence[RowSet] = (), least: Callable[[float], float] = unknown
     ) -> list[RowSet]:
         """Solve the linear program, add cuts, and remove groups that no partition of cost ``cutoff`` uses.
 
-        sets  of cuts to begin with.  Returns those of the cuts that raise the bound
-        none  tells, after some seconds at most, whether another search has proved that there is no such partition
+        sets   of cuts to begin with.  Returns those of the cuts that raise the bound
+        least  the result of another search after some seconds at most (``LongSearch``); it ends this one
         """
         before: list[float] = []
         self._cut(sets)
-        while self.cost.size and not none(0.0):
+        while self.cost.size and least(0.0) == -np.inf:
             solved = self._solved(None, until)
             if solved is None:
                 break
@@ -257,28 +274,32 @@ class GroupProgram:
         proved = cutoff + unit if not found else float(self.cost[used].sum())
         return found, proved if ended else min(self.proved, proved)
 
-    def none_covers(self, cutoff: float, unit: float) -> Callable[[np.ndarray], bool]:
-        """A longer search, in any thread: whether no partition into listed groups costs at most ``cutoff``.
+    def long_search(self, cutoff: float, unit: float) -> LongSearch:
+        """The search of ``covered`` over the groups that are listed now, with many more looks."""
+        now, packed = copy(self), self._packed()
+        given, more = (packed, np.ones(self.cost.size, bool), self._known), (MORE_LOOKS, MORE_STATES)
+        search = now._cover_search(*given, cutoff, unit, more)
 
-        Its argument, int64[1], is set to 1 to stop it.
-        """
-        every, more = np.ones(self.cost.size, bool), (MORE_LOOKS, MORE_STATES)
-        search = self._cover_search(self._packed(), every, self._known, cutoff, unit, more)
-
-        def none(stop: np.ndarray) -> bool:
+        def least(stop: np.ndarray) -> float:
             used, ended = search(stop)
-            return ended and not used.size
+            if not ended:
+                return -np.inf
+            return float(now.cost[used].sum()) if used.size else cutoff + unit
 
-        return none
+        def first(cost: float, stop: np.ndarray) -> list[np.ndarray]:
+            used, _ = now._cover_search(*given, cost, np.inf, more)(stop)
+            return [now._rows_of(used)] if used.size else []
+
+        return LongSearch(least, first)
 
     def branched(
-        self, cutoff: float, unit: float, until: float, none: Callable[[float], bool] = lambda _: False
+        self, cutoff: float, unit: float, until: float, least_of: Callable[[float], float] = unknown
     ) -> tuple[list[np.ndarray], float]:
         """Partitions like those of ``dives``, and a lower bound on the cost of every partition.
 
         The bound is at most ``cutoff + unit``.
 
-        none  tells, after some seconds at most, whether another search has proved that there is no partition
+        least_of  the result of another search after some seconds at most (``LongSearch``); it ends this one
 
         Branch and bound by Ryan and Foster ("An integer programming approach to scheduling", 1981): two rows that a
         solution groups together in part are together in one branch and apart in the other. The branch with the least
@@ -287,13 +308,15 @@ class GroupProgram:
         found: list[np.ndarray] = []
         more, nothing = cutoff + unit, 0
         if self.cost.size > MOST_BRANCHED:
-            return found, more if none(until - clock()) else min(self.proved, more)
+            return found, max(least_of(until - clock()), min(self.proved, more))
         waiting: list[tuple[float, int, np.ndarray]] = [(self.proved, 0, np.ones(self.cost.size, bool))]
         has, packed = self.rows.toarray() > 0, self._packed()
         while waiting:
             least, _, allowed = heapq.heappop(waiting)
-            if least > cutoff + SAFETY or none(0.0):
+            if least > cutoff + SAFETY:
                 break
+            if (known := least_of(0.0)) > -np.inf:
+                return found, known
             solved = self._solved(allowed, until, cutoff)
             if solved is None:
                 return found, min(least, more)

@@ -25,7 +25,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.group_list import GroupList, GroupPrices, ListLimits, RowSet
-from shoal.problems.tables.exact.group_program import GroupProgram
+from shoal.problems.tables.exact.group_program import GroupProgram, LongSearch
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -207,22 +207,22 @@ class _PricedGroups(NamedTuple):
 
 
 @contextmanager
-def on_another_core(search: Callable[[np.ndarray], bool]) -> Iterator[Callable[[float], bool]]:
-    """Run a search on another core, if there is one; the value tells, after some seconds at most, whether it holds.
+def on_another_core(search: Callable[[np.ndarray], float]) -> Iterator[Callable[[float], float]]:
+    """Run a search on another core, if there is one; the value is its result after some seconds at most.
 
-    search  ends when its argument, int64[1], is set to 1
+    search  ends when its argument, int64[1], is set to 1.  Without a result, the value is minus infinity
     """
     stop = np.zeros(1, np.int64)
     with BackgroundCalls() as run:
         job = run.start(lambda _: search(stop)) if run.cores > 1 else None
 
-        def holds(seconds: float) -> bool:
+        def result(seconds: float) -> float:
             if seconds > 0 and job is not None:
                 run.first(job, seconds=seconds)
-            return job is not None and job.done() and job.result()
+            return job.result() if job is not None and job.done() else -math.inf
 
         try:
-            yield holds
+            yield result
         finally:
             stop[0] = 1
 
@@ -375,11 +375,16 @@ class _PatternSearch:
             if covers and proved <= most and not found:
                 return program
             if proved <= most and not found:
-                with on_another_core(program.none_covers(most, unit)) as none:
-                    sets = program.tighten(most, self._until(TIGHTENING), sets, none)
+                long = program.long_search(most, unit)
+                with on_another_core(long.least) as least:
+                    sets = program.tighten(most, self._until(TIGHTENING), sets, least)
                     program.remove_costly(most)
                     share = LAST_BRANCHING if most >= self._cutoff else BRANCHING
-                    found, proved = program.branched(most, unit, self._until(share), none)
+                    found, proved = program.branched(most, unit, self._until(share), least)
+                    known = least(0.0) > -math.inf
+                loss = self.found.loss[self.places.pattern] / self.costs.scale
+                if proved <= most and (known or (found and proved > loss @ found[-1] - 0.5 * unit)):
+                    found = self._first(long, proved) or found  # the same partition, whichever search has ended first
             for x in found:
                 self._keep_if_cheaper(x)
             self._raise_bound(min(proved * self.costs.scale, self.upper))
@@ -396,13 +401,22 @@ class _PatternSearch:
             found, proved = self._covered(program, most)
             if proved <= most and not found and not job.done():
                 program.tighten(most, self._until(TIGHTENING))
-                with on_another_core(program.none_covers(most, unit)) as none:
-                    while not job.done() and not none(GRACE):
+                with on_another_core(program.long_search(most, unit).least) as least:
+                    while not job.done() and least(GRACE) == -math.inf:
                         pass
-                    proved = most + unit if none(0.0) else proved
+                    proved = max(proved, least(0.0))
+            self._raise_bound(min(proved * self.costs.scale, self.upper))
             if proved <= most or job.done():
                 return
-            self._raise_bound(min(proved * self.costs.scale, self.upper))
+
+    def _first(self, long: LongSearch, cost: float) -> list[np.ndarray]:
+        """The first partition of at most a cost that the search finds, if it finds one in time."""
+        stop = np.zeros(1, np.int64)
+        with BackgroundCalls() as run:
+            job = run.start(lambda _: long.first(cost, stop))
+            run.first(job, seconds=self.deadline - clock())
+            stop[0] = 1
+            return run.result(job)
 
     def _covered(self, program: GroupProgram, most: float, further: bool = True) -> tuple[list[np.ndarray], float]:
         """Partitions of at most a cost by covers, and what is proved; with further bounds if they are necessary."""
