@@ -63,7 +63,7 @@ def unknown(seconds: float) -> float:
 
 
 class LongSearch(NamedTuple):
-    """A search for the cheapest partition into listed groups, in any thread; if ``stop``, int64[1], is set to 1, it ends.
+    """A search for the cheapest partition into listed groups, in any thread. It ends if ``stop``, int64[1], is 1.
 
     least(stop)        its cost; if none is below the limit, the limit and one unit; minus infinity if it is stopped
     first(cost, stop)  the first partition of at most a cost, as rows of every place; empty if there is none
