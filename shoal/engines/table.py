@@ -160,6 +160,14 @@ def _parquet_schema(source: Source) -> Any:
         raise MissingDependencyError.needed("pyarrow", "Parquet through an engine", "duckdb") from None
     try:
         return parquet.read_schema(source.path)
+    except pyarrow.ArrowNotImplementedError as error:
+        wide = [n for n, kind in pl.read_parquet_schema(source.path).items() if kind in (pl.Int128, pl.UInt128)]
+        if not wide:
+            raise wrong_format(source.name, "Parquet", error) from None
+        raise InputError(
+            f"{source.name!r}: column {wide[0]!r} holds integers of 128 bits, which only the Polars engine reads, one "
+            "file at a time; cast it to text or to a decimal"
+        ) from None
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise wrong_format(source.name, "Parquet", error) from None
 
