@@ -33,7 +33,7 @@ class CheckedFiles(NamedTuple):
     found      structure of each CSV part; empty for Parquet
     separator  of CSV parts
     codec      "utf-8", "latin-1", or "cp1252"
-    durations  column of durations in Parquet -> their unit; engines would read plain numbers
+    kinds      column of Parquet -> its type, as Arrow writes it
     """
 
     parts: FilesOfTable
@@ -41,7 +41,12 @@ class CheckedFiles(NamedTuple):
     found: tuple[FileStructure, ...]
     separator: str | None
     codec: str
-    durations: Mapping[str, str]
+    kinds: Mapping[str, str]
+
+    @property
+    def durations(self) -> dict[str, str]:
+        """The columns of durations in Parquet, and their units. Engines would read plain numbers."""
+        return {name: kind[9:-1] for name, kind in self.kinds.items() if kind.startswith("duration")}
 
     @property
     def columns(self) -> list[str]:
@@ -65,8 +70,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
     names: tuple[str, ...] | None = None
     given = one_character(separator)
     found: list[FileStructure] = []
-    kinds: Any = None
-    durations: dict[str, str] = {}
+    kinds: list[str] = []
     for source in parts.sources:
         if parts.kind == "csv":
             structure, given = structure_of(source, given, encoding)
@@ -86,13 +90,10 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
             schema = _parquet_schema(source)
             here = tuple(schema.names)
             types = [str(kind) for kind in schema.types]
-            if kinds is not None and here == names and types != kinds:
+            if here == names and types != kinds:
                 other = next(n for n, a, b in zip(here, types, kinds, strict=True) if a != b)
                 raise InputError(f"{source.name!r}: column {other!r} is of another type than in the first part")
             kinds = types
-            durations = {
-                name: kind[9:-1] for name, kind in zip(here, types, strict=True) if kind.startswith("duration")
-            }
         if names is None:
             if repeated := [key for key in parts.keys if key in here]:
                 parts = _once(parts, repeated)
@@ -101,7 +102,8 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
-    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), durations)
+    typed = dict(zip(names, kinds, strict=False))
+    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), typed)
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
