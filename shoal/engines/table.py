@@ -73,7 +73,7 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
     kinds: list[str] = []
     for source in parts.sources:
         if parts.kind == "csv":
-            structure, given = structure_of(source, given, encoding)
+            structure, given = structure_of(source, given, encoding, rows=len(parts.sources) == 1)
             found.append(structure)
             here = structure.names
             if engine == "DuckDB" and structure.crlf and structure.lf - structure.leading > 0:
@@ -102,6 +102,8 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
+    if found and not any(one.records for one in found):
+        raise InputError(f"{parts.name!r} has headers and no rows, so there is nothing to publish")
     typed = dict(zip(names, kinds, strict=False))
     return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), typed)
 
@@ -163,7 +165,8 @@ def _parquet_schema(source: Source) -> Any:
     try:
         return parquet.read_schema(source.path)
     except pyarrow.ArrowNotImplementedError as error:
-        wide = [n for n, kind in pl.read_parquet_schema(source.path).items() if kind in (pl.Int128, pl.UInt128)]
+        held = pl.scan_parquet(source.path, glob=False, hive_partitioning=False).collect_schema()
+        wide = [n for n, kind in held.items() if kind in (pl.Int128, pl.UInt128)]
         if not wide:
             raise wrong_format(source.name, "Parquet", error) from None
         raise InputError(
